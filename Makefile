@@ -1,0 +1,82 @@
+# Everything happens in .venv, which is made from $(PYTHON) on first use.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+.NOTPARALLEL:
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+BENCHMARKS ?= overhead scale
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+
+# The demo is installed again exactly when the content of the sources has changed.
+SOURCES := $(shell find src pyproject.toml setup.py MANIFEST.in -type f \
+	! -path '*/__pycache__/*' ! -path '*.egg-info/*')
+CONTENT := $(shell cksum $(SOURCES) | LC_ALL=C sort | cksum | cut -d' ' -f1)
+DEMO_STAMP := $(VENV)/.installed-$(CONTENT)
+
+.PHONY: help venv demo test install lint types test-compiled test-uncompiled bench clean
+
+help:
+	@echo "make demo    install into .venv and run the demo: demo/report.html"
+	@echo "make test    install compiled into .venv, then lint, type check and run all tests"
+	@echo "make bench   run the benchmarks on the compiled package"
+	@echo "make clean   remove everything that was built"
+
+venv: $(BIN)/python
+
+$(BIN)/python:
+	$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Python 3.11 or newer is needed")'
+	$(PYTHON) -m venv $(VENV)
+
+# A left-over build folder could carry a removed or older module into the wheel: start from none.
+define fresh_build
+	rm -rf build src/wengert.egg-info
+	rm -f $(VENV)/.installed-*
+	$(PIP) uninstall --quiet --yes wengert 2>&1 | { grep -v 'not installed' || true; }
+endef
+
+$(DEMO_STAMP): | $(BIN)/python
+	$(fresh_build)
+	$(PIP) install --quiet ".[demo]"
+	touch $@
+
+demo: $(DEMO_STAMP)
+	$(BIN)/wengert info
+	$(BIN)/wengert demo
+
+# Always built anew from the tree as it is, and refused unless every hot module compiles.
+install: $(BIN)/python
+	$(fresh_build)
+	WENGERT_REQUIRE_COMPILED=1 $(PIP) install --quiet ".[test]"
+
+lint:
+	$(BIN)/ruff check .
+
+types:
+	$(BIN)/mypy
+
+test-compiled:
+	env -u PYTHONPATH $(BIN)/python -P -c 'import sys, wengert; \
+		inside = wengert.__file__.startswith(sys.prefix); \
+		sys.exit(0 if wengert.__compiled__ and inside else "not the compiled wheel: " + wengert.__file__)'
+	env -u PYTHONPATH $(BIN)/python -P -m pytest
+
+test-uncompiled:
+	@if find src -name '*.so' -o -name '*.pyd' | grep .; then \
+		echo "src/ must hold no extension modules: remove these (make clean does)"; exit 1; fi
+	PYTHONPATH=$(CURDIR)/src $(BIN)/python -P -c 'import sys, wengert; \
+		inside = wengert.__file__.startswith("$(CURDIR)/src/"); \
+		sys.exit(0 if inside and not wengert.__compiled__ else "not the source: " + wengert.__file__)'
+	PYTHONPATH=$(CURDIR)/src $(BIN)/python -P -m pytest -q -m 'not compiled_only and not slow'
+
+test: install lint types test-compiled test-uncompiled
+
+bench: install
+	for name in $(BENCHMARKS); do $(BIN)/python benchmarks/$$name.py; done
+
+clean:
+	rm -rf $(VENV) build dist demo src/wengert.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	find src -name '*.so' -delete

@@ -1,0 +1,120 @@
+"""Builds the extension modules; everything else about the package is in pyproject.toml.
+
+A module is compiled if a ``.pxd`` lies beside it, if it is a ``.pyx``, or if it is named in
+COMPILED_WITHOUT_PXD. A ``.pyx`` may have a ``.py`` of the same name: the fallback that an
+uncompiled installation imports. Either every module is compiled or none is, because compiled
+modules use each other's C structures.
+"""
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
+
+SOURCE = Path("src")
+PACKAGE = SOURCE / "wengert"
+COMPILED_WITHOUT_PXD = ["wengert/operators/pointwise.py"]
+
+DIRECTIVES = {
+    "language_level": 3,
+    "cdivision": True,
+    "annotation_typing": False,
+    "binding": True,
+    "embedsignature": False,
+}
+MACROS = [
+    ("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION"),
+    ("NPY_TARGET_VERSION", "NPY_2_0_API_VERSION"),
+]
+UNIX_FLAGS = ["-O3", "-fno-math-errno", "-g0"]
+MSVC_FLAGS = ["/O2"]
+PROCESSORS = os.cpu_count() or 1
+
+
+def compiled_sources() -> list[Path]:
+    """The files to translate to C, in a stable order."""
+    sources = set(PACKAGE.rglob("*.pyx"))
+    for declaration in PACKAGE.rglob("*.pxd"):
+        module = declaration.with_suffix(".py")
+        belongs_to_pyx = declaration.with_suffix(".pyx").exists()
+        if declaration.stem != "__init__" and module.exists() and not belongs_to_pyx:
+            sources.add(module)
+    sources.update(SOURCE / name for name in COMPILED_WITHOUT_PXD if (SOURCE / name).exists())
+    return sorted(sources)
+
+
+def extension_of(source: Path) -> Extension:
+    name = ".".join(source.relative_to(SOURCE).with_suffix("").parts)
+    return Extension(name, [source.as_posix()], define_macros=MACROS)
+
+
+class BuildCompiledOrPure(build_ext):
+    """Compiles all modules; where that fails, leaves them uncompiled and says so in one line."""
+
+    def finalize_options(self) -> None:
+        super().finalize_options()
+        self.parallel = self.parallel or PROCESSORS
+
+    def run(self) -> None:
+        reason = "no working C compiler was found"
+        try:
+            self.check_compiler()
+            reason = "Cython could not translate the modules"
+            self.translate()
+            reason = "the C compiler could not compile the modules"
+            super().run()
+        except (Exception, SystemExit):
+            if os.environ.get("WENGERT_REQUIRE_COMPILED", "0") not in ("", "0"):
+                raise
+            self.leave_uncompiled(reason)
+
+    def check_compiler(self) -> None:
+        """Fails at once where no C compiler or no Python header is found."""
+        from setuptools._distutils.ccompiler import new_compiler
+        from setuptools._distutils.sysconfig import customize_compiler
+
+        compiler = new_compiler(compiler=self.compiler)
+        customize_compiler(compiler)
+        with tempfile.TemporaryDirectory() as folder:
+            program = Path(folder, "probe.c")
+            program.write_text("#include <Python.h>\n")
+            compiler.compile([str(program)], output_dir=folder, include_dirs=self.include_dirs)
+
+    def translate(self) -> None:
+        """Replaces each Python source by its C translation, made in the build folder."""
+        import numpy
+        from Cython.Build import cythonize
+
+        translated = cythonize(
+            [Extension(ext.name, list(ext.sources)) for ext in self.extensions],
+            build_dir=str(Path(self.build_temp, "cython")),
+            compiler_directives=DIRECTIVES,
+            include_path=[str(SOURCE)],
+            nthreads=PROCESSORS if len(self.extensions) > 1 else 0,
+            quiet=True,
+        )
+        sources = {ext.name: ext.sources for ext in translated}
+        for ext in self.extensions:
+            ext.sources = sources[ext.name]
+            ext.include_dirs = [*ext.include_dirs, numpy.get_include()]
+
+    def build_extensions(self) -> None:
+        flags = MSVC_FLAGS if self.compiler.compiler_type == "msvc" else UNIX_FLAGS
+        for ext in self.extensions:
+            ext.extra_compile_args = flags
+        super().build_extensions()
+
+    def leave_uncompiled(self, reason: str) -> None:
+        for ext in self.extensions:
+            Path(self.get_ext_fullpath(ext.name)).unlink(missing_ok=True)
+        self.extensions = []
+        print(f"wengert: installed uncompiled, which is slower: {reason}", file=sys.stderr)
+
+
+setup(
+    ext_modules=[extension_of(source) for source in compiled_sources()],
+    cmdclass={"build_ext": BuildCompiledOrPure},
+)

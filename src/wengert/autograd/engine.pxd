@@ -1,0 +1,65 @@
+cimport cython
+from ..native cimport Native
+from ..state cimport ThreadState, thread_state
+from ..tensor cimport Cold, Tensor, wrap
+from .node cimport AccumulateGrad, Freed, Node, NodeCold
+
+
+cdef Native _native
+cdef object _add, _reduce_gradient
+
+
+@cython.final
+cdef class Slot:
+    cdef public int pending
+    cdef public object buffer
+    cdef public bint buffer_owned
+
+
+@cython.final
+cdef class GraphTask:
+    cdef public long id
+    cdef public bint keep_graph
+    cdef public bint create_graph
+    cdef public bint done
+    cdef public bint parallel
+    cdef public set needed
+    cdef public set executed
+    cdef public dict captures
+    cdef public list captured
+    cdef public list callbacks
+    cdef public list heap
+    cdef public dict overflow
+    cdef public Freed freed
+    cdef public object parent
+    cdef public ThreadState caller
+    cdef public object parallel_run
+
+
+@cython.locals(node=Node, following=Node, stack=list)
+cdef count_dependencies(GraphTask task, list roots)
+@cython.locals(slot=Slot, owner=GraphTask)
+cdef bint claim(GraphTask task, Node node)
+cdef list find_needed(list roots, GraphTask task, set targets)
+
+@cython.locals(slot=Slot)
+cdef object take_buffer(GraphTask task, Node node)
+
+@cython.locals(state=ThreadState, outputs=list, accumulator=AccumulateGrad)
+cpdef list evaluate(GraphTask task, Node node)
+@cython.locals(i=cython.int, nr=cython.int, following=Node, g=Tensor)
+cpdef hand_on(GraphTask task, Node node, list outputs)
+@cython.locals(ready=cython.bint, slot=Slot)
+cdef bint deliver(GraphTask task, Node node, int nr, Tensor g)
+cdef object combine(GraphTask task, object old, Tensor g, bint owned)
+cpdef Tensor validated(Node producer, int index, Node node, int nr, Tensor g)
+
+@cython.locals(i=cython.Py_ssize_t, parent=cython.Py_ssize_t, other=Node)
+cdef push(list heap, Node node)
+@cython.locals(
+    i=cython.Py_ssize_t, child=cython.Py_ssize_t, n=cython.Py_ssize_t, last=Node, top=Node,
+    left=Node, right=Node)
+cdef Node pop(list heap)
+
+@cython.locals(node=Node)
+cdef run_on_caller(GraphTask task)

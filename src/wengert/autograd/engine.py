@@ -1,0 +1,491 @@
+"""The engine: one backward is one GraphTask, run newest node first on the calling thread.
+
+A node's pending count and gradient buffer are fields of the node while one task has claimed it; a
+second task that meets a claimed node (another thread, a reentrant call) keeps a Slot of its own.
+No lock is held while user code runs.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from ..native import Native, native
+from ..state import ThreadState, inherit, thread_state
+from ..tensor import Cold, Tensor, wrap
+from .hooks import run_post_hooks, run_pre_hooks, run_tensor_hooks
+from .node import AccumulateGrad, Freed, Node, NodeCold
+
+_native = native
+
+# Reentrant calls deeper than this continue on a fresh thread, whose stack is empty.
+MAX_DEPTH = 40
+
+_task_ids = itertools.count()
+_claim_lock = threading.Lock()
+
+
+class Slot:
+    """A task's own record of a node that another running task has claimed."""
+
+    def __init__(self) -> None:
+        self.pending = 0
+        self.buffer = None
+        self.buffer_owned = False
+
+
+class GraphTask:
+    """One call of backward or grad: what to keep, what to capture, where it stands."""
+
+    def __init__(
+        self, keep_graph: bool, create_graph: bool, caller: ThreadState, parent: Any
+    ) -> None:
+        self.id = next(_task_ids)
+        self.keep_graph = keep_graph
+        self.create_graph = create_graph
+        self.caller = caller
+        self.parent = parent
+        self.done = False
+        self.parallel = False
+        self.needed = None
+        self.executed = None
+        self.captures = None
+        self.captured = None
+        self.callbacks = None
+        self.heap = []
+        self.overflow = {}
+        self.freed = Freed(_native.caller(), _native.lasti)
+        self.parallel_run = None
+
+
+def run_backward(
+    roots: list,
+    grads: list,
+    keep_graph: bool,
+    create_graph: bool,
+    targets: list | None,
+    accumulate: bool,
+) -> list | None:
+    """Send `grads` from the root edges through the graph.
+
+    `roots` and `targets` are pairs (node, output number). With `accumulate` the leaves' ``.grad``
+    grow, only those of `targets` if given; otherwise the gradients arriving at `targets` return.
+    """
+    state = thread_state()
+    task = GraphTask(keep_graph, create_graph, state, state.graph_task)
+    if state.depth >= MAX_DEPTH:
+        return _run_on_fresh_thread(task, roots, grads, targets, accumulate)
+    return _run(task, roots, grads, targets, accumulate)
+
+
+def _run(
+    task: GraphTask, roots: list, grads: list, targets: list | None, accumulate: bool
+) -> list | None:
+    state = thread_state()
+    saved = (state.graph_task, state.grad_enabled, state.node, state.depth)
+    root_nodes = [node for node, _ in roots]
+    state.depth += 1
+    state.graph_task = task
+    state.grad_enabled = task.create_graph
+    try:
+        if targets:
+            _plan_execution(task, root_nodes, targets, accumulate)
+        with _claim_lock:
+            count_dependencies(task, root_nodes)
+        for i, (node, nr) in enumerate(roots):
+            deliver(task, node, nr, validated(None, i, node, nr, grads[i]))
+        if task.parallel and state.multithreading:
+            from .workers import run_parallel
+
+            run_parallel(task)
+        else:
+            run_on_caller(task)
+        state.graph_task, state.grad_enabled, state.node, state.depth = saved
+        _run_callbacks(task)
+        return task.captured
+    except BaseException:
+        _abandon(task, root_nodes)
+        raise
+    finally:
+        task.done = True
+        state.graph_task, state.grad_enabled, state.node, state.depth = saved
+        task.parent = None
+        task.parallel_run = None
+
+
+def run_on_caller(task: GraphTask) -> None:
+    """Run ready nodes until none is left."""
+    heap = task.heap
+    while heap:
+        node = pop(heap)
+        evaluate(task, node)
+
+
+def _run_callbacks(task: GraphTask) -> None:
+    while task.callbacks:
+        task.callbacks.pop(0)()
+
+
+def queue_callback(callback: Callable[[], None]) -> None:
+    """Call `callback` when the running backward has ended."""
+    task = thread_state().graph_task
+    if task is None:
+        raise RuntimeError("Final callbacks can only be installed during backward pass.")
+    if task.callbacks is None:
+        task.callbacks = []
+    task.callbacks.append(callback)
+
+
+def _run_on_fresh_thread(task: GraphTask, *arguments: Any) -> list | None:
+    """Continue a deeply nested backward where the stack is empty; the caller waits."""
+    parent_state = thread_state()
+    result: list = []
+    failure: list = []
+
+    def body() -> None:
+        state = inherit(parent_state)
+        state.graph_task = parent_state.graph_task
+        state.node = parent_state.node
+        state.depth = 0
+        try:
+            result.append(_run(task, *arguments))
+        except BaseException as error:
+            failure.append(error)
+
+    thread = threading.Thread(target=body, name="wengert-reentrant", daemon=True)
+    thread.start()
+    thread.join()
+    if failure:
+        raise failure.pop()
+    return result[0]
+
+
+# Before running --------------------------------------------------------------------------------
+
+
+def claim(task: GraphTask, node: Node) -> bool:
+    """Take a place for `node` in this task; False if it has one already."""
+    owner = node.claim
+    if owner is task:
+        return False
+    if owner is None or owner.done:
+        node.claim = task
+        node.pending = 0
+        node.buffer = None
+        node.buffer_owned = False
+        return True
+    if node in task.overflow:
+        return False
+    task.overflow[node] = Slot()
+    return True
+
+
+def count_dependencies(task: GraphTask, roots: list) -> None:
+    """Count, for every reachable node, the gradients it has to wait for."""
+    stack = []
+    for node in roots:
+        if claim(task, node):
+            stack.append(node)
+        if node.claim is task:
+            node.pending += 1
+        else:
+            task.overflow[node].pending += 1
+    while stack:
+        node = stack.pop()
+        if node.out_device is not None:
+            task.parallel = True
+        for following in node.next_nodes:
+            if following is not None:
+                if claim(task, following):
+                    stack.append(following)
+                if following.claim is task:
+                    following.pending += 1
+                else:
+                    task.overflow[following].pending += 1
+
+
+def _plan_execution(task: GraphTask, roots: list, targets: list, accumulate: bool) -> None:
+    """Restrict the task to the nodes on a way to one of `targets`."""
+    nodes = {node for node, _ in targets}
+    order = find_needed(roots, task, nodes)
+    executed = set(nodes) if accumulate else set()
+    wanted = set(nodes)
+    for node in order:
+        if any(following in wanted for following in node.next_nodes):
+            wanted.add(node)
+            executed.add(node)
+    task.needed = wanted
+    task.executed = executed
+    if not accumulate:
+        task.captured = [None] * len(targets)
+        task.captures = {}
+        for index, (node, nr) in enumerate(targets):
+            task.captures.setdefault(node, []).append((nr, index))
+
+
+def find_needed(roots: list, task: GraphTask, targets: set) -> list:
+    """All reachable nodes, each after everything that it leads to."""
+    order: list = []
+    seen: set = set()
+    stack: list = [(node, False) for node in roots]
+    while stack:
+        node, expanded = stack.pop()
+        if expanded:
+            order.append(node)
+            continue
+        if node in seen:
+            continue
+        seen.add(node)
+        stack.append((node, True))
+        for following in node.next_nodes:
+            if following is not None and following not in seen:
+                stack.append((following, False))
+    return order
+
+
+def _abandon(task: GraphTask, roots: list) -> None:
+    """After a failure, leave no gradient behind in the graph."""
+    task.done = True
+    seen: set = set()
+    stack = list(roots)
+    while stack:
+        node = stack.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        if node.claim is task:
+            node.claim = None
+            node.buffer = None
+        stack.extend(node.next_nodes)
+    task.heap.clear()
+    task.overflow.clear()
+
+
+# Running ---------------------------------------------------------------------------------------
+
+
+def take_buffer(task: GraphTask, node: Node) -> Any:
+    """The gradients that arrived at `node`; the place is free again."""
+    if node.claim is task:
+        buffer = node.buffer
+        node.buffer = None
+        node.claim = None
+        return buffer
+    slot = task.overflow.pop(node)
+    return slot.buffer
+
+
+def evaluate(task: GraphTask, node: Node) -> list | None:
+    """Run one node with its hooks and hand the results on."""
+    state = thread_state()
+    grads = take_buffer(task, node)
+    state.node = node
+    if node.cold is not None or (node.is_accumulator and node.variable.cold is not None):
+        grads = run_tensor_hooks(node, grads)
+    if task.captures is not None:
+        wanted = task.captures.get(node)
+        if wanted is not None:
+            for nr, index in wanted:
+                task.captured[index] = grads if node.outputs_meta is None else grads[nr]
+    if task.executed is not None and node not in task.executed:
+        return None
+    if node.cold is not None and node.cold.pre_hooks:
+        grads = run_pre_hooks(node, grads)
+    outputs = node.run(grads)
+    if node.cold is not None and node.cold.post_hooks:
+        outputs = run_post_hooks(node, outputs, grads, task)
+    if not task.keep_graph:
+        node.release(task.freed)
+    grads = None
+    if task.parallel:
+        return outputs
+    hand_on(task, node, outputs)
+    return None
+
+
+def hand_on(task: GraphTask, node: Node, outputs: list) -> None:
+    """Deliver a node's results along its edges."""
+    nrs = node.next_nrs
+    i = 0
+    for following in node.next_nodes:
+        if following is not None:
+            nr = 0 if nrs is None else nrs[i]
+            g = outputs[i]
+            if g is not None:
+                outputs[i] = None
+                g = validated(node, i, following, nr, g)
+            deliver(task, following, nr, g)
+        i += 1
+
+
+def deliver(task: GraphTask, node: Node, nr: int, g: Tensor | None) -> bool:
+    """Add one gradient to what waits at `node`; queue the node when it was the last."""
+    if node.claim is task:
+        node.pending -= 1
+        ready = node.pending == 0
+        if task.needed is not None and node not in task.needed:
+            return False
+        if g is not None:
+            if node.outputs_meta is not None:
+                if node.buffer is None:
+                    node.buffer = [None] * len(node.outputs_meta)
+                node.buffer[nr] = (
+                    g if node.buffer[nr] is None else combine(task, node.buffer[nr], g, False)
+                )
+            elif node.buffer is None:
+                node.buffer = g
+            else:
+                node.buffer = combine(task, node.buffer, g, node.buffer_owned)
+                node.buffer_owned = True
+    else:
+        slot = task.overflow[node]
+        slot.pending -= 1
+        ready = slot.pending == 0
+        if task.needed is not None and node not in task.needed:
+            return False
+        if g is not None:
+            if node.outputs_meta is not None:
+                if slot.buffer is None:
+                    slot.buffer = [None] * len(node.outputs_meta)
+                slot.buffer[nr] = (
+                    g if slot.buffer[nr] is None else combine(task, slot.buffer[nr], g, False)
+                )
+            elif slot.buffer is None:
+                slot.buffer = g
+            else:
+                slot.buffer = combine(task, slot.buffer, g, slot.buffer_owned)
+                slot.buffer_owned = True
+    if ready:
+        if task.parallel_run is not None:
+            task.parallel_run.enqueue(node)
+        else:
+            push(task.heap, node)
+    return ready
+
+
+def combine(task: GraphTask, old: Tensor, g: Tensor, owned: bool) -> Tensor:
+    """The sum of two gradients; in place when the first is a sum that only the engine holds."""
+    if owned and not task.create_graph and type(old) is Tensor:
+        if not _native.binary_into(0, old.array, g.array):
+            old.array += g.array
+        return old
+    return _add.call2(old, g)
+
+
+def validated(producer: Node | None, index: int, node: Node, nr: int, g: Tensor) -> Tensor:
+    """`g` in the shape and dtype of the forward value it belongs to, or an error."""
+    if g is None:
+        return None
+    if node.outputs_meta is None:
+        shape, dtype = node.out_shape, node.out_dtype
+    else:
+        shape, dtype = node.outputs_meta[nr]
+    array = g.array
+    if array.dtype is dtype and _native.has_shape(array, shape):
+        return g
+    return _reduce_gradient(producer, index, g, shape, dtype)
+
+
+def push(heap: list, node: Node) -> None:
+    """Insert into a heap whose first element has the highest sequence number."""
+    heap.append(node)
+    i = len(heap) - 1
+    while i > 0:
+        parent = (i - 1) >> 1
+        other = heap[parent]
+        if other.sequence >= node.sequence:
+            break
+        heap[i] = other
+        i = parent
+    heap[i] = node
+
+
+def pop(heap: list) -> Node:
+    """Remove and return the node with the highest sequence number."""
+    last = heap.pop()
+    n = len(heap)
+    if n == 0:
+        return last
+    top = heap[0]
+    i = 0
+    while True:
+        child = 2 * i + 1
+        if child >= n:
+            break
+        left = heap[child]
+        if child + 1 < n:
+            right = heap[child + 1]
+            if right.sequence > left.sequence:
+                left = right
+                child += 1
+        if left.sequence <= last.sequence:
+            break
+        heap[i] = left
+        i = child
+    heap[i] = last
+    return top
+
+
+# What a running backward can be asked ------------------------------------------------------------
+
+
+def current_graph_task_id() -> int:
+    """Number of the backward this thread is running, or -1."""
+    task = thread_state().graph_task
+    return -1 if task is None else task.id
+
+
+def current_autograd_node() -> Node | None:
+    """The node this thread is running."""
+    return thread_state().node
+
+
+def will_engine_execute_node(node: Node) -> bool:
+    """Whether the running backward runs `node`, now, later or already."""
+    task = thread_state().graph_task
+    if task is None:
+        raise RuntimeError("_will_engine_execute_node() can only be called inside a backward")
+    if task.executed is None:
+        return True
+    if task.captures is not None and node in task.captures and node.is_accumulator:
+        raise RuntimeError(
+            "_will_engine_execute_node() cannot be answered for a leaf that is captured by "
+            "autograd.grad(inputs=...)"
+        )
+    return node in task.executed
+
+
+def is_checkpoint_valid() -> bool:
+    """Whether every backward under way runs the whole graph, none with `inputs=`."""
+    task = thread_state().graph_task
+    while task is not None:
+        if task.needed is not None:
+            return False
+        task = task.parent
+    return True
+
+
+_add: Any = None
+_reduce_gradient: Any = None
+
+
+def bind_operators(add: Any, reduce_gradient: Callable) -> None:
+    """Give the engine the addition it sums with and the way it fits a gradient to its value."""
+    global _add, _reduce_gradient
+    _add, _reduce_gradient = add, reduce_gradient
+
+
+def _after_fork_in_child() -> None:
+    """The child has none of the parent's threads and must not wait for a lock they held."""
+    global _claim_lock
+    from . import node, workers
+
+    _claim_lock = threading.Lock()
+    node.renew_locks()
+    workers.forget()
+
+
+os.register_at_fork(after_in_child=_after_fork_in_child)

@@ -1,0 +1,121 @@
+cimport cython
+from ..native cimport Native
+from ..state cimport ThreadState, thread_state
+from ..tensor cimport Cold, Tensor, VersionCounter, ViewMeta, wrap
+
+
+cdef Native _native
+
+
+@cython.final
+cdef class GradientStep:
+    cdef public int edge
+    cdef public object rule
+    cdef public tuple indices
+    cdef public bint spreads
+
+
+@cython.final
+cdef class GradientPlan:
+    cdef public object operator
+    cdef public str name
+    cdef public int edges
+    cdef public bint conjugates
+    cdef public bint several_outputs
+    cdef public tuple steps
+    cdef public tuple slots
+    cdef public tuple saved_names
+
+
+@cython.final
+@cython.freelist(256)
+cdef class SavedVariable:
+    cdef public object array
+    cdef public Tensor tensor
+    cdef public VersionCounter counter
+    cdef public int version
+    cdef public int output_nr
+    cdef public bint is_output
+    cdef public bint needs_grad
+    cdef public object hooks
+    cdef public object packed
+
+    @cython.locals(t=Tensor)
+    cpdef Tensor unpack(self, Node node)
+    cpdef check_version(self, Node node, int current)
+
+
+@cython.final
+cdef class Freed:
+    cdef public object code
+    cdef public int lasti
+
+
+@cython.final
+cdef class NodeCold:
+    cdef public object post_hooks
+    cdef public object pre_hooks
+    cdef public dict tensor_hooks
+    cdef public dict retain_hooks
+    cdef public dict metadata
+    cdef public object stack
+
+
+@cython.freelist(512)
+@cython.trashcan(True)
+cdef class Node:
+    cdef public GradientPlan plan
+    cdef public tuple next_nodes
+    cdef public tuple next_nrs
+    cdef public object saved
+    cdef public long sequence
+    cdef public tuple out_shape
+    cdef public object out_dtype
+    cdef public object out_device
+    cdef public list outputs_meta
+    cdef public NodeCold cold
+    cdef public object code
+    cdef public int lasti
+    # the slot that one running backward may claim
+    cdef public object claim
+    cdef public object buffer
+    cdef public int pending
+    cdef public bint buffer_owned
+    cdef public bint is_accumulator
+
+    cpdef list run(self, object grads)
+    cpdef bint wants(self, int edge)
+    cpdef release(self, object freed)
+    cpdef NodeCold make_cold(self)
+    cpdef int output_count(self)
+    @cython.locals(values=list, item=object, saved=tuple)
+    cpdef list unpack_saved(self)
+
+
+@cython.final
+cdef class AccumulateGrad(Node):
+    cdef public Tensor variable
+    cdef object __weakref__
+
+    @cython.locals(variable=Tensor, grad=Tensor, old=Tensor)
+    cpdef accumulate(self, Tensor new)
+
+
+@cython.final
+cdef class CopySlices(Node):
+    cdef public Node inner
+    cdef public tuple steps
+    cdef public tuple base_shape
+
+
+@cython.locals(node=Node)
+cpdef Node new_node(
+    GradientPlan plan, ThreadState state, object out_array, tuple next_nodes, tuple next_nrs
+)
+
+cpdef save(object value)
+@cython.locals(saved=SavedVariable)
+cpdef save_output(Tensor t)
+@cython.locals(node=AccumulateGrad)
+cpdef Node accumulator_of(Tensor t)
+cpdef Node edge_node(Tensor t)

@@ -1,0 +1,1 @@
+"""Array namespaces that kernels are written against, one per kind of device."""

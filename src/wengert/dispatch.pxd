@@ -1,0 +1,79 @@
+cimport cython
+from .autograd.node cimport (
+    GradientPlan, Node, accumulator_of, edge_node, new_node, save, save_output,
+)
+from .native cimport Native
+from .state cimport ThreadState, thread_state
+from .tensor cimport AbstractOperator, Cold, Tensor, VersionCounter, ViewMeta, wrap
+
+
+cdef Native _native
+cdef type _ndarray
+
+
+cdef class Operator(AbstractOperator):
+    cdef public str name
+    cdef public str family
+    cdef public object schema
+    cdef public object kernel
+    cdef public object ufunc
+    cdef public object dtype_rule
+    cdef public int native_code
+    cdef public int arity
+    cdef public int outputs
+    cdef public bint broadcasts
+    cdef public bint is_view
+    cdef public bint widens
+    cdef public tuple tail
+    cdef public tuple tensor_positions
+    cdef public tuple grad_positions
+    cdef public tuple list_positions
+    cdef public tuple nondifferentiable_outputs
+    cdef public dict rules
+    cdef public object jvp_rule
+    cdef public object meta_rule
+    cdef public dict plans
+    cdef public str node_name
+    cdef public str doc
+    cdef public object aliases
+
+    @cython.locals(state=ThreadState, tensor=Tensor, result=Tensor)
+    cpdef object call1(self, object x)
+    @cython.locals(state=ThreadState, tensor=Tensor, result=Tensor)
+    cpdef object call2(self, object x, object y)
+    @cython.locals(state=ThreadState)
+    cpdef object call(self, tuple args)
+    cpdef object run_kernel(self, tuple args)
+    cpdef object finish(self, ThreadState state, tuple args, object out)
+    @cython.locals(node=Node, t=Tensor, position=cython.int, mask=cython.int, bit=cython.int,
+                   nr=cython.int, nodes=list, nrs=list, plan=GradientPlan)
+    cpdef Node record(self, ThreadState state, tuple args, object out_array)
+    @cython.locals(index=cython.int, saved=list)
+    cpdef fill_saved(self, Node node, tuple args, tuple outs)
+    @cython.locals(x=Tensor, t=Tensor, meta=ViewMeta, counter=VersionCounter)
+    cpdef set_view(self, ThreadState state, tuple args, tuple outs)
+
+
+cdef class InplaceOperator(AbstractOperator):
+    cdef public str name
+    cdef public Operator functional
+    cdef public object schema
+    cdef public tuple tail
+    cdef public str doc
+    cdef public object aliases
+    cdef public bint casts_freely
+
+    @cython.locals(state=ThreadState, target=Tensor, functional=Operator)
+    cpdef object call2(self, object x, object y)
+    @cython.locals(state=ThreadState, target=Tensor, before=Tensor, node=Node, functional=Operator)
+    cpdef object call(self, tuple args)
+
+
+@cython.locals(t=Tensor)
+cpdef bint any_requires(tuple args, tuple positions)
+@cython.locals(meta=ViewMeta)
+cpdef check_inplace(Tensor t, bint recording, ThreadState state)
+@cython.locals(meta=ViewMeta, base=Tensor)
+cpdef rebase_history(Tensor t, Node node)
+@cython.locals(t=Tensor)
+cpdef tuple arrays_of(tuple args)

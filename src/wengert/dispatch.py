@@ -1,0 +1,745 @@
+"""One call of one operator: layers, then autograd, then the kernel.
+
+`Operator.call1` and `call2` are the short ways for one and two operands, `call` takes all arguments
+in schema order. When no layer (mode, transform, forward AD) is active, one integer test is all that
+stands before the kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import MethodType
+from typing import Any
+
+import numpy as np
+
+from .autograd.node import (
+    CopySlices,
+    GradientPlan,
+    GradientStep,
+    Node,
+    accumulator_of,
+    edge_node,
+    new_node,
+    replay,
+    save,
+    save_output,
+)
+from .backends.numpy import quiet
+from .binding import bind_arguments, check_operand, signature_text
+from .dtypes import bfloat16, can_cast, float32, from_numpy, is_differentiable
+from .errors import broadcast_error, inplace_view_error, shape_text
+from .native import Native, native
+from .state import ThreadState, thread_state
+from .tensor import (
+    VIEW_DEFAULT,
+    VIEW_INFERENCE,
+    VIEW_MULTI_OUTPUT,
+    VIEW_NO_GRAD,
+    AbstractOperator,
+    Cold,
+    Tensor,
+    VersionCounter,
+    ViewMeta,
+    wrap,
+)
+
+_native = native
+_ndarray = np.ndarray
+_SHAPE_SLOT = 1000
+_OUT_SLOT = -1
+
+
+class Operator(AbstractOperator):
+    """A declared operator: everything known about it, and how to call it."""
+
+    def __init__(self, name: str, schema: Any, family: str, kernel: Callable) -> None:
+        self.name = name
+        self.schema = schema
+        self.family = family
+        self.kernel = kernel
+        self.ufunc = None
+        self.dtype_rule = None
+        self.native_code = -1
+        self.outputs = len(schema.returns)
+        self.broadcasts = False
+        self.is_view = False
+        self.widens = False
+        arguments = schema.arguments
+        self.arity = len(arguments)
+        self.tensor_positions = tuple(
+            i for i, a in enumerate(arguments) if a.type in ("Tensor", "Tensor?")
+        )
+        self.list_positions = tuple(
+            i for i, a in enumerate(arguments) if a.type in ("Tensor[]", "Tensor?[]")
+        )
+        self.tail = tuple(a.default for a in arguments[len(self.tensor_positions) :])
+        self.grad_positions = ()
+        self.nondifferentiable_outputs = ()
+        self.rules = {}
+        self.jvp_rule = None
+        self.meta_rule = None
+        self.plans = {}
+        self.node_name = name.title().replace("_", "") + "Backward0"
+        self.doc = ""
+        self.aliases = {}
+
+    # The calls -----------------------------------------------------------------------------
+
+    def call1(self, x: Any) -> Any:
+        """One tensor operand, further arguments at their defaults."""
+        state = thread_state()
+        if state.layers or not isinstance(x, Tensor) or self.is_view:
+            return self.call((x, *self.tail))
+        tensor = x
+        out = None
+        if self.native_code >= 0:
+            out = _native.unary(self.native_code, tensor.array)
+        if out is None:
+            out = self.run_kernel((tensor.array, *self.tail))
+        result = wrap(out)
+        if state.grad_enabled and tensor.requires() and self.grad_positions:
+            node = self.record(state, (x, *self.tail), out)
+            result.node = node
+            result.needs_grad = True
+            self.fill_saved(node, (x, *self.tail), (result,))
+        return result
+
+    def call2(self, x: Any, y: Any) -> Any:
+        """Two operands, one of them possibly a number, further arguments at their defaults."""
+        state = thread_state()
+        if state.layers:
+            return self.call((x, y, *self.tail))
+        requires = False
+        if isinstance(x, Tensor):
+            tensor = x
+            a = tensor.array
+            requires = tensor.requires()
+        else:
+            x = check_operand(self, x, y)
+            if x is NotImplemented:
+                return NotImplemented
+            a = x.array if isinstance(x, Tensor) else x
+        if isinstance(y, Tensor):
+            tensor = y
+            b = tensor.array
+            requires = requires or tensor.requires()
+        elif type(y) is float or type(y) is int:
+            b = y
+        else:
+            y = check_operand(self, y, x)
+            if y is NotImplemented:
+                return NotImplemented
+            b = y.array if isinstance(y, Tensor) else y
+        out = None
+        if self.native_code >= 0:
+            out = _native.binary(self.native_code, a, b)
+        if out is None:
+            out = self.run_kernel((a, b, *self.tail))
+        result = wrap(out)
+        if requires and state.grad_enabled and self.grad_positions:
+            node = self.record(state, (x, y, *self.tail), out)
+            result.node = node
+            result.needs_grad = True
+            self.fill_saved(node, (x, y, *self.tail), (result,))
+        return result
+
+    def call(self, args: tuple) -> Any:
+        """All arguments, in schema order."""
+        state = thread_state()
+        if state.layers:
+            from .layers import call_layers
+
+            return call_layers(self, args)
+        return self.finish(state, args, self.run_kernel(arrays_of(args)))
+
+    def finish(self, state: ThreadState, args: tuple, out: Any) -> Any:
+        """Wrap what the kernel returned, record the call, relate views to their base."""
+        outs = (
+            (wrap(out),)
+            if type(out) is not tuple and type(out) is not list
+            else tuple([wrap(o) for o in out])
+        )
+        if (
+            state.grad_enabled
+            and self.grad_positions
+            and any_requires(args, self.grad_positions)
+            and outs
+        ):
+            node = self.record(state, args, outs[0].array)
+            if len(outs) > 1 or self.outputs != 1:
+                node.outputs_meta = [(t.array.shape, t.array.dtype) for t in outs]
+            for i, t in enumerate(outs):
+                if i not in self.nondifferentiable_outputs and is_differentiable(t.array.dtype):
+                    t.node = node
+                    t.output_nr = i
+                    t.needs_grad = True
+            self.fill_saved(node, args, outs)
+        if self.is_view and not state.inference:
+            self.set_view(state, args, outs)
+        return outs[0] if self.outputs == 1 and type(out) is not list else outs
+
+    # Kernels -------------------------------------------------------------------------------
+
+    def run_kernel(self, args: tuple) -> Any:
+        """The kernel on arrays, with promotion, quiet floating point and array results."""
+        for position in self.tensor_positions:
+            if position < len(args) and type(args[position]) is not _ndarray:
+                if args[position] is not None and not isinstance(
+                    args[position], (int, float, complex)
+                ):
+                    return self._run_elsewhere(args)
+        token = quiet.enter()
+        try:
+            if self.dtype_rule is not None:
+                args = self.dtype_rule(args, len(self.tensor_positions))
+            elif self.widens and _has_half(args):
+                return _narrow(self.kernel(np, *_widen(args)), args)
+            out = self.kernel(np, *args)
+        except ValueError as error:
+            if self.broadcasts:
+                raise broadcast_error(self.name, args, error) from None
+            raise
+        finally:
+            quiet.exit(token)
+        if type(out) is _ndarray:
+            return out
+        if type(out) is tuple:
+            return tuple([np.asarray(o) for o in out])
+        return out if type(out) is list else np.asarray(out)
+
+    def _run_elsewhere(self, args: tuple) -> Any:
+        """The same for arrays that are not NumPy's: meta now, CUDA where CuPy is installed."""
+        from .backends import meta
+
+        arrays = [a for a in args if isinstance(a, np.ndarray)]
+        if not arrays:
+            return np.asarray(self.kernel(np, *args))
+        if not all(isinstance(a, meta.MetaArray) or a.ndim == 0 for a in arrays):
+            raise RuntimeError(
+                f"{self.name}(): Expected all tensors to be on the same device, but found at least "
+                "two devices, meta and cpu!"
+            )
+        if self.meta_rule is not None:
+            return self.meta_rule(*args)
+        if self.is_view:
+            return self.kernel(np, *args)
+        if self.dtype_rule is not None:
+            return meta.elementwise(self._promoted_kernel, args)
+        return meta.general(self.kernel, args)
+
+    def _promoted_kernel(self, xp: Any, *args: Any) -> Any:
+        return self.kernel(xp, *self.dtype_rule(args, len(self.tensor_positions)))
+
+    # Recording -----------------------------------------------------------------------------
+
+    def record(self, state: ThreadState, args: tuple, out_array: Any) -> Node:
+        """A node with its edges; which inputs require gradients selects the plan."""
+        mask = 0
+        bit = 1
+        nodes = []
+        nrs = None
+        for position in self.grad_positions:
+            value = args[position]
+            if isinstance(value, Tensor):
+                t = value
+                if t.requires():
+                    mask |= bit
+                    nodes.append(edge_node(t))
+                    nr = t.output_nr if t.node is not None else 0
+                    if nr:
+                        if nrs is None:
+                            nrs = [0] * (len(nodes) - 1)
+                        nrs.append(nr)
+                    elif nrs is not None:
+                        nrs.append(0)
+                else:
+                    nodes.append(None)
+                    if nrs is not None:
+                        nrs.append(0)
+            elif type(value) is list or type(value) is tuple:
+                nrs = []
+                for t in value:
+                    if t is not None and t.requires():
+                        mask |= bit
+                        nodes.append(edge_node(t))
+                        nrs.append(t.output_nr if t.node is not None else 0)
+                    else:
+                        nodes.append(None)
+                        nrs.append(0)
+            else:
+                nodes.append(None)
+                if nrs is not None:
+                    nrs.append(0)
+            bit <<= 1
+        plan = self.plans.get(mask)
+        if plan is None:
+            plan = self.plan_for(mask)
+        return new_node(
+            plan, state, out_array, tuple(nodes), None if nrs is None else tuple(nrs)
+        )
+
+    def fill_saved(self, node: Node, args: tuple, outs: tuple) -> None:
+        """Save exactly what the plan's rules read."""
+        slots = node.plan.slots
+        if not slots:
+            return
+        saved = []
+        for index in slots:
+            if index >= _SHAPE_SLOT:
+                saved.append(args[index - _SHAPE_SLOT].array.shape)
+            elif index >= 0:
+                saved.append(save(args[index]))
+            else:
+                saved.append(save_output(outs[_OUT_SLOT - index]))
+        node.saved = tuple(saved)
+
+    def plan_for(self, mask: int) -> GradientPlan:
+        """The plan for one pattern of inputs that require gradients, made once."""
+        slots: list[int] = []
+        steps = []
+        for edge, position in enumerate(self.grad_positions):
+            if not mask >> edge & 1:
+                continue
+            argument = self.schema.arguments[position]
+            rule = self.rules.get(argument.name)
+            if rule is None:
+                continue
+            indices = []
+            for name in rule_reads(rule):
+                slot = self._slot(name)
+                if slot not in slots:
+                    slots.append(slot)
+                indices.append(slots.index(slot))
+            steps.append(
+                GradientStep(edge, rule, tuple(indices), position in self.list_positions)
+            )
+        plan = GradientPlan(
+            self,
+            self.node_name,
+            len(self.grad_positions),
+            tuple(steps),
+            tuple(slots),
+            tuple(self._slot_name(slot) for slot in slots),
+            conjugates=self.family == "elementwise",
+            several_outputs=self.outputs != 1,
+        )
+        self.plans[mask] = plan
+        return plan
+
+    def _slot(self, name: str) -> int:
+        """Where a rule's parameter comes from: an argument, its shape, or an output."""
+        names = [a.name for a in self.schema.arguments]
+        if name in names:
+            return names.index(name)
+        if name.startswith("out") and (name == "out" or name[3:].isdigit()):
+            return _OUT_SLOT - int(name[3:] or 0)
+        if name.endswith("_shape") and name[:-6] in names:
+            return _SHAPE_SLOT + names.index(name[:-6])
+        raise TypeError(f"{self.name}: a gradient rule reads '{name}', which is no argument or output")
+
+    def _slot_name(self, slot: int) -> str:
+        if slot >= _SHAPE_SLOT:
+            return self.schema.arguments[slot - _SHAPE_SLOT].name + "_sym_sizes"
+        if slot >= 0:
+            return self.schema.arguments[slot].name
+        return "result" if self.outputs == 1 else f"result{_OUT_SLOT - slot}"
+
+    def set_view(self, state: ThreadState, args: tuple, outs: tuple) -> None:
+        """Make `outs` views of the first argument: shared version, base, way to be re-made."""
+        x = args[0]
+        meta = x.view_meta
+        creation = VIEW_DEFAULT
+        if len(outs) > 1 or self.outputs != 1:
+            creation = VIEW_MULTI_OUTPUT
+        elif not state.grad_enabled:
+            creation = VIEW_NO_GRAD
+        if x.inference:
+            creation = VIEW_INFERENCE
+        base = x
+        steps = ((self, args[1:]),)
+        if meta is not None:
+            base = meta.base
+            steps = meta.steps + steps
+            if meta.creation != VIEW_DEFAULT and creation == VIEW_DEFAULT:
+                creation = meta.creation
+        counter = x.shared_counter()
+        for t in outs:
+            t.counter = counter
+            t.view_meta = ViewMeta(base, steps, creation, counter.value)
+
+    # As a Python function and as a method ----------------------------------------------------
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        out = kwargs.pop("out", None) if kwargs else None
+        if kwargs or len(args) != self.arity or self.arity > 2:
+            args = bind_arguments(self, args, kwargs)
+            result = self.call(args)
+        elif self.arity == 1 and isinstance(args[0], Tensor):
+            result = self.call1(args[0])
+        else:
+            result = self.call(bind_arguments(self, args, kwargs))
+        return result if out is None else copy_to_out(self.name, result, out)
+
+    def __get__(self, instance: Any, owner: Any) -> Any:
+        return self if instance is None else MethodType(self, instance)
+
+    def __getattr__(self, name: str) -> Any:
+        return function_attribute(self, name)
+
+    def __repr__(self) -> str:
+        return f"<operator {self.name}{signature_text(self.schema)}>"
+
+    def __reduce__(self) -> tuple:
+        return (operator_named, (self.name,))
+
+
+class InplaceOperator(AbstractOperator):
+    """The variant of an operator that writes its result into its first argument."""
+
+    def __init__(self, functional: Operator, schema: Any) -> None:
+        self.name = functional.name + "_"
+        self.functional = functional
+        self.schema = schema
+        self.tail = functional.tail
+        self.doc = f"In-place form of {functional.name}()."
+        self.aliases = functional.aliases
+        self.casts_freely = False
+
+    def call2(self, x: Any, y: Any) -> Any:
+        if not isinstance(y, Tensor):
+            y = check_operand(self, y, x)
+            if y is NotImplemented:
+                return NotImplemented
+        state = thread_state()
+        functional = self.functional
+        target = x
+        if (
+            not state.layers
+            and not state.grad_enabled
+            and functional.native_code >= 0
+            and not target.inference
+            and _native.binary_into(
+                functional.native_code, target.array, y.array if isinstance(y, Tensor) else y
+            )
+        ):
+            target.bump(self.name)
+            return target
+        return self.call((x, y, *self.tail))
+
+    def call(self, args: tuple) -> Any:
+        state = thread_state()
+        if state.layers:
+            from .layers import call_layers
+
+            return call_layers(self, args)
+        functional = self.functional
+        target = args[0]
+        recording = state.grad_enabled and any_requires(args, functional.grad_positions)
+        check_inplace(target, recording, state)
+        node = None
+        if recording:
+            saving = args
+            node = functional.record(state, args, target.array)
+            if 0 in node.plan.slots:
+                before = wrap(target.array.copy())
+                before.needs_grad = target.requires()
+                before.node = target.current_node()
+                before.output_nr = target.output_nr
+                saving = (before, *args[1:])
+            if -1 not in node.plan.slots:
+                functional.fill_saved(node, saving, ())
+        self._write(target, args)
+        target.bump(self.name)
+        if node is not None:
+            if not is_differentiable(target.array.dtype):
+                return target
+            rebase_history(target, node)
+            if -1 in node.plan.slots:
+                functional.fill_saved(node, saving, (target,))
+        return target
+
+    def _write(self, target: Tensor, args: tuple) -> None:
+        array = target.array
+        functional = self.functional
+        arrays = arrays_of(args)
+        if functional.ufunc is not None and _plain_floats(arrays, functional):
+            token = quiet.enter()
+            try:
+                functional.ufunc(*arrays[: len(functional.tensor_positions)], out=array)
+                return
+            except ValueError:
+                pass
+            finally:
+                quiet.exit(token)
+        result = functional.run_kernel(arrays)
+        if result.shape != array.shape:
+            raise RuntimeError(
+                f"output with shape {shape_text(array.shape)} doesn't match the broadcast shape "
+                f"{shape_text(result.shape)}"
+            )
+        if result.dtype != array.dtype and not self.casts_freely:
+            source, goal = from_numpy(result.dtype), from_numpy(array.dtype)
+            if not can_cast(source, goal):
+                raise RuntimeError(
+                    f"result type {_type_word(source)} can't be cast to the desired output type "
+                    f"{_type_word(goal)}"
+                )
+        array[...] = result
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.call(bind_arguments(self, args, kwargs))
+
+    def __get__(self, instance: Any, owner: Any) -> Any:
+        return self if instance is None else MethodType(self, instance)
+
+    def __getattr__(self, name: str) -> Any:
+        return function_attribute(self, name)
+
+    def __repr__(self) -> str:
+        return f"<operator {self.name}{signature_text(self.schema)}>"
+
+    def __reduce__(self) -> tuple:
+        return (operator_named, (self.name,))
+
+
+_TYPE_WORDS = {
+    "float32": "Float",
+    "float64": "Double",
+    "float16": "Half",
+    "bfloat16": "BFloat16",
+    "int64": "Long",
+    "int32": "Int",
+    "int16": "Short",
+    "int8": "Char",
+    "uint8": "Byte",
+    "bool": "Bool",
+    "complex64": "ComplexFloat",
+    "complex128": "ComplexDouble",
+}
+
+
+def _type_word(dtype: Any) -> str:
+    return _TYPE_WORDS[dtype.name]
+
+
+def _plain_floats(arrays: tuple, functional: Operator) -> bool:
+    """Whether a ufunc may write straight into the first operand: alike arrays, default options."""
+    first = arrays[0]
+    count = len(functional.tensor_positions)
+    if first.dtype.kind != "f" or arrays[count:] != functional.tail or type(first) is not _ndarray:
+        return False
+    for a in arrays[1:count]:
+        if type(a) is _ndarray:
+            if a.dtype != first.dtype:
+                return False
+        elif type(a) is not float and type(a) is not int:
+            return False
+    return True
+
+
+def function_attribute(operator: Any, name: str) -> Any:
+    """What `inspect` and `functools` look for on a function."""
+    if name in ("__name__", "__qualname__"):
+        return operator.name
+    if name == "__signature__":
+        from .binding import signature_of
+
+        return signature_of(operator.schema)
+    raise AttributeError(f"operator '{operator.name}' has no attribute '{name}'")
+
+
+def rule_reads(rule: Callable) -> tuple[str, ...]:
+    """Names of the values a gradient rule reads, after the gradient itself."""
+    code = rule.__code__
+    return code.co_varnames[1 : code.co_argcount]
+
+
+def any_requires(args: tuple, positions: tuple) -> bool:
+    """Whether recording concerns any of the arguments at `positions`."""
+    for position in positions:
+        value = args[position]
+        if isinstance(value, Tensor):
+            t = value
+            if t.requires():
+                return True
+        elif type(value) is list or type(value) is tuple:
+            for item in value:
+                if isinstance(item, Tensor) and item.requires():
+                    return True
+    return False
+
+
+def arrays_of(args: tuple) -> tuple:
+    """The arguments with every tensor replaced by its array, in lists too."""
+    out = []
+    for a in args:
+        if isinstance(a, Tensor):
+            t = a
+            out.append(t.array)
+        elif type(a) is list:
+            out.append([i.array if isinstance(i, Tensor) else i for i in a])
+        else:
+            out.append(a)
+    return tuple(out)
+
+
+def check_inplace(t: Tensor, recording: bool, state: ThreadState) -> None:
+    """Refuse the in-place changes that autograd cannot follow."""
+    if t.inference and not state.inference:
+        raise RuntimeError(
+            "Inplace update to inference tensor outside InferenceMode is not allowed. "
+            "You can make a clone to get a normal tensor before doing inplace update."
+        )
+    if not recording:
+        return
+    meta = t.view_meta
+    if meta is not None:
+        if meta.creation != VIEW_DEFAULT:
+            raise inplace_view_error(t, False)
+        if t.requires() and meta.base.node is None and meta.base.needs_grad:
+            raise RuntimeError(
+                "a view of a leaf Variable that requires grad is being used in an in-place operation."
+            )
+    if t.needs_grad and t.current_node() is None:
+        raise RuntimeError(
+            "a leaf Variable that requires grad is being used in an in-place operation. "
+            "Change it under no_grad(), or work on a clone()."
+        )
+
+
+def rebase_history(t: Tensor, node: Node) -> None:
+    """Make `node` the node of `t` after an in-place operation; for a view, rewrite its base."""
+    meta = t.view_meta
+    if meta is None:
+        move_retained_grad(t, node)
+        t.node = node
+        t.output_nr = 0
+        t.needs_grad = True
+        return
+    base = meta.base
+    node.next_nodes = (edge_node(base), *node.next_nodes[1:])
+    copy = CopySlices(base, node, meta.steps)
+    move_retained_grad(base, copy)
+    base.node = copy
+    base.output_nr = 0
+    base.needs_grad = True
+    t.needs_grad = True
+    meta.version = -1
+    old = t.node
+    regenerate_view(t)
+    if old is not None and t.cold is not None and t.cold.retains_grad:
+        hook = old.cold.retain_hooks.pop(t.output_nr, None)
+        if hook is not None:
+            add_retain_hook(t)
+
+
+def regenerate_view(t: Tensor) -> None:
+    """Give a view of a changed base its new node, by making the view again."""
+    meta = t.view_meta
+    if meta.creation != VIEW_DEFAULT:
+        raise inplace_view_error(t, True)
+    state = thread_state()
+    enabled = state.grad_enabled
+    state.grad_enabled = True
+    try:
+        fresh = replay(meta.base, meta.steps)
+    finally:
+        state.grad_enabled = enabled
+    t.node = fresh.node
+    t.output_nr = fresh.output_nr
+    t.needs_grad = fresh.needs_grad
+    meta.version = t.version()
+
+
+def move_retained_grad(t: Tensor, node: Node) -> None:
+    """Let `retain_grad` follow the tensor to its new node."""
+    if t.cold is None or not t.cold.retains_grad or t.node is None:
+        return
+    hook = t.node.cold.retain_hooks.pop(t.output_nr, None)
+    if hook is not None:
+        cold = node.make_cold()
+        if cold.retain_hooks is None:
+            cold.retain_hooks = {}
+        cold.retain_hooks[0] = hook
+
+
+def add_retain_hook(t: Tensor) -> None:
+    """Keep the gradient that reaches `t`, a non-leaf, in its ``.grad``."""
+    import weakref
+
+    cold = t.node.make_cold()
+    if cold.retain_hooks is None:
+        cold.retain_hooks = {}
+    cold.retain_hooks[t.output_nr] = weakref.ref(t)
+
+
+def _has_half(args: tuple) -> bool:
+    return any(
+        type(a) is _ndarray and (a.dtype.char == "e" or a.dtype.kind == "V") for a in args
+    )
+
+
+def _is_half(array: Any) -> bool:
+    return array.dtype.char == "e" or array.dtype.kind == "V"
+
+
+def _widen(args: tuple) -> list:
+    """The 16-bit floats as float32, in which the kernels compute."""
+    return [
+        [i.astype(np.float32) if _is_half(i) else i for i in a]
+        if type(a) is list
+        else (a.astype(np.float32) if type(a) is _ndarray and _is_half(a) else a)
+        for a in args
+    ]
+
+
+def _narrow(out: Any, args: tuple) -> Any:
+    """Results back to the type of the first 16-bit operand."""
+    half = next(a.dtype for a in args if type(a) is _ndarray and _is_half(a))
+    if type(out) is tuple:
+        return tuple([_narrow(o, args) for o in out])
+    out = np.asarray(out)
+    return out.astype(half) if out.dtype == np.float32 else out
+
+
+def copy_to_out(name: str, result: Any, out: Any) -> Any:
+    """Write a result into what the caller gave as ``out=``."""
+    if isinstance(result, tuple):
+        return type(result)(
+            *[copy_to_out(name, r, o) for r, o in zip(result, out, strict=True)]
+        )
+    if out.requires_grad and thread_state().grad_enabled or result.requires_grad:
+        raise RuntimeError(
+            f"{name}(): functions with out=... arguments don't support automatic differentiation, "
+            "but one of the arguments requires grad."
+        )
+    if not can_cast(result.dtype, out.dtype):
+        raise RuntimeError(
+            f"result type {_type_word(result.dtype)} can't be cast to the desired output type "
+            f"{_type_word(out.dtype)}"
+        )
+    if out.array.shape != result.array.shape:
+        out.array = np.empty(result.array.shape, out.array.dtype)
+    out.array[...] = result.array
+    out.bump(name)
+    return out
+
+
+_OPERATORS: dict[str, AbstractOperator] = {}
+
+
+def register(operator: Any) -> None:
+    """Make an operator known by its name."""
+    if operator.name in _OPERATORS:
+        raise ValueError(f"operator {operator.name} is declared twice")
+    _OPERATORS[operator.name] = operator
+
+
+def operator_named(name: str) -> Any:
+    return _OPERATORS[name]
+
+
+def operators() -> dict[str, AbstractOperator]:
+    """All declared operators by name, in-place variants included."""
+    return _OPERATORS

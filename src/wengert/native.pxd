@@ -1,0 +1,25 @@
+cimport cython
+
+
+@cython.final
+cdef class Native:
+    cdef readonly bint compiled
+    cdef readonly int lasti
+    cdef object last_code
+    cdef tuple last_shape
+    cdef Py_ssize_t last_dims[8]
+    cdef int last_ndim
+
+    cpdef unsigned long thread_ident(self)
+    cpdef Py_ssize_t refcount(self, object value)
+    cpdef object caller(self)
+    cdef object _caller_outside(self)
+    cpdef tuple shape_of(self, object array)
+    cpdef bint has_shape(self, object array, tuple shape)
+    cpdef object unary(self, int code, object a)
+    cpdef object binary(self, int code, object a, object b)
+    cpdef bint binary_into(self, int code, object a, object b)
+    cpdef object matmul(self, object a, object b)
+    cpdef object sum_all(self, object a)
+    cpdef attach(self, type cls, str name, object value)
+    cpdef set_attribute(self, object target, str name, object value)

@@ -1,0 +1,71 @@
+"""The interface of the compiled `native` module without C: small loops decline, NumPy does the work.
+
+`native.pyx` beside this file is the compiled form; an extension module wins at import.
+"""
+
+from __future__ import annotations
+
+import sys
+from threading import get_ident
+from types import CodeType
+from typing import Any
+
+PACKAGE_FOLDER = __file__.rpartition("/")[0] + "/"
+
+
+class Native:
+    """Process-wide helpers; one instance, `native`."""
+
+    def __init__(self) -> None:
+        self.compiled = False
+        self.lasti = -1
+
+    def thread_ident(self) -> int:
+        return get_ident()
+
+    def refcount(self, value: object) -> int:
+        """References to `value` held outside this call and its caller's own argument."""
+        return sys.getrefcount(value) - 2
+
+    def caller(self) -> CodeType | None:
+        """Code object of the innermost frame outside this package; its instruction in `lasti`."""
+        frame = sys._getframe(1)
+        while frame is not None and frame.f_code.co_filename.startswith(PACKAGE_FOLDER):
+            frame = frame.f_back
+        if frame is None:
+            self.lasti = -1
+            return None
+        self.lasti = frame.f_lasti
+        return frame.f_code
+
+    def shape_of(self, array: Any) -> tuple[int, ...]:
+        return array.shape
+
+    def has_shape(self, array: Any, shape: tuple[int, ...]) -> bool:
+        return array.shape == shape
+
+    def unary(self, code: int, a: Any) -> None:
+        return None
+
+    def binary(self, code: int, a: Any, b: Any) -> None:
+        return None
+
+    def binary_into(self, code: int, a: Any, b: Any) -> bool:
+        return False
+
+    def matmul(self, a: Any, b: Any) -> None:
+        return None
+
+    def sum_all(self, a: Any) -> None:
+        return None
+
+    def attach(self, cls: type, name: str, value: object) -> None:
+        """Set a class attribute; unlike setattr it reaches compiled classes too."""
+        setattr(cls, name, value)
+
+    def set_attribute(self, target: object, name: str, value: object) -> None:
+        """What `object.__setattr__` does, which compiled classes may not be given."""
+        object.__setattr__(target, name, value)
+
+
+native = Native()

@@ -1,0 +1,510 @@
+# cython: boundscheck=False, wraparound=False
+"""The few pieces that need C types throughout: small loops, frames, thread identity.
+
+A ufunc call on four floats costs five times its work. The loops here serve small, aligned,
+contiguous float32 and float64 operands and answer None for anything else, in which case the caller
+goes through NumPy. `native.py` beside this file is the same interface without C.
+"""
+cimport numpy as cnp
+from cpython.object cimport PyObject
+from libc.math cimport cos, cosf, exp, expf, fabs, fabsf, log, logf, sin, sinf, sqrt, sqrtf, tanh, tanhf
+
+cnp.import_array()
+
+cdef extern from "pythread.h":
+    unsigned long PyThread_get_thread_ident()
+
+cdef extern from "Python.h":
+    Py_ssize_t Py_REFCNT(object value)
+    ctypedef struct PyFrameObject:
+        pass
+    ctypedef struct PyCodeObject:
+        pass
+    PyFrameObject* PyEval_GetFrame()
+    PyCodeObject* PyFrame_GetCode(PyFrameObject* frame)
+    PyFrameObject* PyFrame_GetBack(PyFrameObject* frame)
+    int PyFrame_GetLasti(PyFrameObject* frame)
+    void Py_DECREF(void* value)
+    int PyObject_GenericSetAttr(object target, object name, object value) except -1
+    void PyType_Modified(type cls)
+    ctypedef struct PyTypeObject:
+        PyObject* tp_dict
+
+cdef extern from *:
+    """
+    #if PY_VERSION_HEX >= 0x030C0000
+    #define wengert_type_dict(cls) PyType_GetDict((PyTypeObject*)(cls))
+    #else
+    static PyObject* wengert_type_dict(PyObject* cls) {
+        PyObject* dict = ((PyTypeObject*)cls)->tp_dict;
+        Py_XINCREF(dict);
+        return dict;
+    }
+    #endif
+    """
+    dict wengert_type_dict(type cls)
+
+ctypedef fused real:
+    float
+    double
+
+# Codes shared with operators/pointwise.py through native.py's names.
+cdef enum:
+    ADD = 0
+    SUB = 1
+    MUL = 2
+    DIV = 3
+
+    NEG = 0
+    ABS = 1
+    EXP = 2
+    LOG = 3
+    SQRT = 4
+    SIN = 5
+    COS = 6
+    TANH = 7
+    SIGMOID = 8
+    RELU = 9
+    SQUARE = 10
+    RECIPROCAL = 11
+
+    ARITHMETIC_LIMIT = 8192
+    TRANSCENDENTAL_LIMIT = 96
+    MATMUL_LIMIT = 6000
+
+cdef str PACKAGE_FOLDER = __file__.rpartition("/")[0] + "/"
+
+
+cdef inline bint is_small(object value, Py_ssize_t limit) noexcept:
+    cdef int kind
+    if not cnp.PyArray_CheckExact(value):
+        return False
+    kind = cnp.PyArray_TYPE(<cnp.ndarray>value)
+    return (
+        (kind == cnp.NPY_FLOAT or kind == cnp.NPY_DOUBLE)
+        and cnp.PyArray_SIZE(<cnp.ndarray>value) <= limit
+        and cnp.PyArray_ISCARRAY_RO(<cnp.ndarray>value)
+    )
+
+
+cdef inline bint is_number(object value) noexcept:
+    return type(value) is float or type(value) is int
+
+
+cdef inline bint same_dims(cnp.ndarray a, cnp.ndarray b) noexcept:
+    cdef int i
+    if cnp.PyArray_NDIM(a) != cnp.PyArray_NDIM(b):
+        return False
+    for i in range(cnp.PyArray_NDIM(a)):
+        if cnp.PyArray_DIM(a, i) != cnp.PyArray_DIM(b, i):
+            return False
+    return True
+
+
+cdef void arrays_loop(int code, real* a, real* b, real* out, Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t i
+    if code == ADD:
+        for i in range(n):
+            out[i] = a[i] + b[i]
+    elif code == SUB:
+        for i in range(n):
+            out[i] = a[i] - b[i]
+    elif code == MUL:
+        for i in range(n):
+            out[i] = a[i] * b[i]
+    else:
+        for i in range(n):
+            out[i] = a[i] / b[i]
+
+
+cdef void right_scalar_loop(int code, real* a, real s, real* out, Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t i
+    if code == ADD:
+        for i in range(n):
+            out[i] = a[i] + s
+    elif code == SUB:
+        for i in range(n):
+            out[i] = a[i] - s
+    elif code == MUL:
+        for i in range(n):
+            out[i] = a[i] * s
+    else:
+        for i in range(n):
+            out[i] = a[i] / s
+
+
+cdef void left_scalar_loop(int code, real s, real* b, real* out, Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t i
+    if code == ADD:
+        for i in range(n):
+            out[i] = s + b[i]
+    elif code == SUB:
+        for i in range(n):
+            out[i] = s - b[i]
+    elif code == MUL:
+        for i in range(n):
+            out[i] = s * b[i]
+    else:
+        for i in range(n):
+            out[i] = s / b[i]
+
+
+cdef void unary_loop_float(int code, float* a, float* out, Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t i
+    if code == NEG:
+        for i in range(n):
+            out[i] = -a[i]
+    elif code == ABS:
+        for i in range(n):
+            out[i] = fabsf(a[i])
+    elif code == EXP:
+        for i in range(n):
+            out[i] = expf(a[i])
+    elif code == LOG:
+        for i in range(n):
+            out[i] = logf(a[i])
+    elif code == SQRT:
+        for i in range(n):
+            out[i] = sqrtf(a[i])
+    elif code == SIN:
+        for i in range(n):
+            out[i] = sinf(a[i])
+    elif code == COS:
+        for i in range(n):
+            out[i] = cosf(a[i])
+    elif code == TANH:
+        for i in range(n):
+            out[i] = tanhf(a[i])
+    elif code == SIGMOID:
+        for i in range(n):
+            out[i] = <float>1 / (<float>1 + expf(-a[i]))
+    elif code == RELU:
+        for i in range(n):
+            out[i] = <float>0 if a[i] <= 0 else a[i]
+    elif code == SQUARE:
+        for i in range(n):
+            out[i] = a[i] * a[i]
+    else:
+        for i in range(n):
+            out[i] = <float>1 / a[i]
+
+
+cdef void unary_loop_double(int code, double* a, double* out, Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t i
+    if code == NEG:
+        for i in range(n):
+            out[i] = -a[i]
+    elif code == ABS:
+        for i in range(n):
+            out[i] = fabs(a[i])
+    elif code == EXP:
+        for i in range(n):
+            out[i] = exp(a[i])
+    elif code == LOG:
+        for i in range(n):
+            out[i] = log(a[i])
+    elif code == SQRT:
+        for i in range(n):
+            out[i] = sqrt(a[i])
+    elif code == SIN:
+        for i in range(n):
+            out[i] = sin(a[i])
+    elif code == COS:
+        for i in range(n):
+            out[i] = cos(a[i])
+    elif code == TANH:
+        for i in range(n):
+            out[i] = tanh(a[i])
+    elif code == SIGMOID:
+        for i in range(n):
+            out[i] = 1 / (1 + exp(-a[i]))
+    elif code == RELU:
+        for i in range(n):
+            out[i] = 0 if a[i] <= 0 else a[i]
+    elif code == SQUARE:
+        for i in range(n):
+            out[i] = a[i] * a[i]
+    else:
+        for i in range(n):
+            out[i] = 1 / a[i]
+
+
+cdef void matmul_loop(
+    real* a, real* b, real* out, Py_ssize_t m, Py_ssize_t k, Py_ssize_t n,
+    Py_ssize_t a_row, Py_ssize_t a_col, Py_ssize_t b_row, Py_ssize_t b_col,
+) noexcept nogil:
+    cdef Py_ssize_t i, j, p
+    cdef real s
+    cdef real* row
+    cdef real* source
+    if b_col == 1:
+        for i in range(m):
+            row = out + i * n
+            for j in range(n):
+                row[j] = 0
+            for p in range(k):
+                s = a[i * a_row + p * a_col]
+                source = b + p * b_row
+                for j in range(n):
+                    row[j] += s * source[j]
+    else:
+        for i in range(m):
+            for j in range(n):
+                s = 0
+                for p in range(k):
+                    s += a[i * a_row + p * a_col] * b[p * b_row + j * b_col]
+                out[i * n + j] = s
+
+
+cdef bint binary_loop(int code, object a, object b, cnp.ndarray out) noexcept:
+    """Fill `out`, which has the dtype and shape of the array operand; a number is the other."""
+    cdef Py_ssize_t n = cnp.PyArray_SIZE(out)
+    cdef double s
+    if cnp.PyArray_TYPE(out) == cnp.NPY_FLOAT:
+        if is_number(b):
+            right_scalar_loop[float](
+                code, <float*>cnp.PyArray_DATA(<cnp.ndarray>a), <float><double>b,
+                <float*>cnp.PyArray_DATA(out), n)
+        elif is_number(a):
+            left_scalar_loop[float](
+                code, <float><double>a, <float*>cnp.PyArray_DATA(<cnp.ndarray>b),
+                <float*>cnp.PyArray_DATA(out), n)
+        else:
+            arrays_loop[float](
+                code, <float*>cnp.PyArray_DATA(<cnp.ndarray>a),
+                <float*>cnp.PyArray_DATA(<cnp.ndarray>b), <float*>cnp.PyArray_DATA(out), n)
+    else:
+        if is_number(b):
+            right_scalar_loop[double](
+                code, <double*>cnp.PyArray_DATA(<cnp.ndarray>a), <double>b,
+                <double*>cnp.PyArray_DATA(out), n)
+        elif is_number(a):
+            left_scalar_loop[double](
+                code, <double>a, <double*>cnp.PyArray_DATA(<cnp.ndarray>b),
+                <double*>cnp.PyArray_DATA(out), n)
+        else:
+            arrays_loop[double](
+                code, <double*>cnp.PyArray_DATA(<cnp.ndarray>a),
+                <double*>cnp.PyArray_DATA(<cnp.ndarray>b), <double*>cnp.PyArray_DATA(out), n)
+    return True
+
+
+cdef void row_loop(int code, cnp.ndarray a, cnp.ndarray b, cnp.ndarray out) noexcept:
+    """A matrix with a row vector, the bias pattern."""
+    cdef Py_ssize_t i, rows = cnp.PyArray_DIM(a, 0), n = cnp.PyArray_DIM(a, 1)
+    for i in range(rows):
+        if cnp.PyArray_TYPE(a) == cnp.NPY_FLOAT:
+            arrays_loop[float](code, <float*>cnp.PyArray_DATA(a) + i * n,
+                               <float*>cnp.PyArray_DATA(b), <float*>cnp.PyArray_DATA(out) + i * n, n)
+        else:
+            arrays_loop[double](code, <double*>cnp.PyArray_DATA(a) + i * n,
+                                <double*>cnp.PyArray_DATA(b), <double*>cnp.PyArray_DATA(out) + i * n, n)
+
+
+cdef inline object code_of(PyFrameObject* frame):
+    cdef PyCodeObject* owned = PyFrame_GetCode(frame)
+    cdef object code = <object>owned
+    Py_DECREF(owned)
+    return code
+
+
+cdef inline cnp.ndarray empty_like(cnp.ndarray a):
+    return cnp.PyArray_EMPTY(cnp.PyArray_NDIM(a), cnp.PyArray_DIMS(a), cnp.PyArray_TYPE(a), 0)
+
+
+cdef class Native:
+    """Process-wide helpers; one instance, `native`."""
+
+    def __cinit__(self):
+        self.compiled = True
+        self.last_ndim = -1
+
+    cpdef unsigned long thread_ident(self):
+        return PyThread_get_thread_ident()
+
+    cpdef Py_ssize_t refcount(self, object value):
+        """References to `value` held outside this call and its caller's own argument."""
+        return Py_REFCNT(value)
+
+    cpdef object caller(self):
+        """Code object of the innermost frame outside this package; its instruction in `lasti`."""
+        cdef PyFrameObject* frame = PyEval_GetFrame()
+        cdef object code
+        if frame is NULL:
+            self.lasti = -1
+            return None
+        code = code_of(frame)
+        if code is not self.last_code:
+            if (<str>code.co_filename).startswith(PACKAGE_FOLDER):
+                return self._caller_outside()
+            self.last_code = code
+        self.lasti = PyFrame_GetLasti(frame)
+        return code
+
+    cdef object _caller_outside(self):
+        cdef PyFrameObject* frame = PyFrame_GetBack(PyEval_GetFrame())
+        cdef PyFrameObject* back
+        cdef object code
+        while frame is not NULL:
+            code = code_of(frame)
+            if not (<str>code.co_filename).startswith(PACKAGE_FOLDER):
+                self.lasti = PyFrame_GetLasti(frame)
+                Py_DECREF(frame)
+                return code
+            back = PyFrame_GetBack(frame)
+            Py_DECREF(frame)
+            frame = back
+        self.lasti = -1
+        return None
+
+    cpdef tuple shape_of(self, object array):
+        """`array.shape`; equal shapes in a row share one tuple."""
+        cdef int i, ndim
+        cdef cnp.npy_intp* dims
+        if not isinstance(array, cnp.ndarray):
+            return array.shape
+        ndim = cnp.PyArray_NDIM(<cnp.ndarray>array)
+        dims = cnp.PyArray_DIMS(<cnp.ndarray>array)
+        if ndim == self.last_ndim:
+            for i in range(ndim):
+                if dims[i] != self.last_dims[i]:
+                    break
+            else:
+                return self.last_shape
+        cdef tuple shape = array.shape
+        if ndim <= 8:
+            self.last_ndim = ndim
+            for i in range(ndim):
+                self.last_dims[i] = dims[i]
+            self.last_shape = shape
+        return shape
+
+    cpdef bint has_shape(self, object array, tuple shape):
+        if self.shape_of(array) is shape:
+            return True
+        return array.shape == shape
+
+    cpdef object unary(self, int code, object a):
+        cdef cnp.ndarray out
+        if not is_small(a, TRANSCENDENTAL_LIMIT if EXP <= code <= SIGMOID and code != SQRT
+                        else ARITHMETIC_LIMIT):
+            return None
+        out = empty_like(<cnp.ndarray>a)
+        if cnp.PyArray_TYPE(out) == cnp.NPY_FLOAT:
+            unary_loop_float(code, <float*>cnp.PyArray_DATA(<cnp.ndarray>a),
+                             <float*>cnp.PyArray_DATA(out), cnp.PyArray_SIZE(out))
+        else:
+            unary_loop_double(code, <double*>cnp.PyArray_DATA(<cnp.ndarray>a),
+                              <double*>cnp.PyArray_DATA(out), cnp.PyArray_SIZE(out))
+        return out
+
+    cpdef object binary(self, int code, object a, object b):
+        cdef cnp.ndarray out
+        if is_small(a, ARITHMETIC_LIMIT):
+            if is_number(b):
+                pass
+            elif not is_small(b, ARITHMETIC_LIMIT) or (
+                cnp.PyArray_TYPE(<cnp.ndarray>a) != cnp.PyArray_TYPE(<cnp.ndarray>b)
+            ):
+                return None
+            elif not same_dims(<cnp.ndarray>a, <cnp.ndarray>b):
+                if (
+                    cnp.PyArray_NDIM(<cnp.ndarray>a) != 2
+                    or cnp.PyArray_NDIM(<cnp.ndarray>b) != 1
+                    or cnp.PyArray_DIM(<cnp.ndarray>a, 1) != cnp.PyArray_DIM(<cnp.ndarray>b, 0)
+                ):
+                    return None
+                out = empty_like(<cnp.ndarray>a)
+                row_loop(code, <cnp.ndarray>a, <cnp.ndarray>b, out)
+                return out
+            out = empty_like(<cnp.ndarray>a)
+        elif is_number(a) and is_small(b, ARITHMETIC_LIMIT):
+            out = empty_like(<cnp.ndarray>b)
+        else:
+            return None
+        binary_loop(code, a, b, out)
+        return out
+
+    cpdef bint binary_into(self, int code, object a, object b):
+        """`a = a op b` in place; False when the operands are not small and alike."""
+        if not is_small(a, ARITHMETIC_LIMIT) or not cnp.PyArray_ISWRITEABLE(<cnp.ndarray>a):
+            return False
+        if not is_number(b) and (
+            not is_small(b, ARITHMETIC_LIMIT)
+            or cnp.PyArray_TYPE(<cnp.ndarray>a) != cnp.PyArray_TYPE(<cnp.ndarray>b)
+            or not same_dims(<cnp.ndarray>a, <cnp.ndarray>b)
+            or (
+                cnp.PyArray_DATA(<cnp.ndarray>a) != cnp.PyArray_DATA(<cnp.ndarray>b)
+                and cnp.PyArray_BASE(<cnp.ndarray>b) is not NULL
+            )
+        ):
+            return False
+        return binary_loop(code, a, b, <cnp.ndarray>a)
+
+    cpdef object matmul(self, object a, object b):
+        """Product of two small matrices of one dtype, any strides; None when not small."""
+        cdef cnp.ndarray x, y, out
+        cdef cnp.npy_intp dims[2]
+        cdef int kind
+        cdef Py_ssize_t item, m, k, n
+        if not cnp.PyArray_CheckExact(a) or not cnp.PyArray_CheckExact(b):
+            return None
+        x, y = <cnp.ndarray>a, <cnp.ndarray>b
+        kind = cnp.PyArray_TYPE(x)
+        if (
+            cnp.PyArray_NDIM(x) != 2 or cnp.PyArray_NDIM(y) != 2
+            or kind != cnp.PyArray_TYPE(y) or not (kind == cnp.NPY_FLOAT or kind == cnp.NPY_DOUBLE)
+            or not cnp.PyArray_ISALIGNED(x) or not cnp.PyArray_ISALIGNED(y)
+            or not cnp.PyArray_ISNOTSWAPPED(x) or not cnp.PyArray_ISNOTSWAPPED(y)
+        ):
+            return None
+        m, k, n = cnp.PyArray_DIM(x, 0), cnp.PyArray_DIM(x, 1), cnp.PyArray_DIM(y, 1)
+        if k != cnp.PyArray_DIM(y, 0) or m * k * n > MATMUL_LIMIT:
+            return None
+        dims[0], dims[1] = m, n
+        out = cnp.PyArray_EMPTY(2, dims, kind, 0)
+        item = 4 if kind == cnp.NPY_FLOAT else 8
+        if kind == cnp.NPY_FLOAT:
+            matmul_loop[float](
+                <float*>cnp.PyArray_DATA(x), <float*>cnp.PyArray_DATA(y),
+                <float*>cnp.PyArray_DATA(out), m, k, n,
+                cnp.PyArray_STRIDE(x, 0) // item, cnp.PyArray_STRIDE(x, 1) // item,
+                cnp.PyArray_STRIDE(y, 0) // item, cnp.PyArray_STRIDE(y, 1) // item)
+        else:
+            matmul_loop[double](
+                <double*>cnp.PyArray_DATA(x), <double*>cnp.PyArray_DATA(y),
+                <double*>cnp.PyArray_DATA(out), m, k, n,
+                cnp.PyArray_STRIDE(x, 0) // item, cnp.PyArray_STRIDE(x, 1) // item,
+                cnp.PyArray_STRIDE(y, 0) // item, cnp.PyArray_STRIDE(y, 1) // item)
+        return out
+
+    cpdef object sum_all(self, object a):
+        """Sum of a small array as a 0-d array; None when not small."""
+        cdef cnp.ndarray out
+        cdef Py_ssize_t i, n
+        cdef double total = 0
+        if not is_small(a, 64):
+            return None
+        n = cnp.PyArray_SIZE(<cnp.ndarray>a)
+        out = cnp.PyArray_EMPTY(0, NULL, cnp.PyArray_TYPE(<cnp.ndarray>a), 0)
+        if cnp.PyArray_TYPE(out) == cnp.NPY_FLOAT:
+            for i in range(n):
+                total += (<float*>cnp.PyArray_DATA(<cnp.ndarray>a))[i]
+            (<float*>cnp.PyArray_DATA(out))[0] = <float>total
+        else:
+            for i in range(n):
+                total += (<double*>cnp.PyArray_DATA(<cnp.ndarray>a))[i]
+            (<double*>cnp.PyArray_DATA(out))[0] = total
+        return out
+
+    cpdef attach(self, type cls, str name, object value):
+        """Set a class attribute; unlike setattr it reaches compiled classes too."""
+        wengert_type_dict(cls)[name] = value
+        PyType_Modified(cls)
+
+    cpdef set_attribute(self, object target, str name, object value):
+        """What `object.__setattr__` does, which compiled classes may not be given."""
+        PyObject_GenericSetAttr(target, name, value)
+
+
+native = Native()

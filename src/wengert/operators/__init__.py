@@ -1,0 +1,1 @@
+"""The operator declarations, by family, and how they become functions and methods."""

@@ -1,0 +1,115 @@
+"""Copies, casts and fills: clone, to, copy_, fill_, zero_, and joining of real and imaginary part."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..dispatch import operator_named
+from ..tensor import Tensor
+from .declare import linear, primitive
+from .pointwise import zeros_like
+
+clone = linear(
+    "clone(Tensor self) -> Tensor",
+    lambda xp, x: x.copy("K"),
+    lambda g: g,
+    doc="A copy that gradients flow through.",
+)
+cast = linear(
+    "_to_copy(Tensor self, dtype dtype) -> Tensor",
+    lambda xp, x, dtype: (x.real if _loses_imaginary(x, dtype.numpy) else x).astype(dtype.numpy),
+    lambda g: g,
+    name="ToCopyBackward0",
+    doc="A copy with another dtype; the engine casts the gradient back.",
+)
+
+
+def _loses_imaginary(x: Any, numpy_dtype: Any) -> bool:
+    return x.dtype.kind == "c" and numpy_dtype.kind != "c"
+
+
+def _copy_kernel(xp: Any, target: Any, source: Any, non_blocking: bool) -> Any:
+    source = xp.asarray(source)
+    if _loses_imaginary(source, target.dtype):
+        source = source.real
+    if source.ndim > target.ndim or any(
+        a != b and a != 1
+        for a, b in zip(reversed(source.shape), reversed(target.shape), strict=False)
+    ):
+        raise RuntimeError(
+            f"copy_(): the source of shape {list(source.shape)} doesn't match the broadcast shape "
+            f"{list(target.shape)} of the target"
+        )
+    return xp.broadcast_to(source, target.shape)
+
+
+copy = primitive(
+    "copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor",
+    _copy_kernel,
+    {"self": lambda g: zeros_like(g), "src": lambda g: g},
+    lambda tangents, self: (
+        copy(self, tangents["src"]) if "src" in tangents else zeros_like(tangents["self"])
+    ),
+    inplace=True,
+    widens=False,
+    name="CopyBackwards",
+    doc="The values of `src` in the shape and dtype of the tensor.",
+)
+fill = primitive(
+    "fill(Tensor self, Tensor value) -> Tensor",
+    lambda xp, x, value: xp.full(x.shape, value, x.dtype),
+    {"self": lambda g: zeros_like(g), "value": lambda g: g.sum()},
+    lambda tangents, self: (
+        fill(self, tangents["value"]) if "value" in tangents else zeros_like(tangents["self"])
+    ),
+    inplace=True,
+    widens=False,
+    doc="One value in the shape and dtype of the tensor.",
+)
+zero = primitive(
+    "zero(Tensor self) -> Tensor",
+    lambda xp, x: xp.zeros(x.shape, x.dtype),
+    lambda g: zeros_like(g),
+    lambda tangents: zeros_like(tangents["self"]),
+    inplace=True,
+    widens=False,
+    doc="Zeros in the shape and dtype of the tensor.",
+)
+for _operator in (copy, fill):
+    _operator.broadcasts = True
+for _name in ("copy_", "fill_"):
+    operator_named(_name).casts_freely = True
+copy_ = operator_named("copy_")
+fill_ = operator_named("fill_")
+zero_ = operator_named("zero_")
+
+
+def reduce_gradient(producer: Any, index: int, g: Tensor, shape: tuple, dtype: Any) -> Tensor:
+    """A gradient in the shape and dtype of the value it belongs to.
+
+    Broadcasting is undone by summing, promotion by casting, and the gradient of a real value is
+    real. A shape that no broadcasting explains is the producer's mistake.
+    """
+    from ..dtypes import from_numpy
+    from .reduce import sum_to_size
+
+    if g.array.shape != shape:
+        if not _expands_to(shape, g.array.shape):
+            name = "The root" if producer is None else f"Function {producer.name()}"
+            raise RuntimeError(
+                f"{name} returned an invalid gradient at index {index} - got "
+                f"{list(g.array.shape)} but expected shape compatible with {list(shape)}"
+            )
+        g = sum_to_size(g, shape)
+    if g.array.dtype != dtype:
+        if g.array.dtype.kind == "c" and dtype.kind != "c":
+            g = g.real
+        if g.array.dtype != dtype:
+            g = cast(g, from_numpy(dtype))
+    return g
+
+
+def _expands_to(shape: tuple, larger: tuple) -> bool:
+    return len(shape) <= len(larger) and all(
+        a == b or a == 1 for a, b in zip(reversed(shape), reversed(larger), strict=False)
+    )

@@ -1,0 +1,224 @@
+"""What a declaration is: five families, and what each of them derives.
+
+- `elementwise`: the differential per argument, ``lambda t, other: t * other``: how a small change
+  `t` of that argument changes the result. It is linear in `t`, so it is the forward rule as it
+  stands and, conjugated, the reverse rule too. The engine undoes broadcasting and dtype promotion.
+- `linear`: the transpose per argument in which the operator is linear. The forward rule is the
+  operator itself, applied to one tangent at a time.
+- `primitive`: reverse rules and a forward rule, both written in operators.
+- `nondifferentiable`: a kernel.
+- a composite is a plain function over operators and needs no declaration.
+
+The parameter names of a rule say what it reads and therefore what is saved: an argument by its
+name, ``out`` (``out0``, ``out1``) for results, ``self_shape`` for only a shape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes
+from ..dispatch import InplaceOperator, Operator, register, rule_reads
+from ..dtypes import result_dtype
+from ..schema import Argument, Schema, parse
+
+Rules = Callable | dict[str, Callable | None]
+
+
+def elementwise(
+    schema: str,
+    kernel: str | Callable,
+    differentials: Rules | None = None,
+    *,
+    dtype: Callable | None = None,
+    native: int = -1,
+    inplace: bool = True,
+    name: str | None = None,
+    doc: str = "",
+    aliases: dict[str, str] | None = None,
+) -> Operator:
+    """Declare a broadcasting operator. `kernel` is a ufunc's name or a function of (xp, *args)."""
+    operator = _operator(schema, "elementwise", kernel, differentials, name, doc, aliases)
+    operator.broadcasts = True
+    operator.dtype_rule = dtype or promote
+    operator.native_code = native
+    if inplace:
+        _declare_inplace(operator)
+    return operator
+
+
+def linear(
+    schema: str,
+    kernel: str | Callable,
+    transpose: Rules,
+    *,
+    view: bool = False,
+    inplace: bool = False,
+    widens: bool = False,
+    meta: Callable | None = None,
+    name: str | None = None,
+    doc: str = "",
+    aliases: dict[str, str] | None = None,
+) -> Operator:
+    """Declare an operator that is linear in each argument that has a transpose."""
+    operator = _operator(schema, "linear", kernel, transpose, name, doc, aliases)
+    operator.is_view = view
+    operator.widens = widens
+    operator.meta_rule = meta
+    if inplace:
+        _declare_inplace(operator)
+    return operator
+
+
+def primitive(
+    schema: str,
+    kernel: str | Callable,
+    vjp: Rules,
+    jvp: Callable | None,
+    *,
+    nondifferentiable_outputs: tuple[int, ...] = (),
+    dtype: Callable | None = None,
+    inplace: bool = False,
+    widens: bool = True,
+    meta: Callable | None = None,
+    name: str | None = None,
+    doc: str = "",
+    aliases: dict[str, str] | None = None,
+) -> Operator:
+    """Declare an operator by its reverse rules and its forward rule.
+
+    A reverse rule takes the gradient of the output (a list for several outputs). The forward rule
+    takes a dictionary from argument name to tangent (absent where there is none), then what it reads,
+    and returns the tangent of the output (a tuple for several).
+    """
+    operator = _operator(schema, "primitive", kernel, vjp, name, doc, aliases)
+    operator.jvp_rule = jvp
+    operator.dtype_rule = dtype
+    operator.nondifferentiable_outputs = nondifferentiable_outputs
+    operator.widens = widens
+    operator.meta_rule = meta
+    if inplace:
+        _declare_inplace(operator)
+    return operator
+
+
+def nondifferentiable(
+    schema: str,
+    kernel: str | Callable,
+    *,
+    broadcasts: bool = False,
+    dtype: Callable | None = None,
+    inplace: bool = False,
+    view: bool = False,
+    meta: Callable | None = None,
+    name: str | None = None,
+    doc: str = "",
+    aliases: dict[str, str] | None = None,
+) -> Operator:
+    """Declare an operator whose results carry no gradient: comparisons, indices, samplers."""
+    operator = _operator(schema, "nondifferentiable", kernel, None, name, doc, aliases)
+    operator.broadcasts = broadcasts
+    operator.dtype_rule = dtype
+    operator.is_view = view
+    operator.meta_rule = meta
+    if inplace:
+        _declare_inplace(operator)
+    return operator
+
+
+def _operator(
+    schema: str,
+    family: str,
+    kernel: str | Callable,
+    rules: Rules | None,
+    node_name: str | None,
+    doc: str,
+    aliases: dict[str, str] | None,
+) -> Operator:
+    parsed = parse(schema)
+    function = _named_kernel(kernel) if isinstance(kernel, str) else kernel
+    operator = Operator(parsed.name, parsed, family, function)
+    if isinstance(kernel, str):
+        operator.ufunc = getattr(np, kernel)
+    operator.doc = doc
+    operator.aliases = aliases or {}
+    if node_name is not None:
+        operator.node_name = node_name
+    if rules is not None:
+        operator.rules = rules if isinstance(rules, dict) else {parsed.arguments[0].name: rules}
+        unknown = set(operator.rules) - set(parsed.names)
+        if unknown:
+            raise TypeError(f"{parsed.name}: rules for unknown arguments {sorted(unknown)}")
+        operator.grad_positions = tuple(
+            i for i, a in enumerate(parsed.arguments) if a.name in operator.rules
+        )
+        for rule in operator.rules.values():
+            for read in rule_reads(rule) if rule is not None else ():
+                operator._slot(read)
+    register(operator)
+    return operator
+
+
+def _named_kernel(name: str) -> Callable:
+    def kernel(xp: Any, *args: Any) -> Any:
+        return getattr(xp, name)(*args)
+
+    return kernel
+
+
+def _declare_inplace(operator: Operator) -> None:
+    schema = operator.schema
+    first = schema.arguments[0]
+    target = Argument(first.name, first.type, first.default, first.keyword_only, "a!")
+    text = schema.text.replace("(Tensor self", "_(Tensor(a!) self", 1).replace(
+        "-> Tensor", "-> Tensor(a!)", 1
+    )
+    register(
+        InplaceOperator(
+            operator,
+            Schema(schema.name + "_", (target, *schema.arguments[1:]), ("Tensor(a!)",), text),
+        )
+    )
+
+
+# Dtype rules: what becomes of the operands before an elementwise kernel sees them -----------------
+
+
+def _cast(operands: tuple, dtype: Any, count: int) -> tuple:
+    return tuple(
+        [
+            (a if a.dtype == dtype else a.astype(dtype))
+            if isinstance(a, np.ndarray)
+            else (_number(a, dtype) if i < count and a is not None else a)
+            for i, a in enumerate(operands)
+        ]
+    )
+
+
+def _number(value: Any, dtype: Any) -> Any:
+    """A Python number as a 0-d array of the result's dtype; integers wrap around as in C."""
+    if isinstance(value, int) and dtype.kind in "iu":
+        return np.array(value).astype(dtype)
+    return np.asarray(value).astype(dtype)
+
+
+def promote(args: tuple, count: int) -> tuple:
+    """All operands to their common dtype."""
+    operands = [a for a in args[:count] if a is not None]
+    return _cast(args, result_dtype(operands), count)
+
+
+def promote_float(args: tuple, count: int) -> tuple:
+    """All operands to their common dtype, integers to the default floating-point one."""
+    dtype = result_dtype([a for a in args[:count] if a is not None])
+    if dtype.kind in "biu":
+        dtype = dtypes.get_default_dtype().numpy
+    return _cast(args, dtype, count)
+
+
+def keep(args: tuple, count: int) -> tuple:
+    """Operands as they are."""
+    return args

@@ -1,0 +1,699 @@
+"""Elementwise operators: arithmetic, comparison, logic, exponentials, activations."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ..tensor import Tensor
+from .declare import elementwise, keep, nondifferentiable, primitive, promote, promote_float
+
+# Loop numbers of the native module.
+ADD, SUB, MUL, DIV = range(4)
+NEG, ABS, EXP, LOG, SQRT, SIN, COS, TANH, SIGMOID, RELU, SQUARE, RECIPROCAL = range(12)
+
+
+def _zero(t: Tensor) -> Tensor:
+    return zeros_like(t)
+
+
+# Arithmetic --------------------------------------------------------------------------------------
+
+add = elementwise(
+    "add(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
+    lambda xp, x, y, alpha: xp.add(x, y) if alpha == 1 else xp.add(x, y * alpha),
+    {"self": lambda t: t, "other": lambda t, alpha: t if alpha == 1 else t * alpha},
+    native=ADD,
+    doc="Sum of two tensors, the second multiplied by `alpha`.",
+)
+sub = elementwise(
+    "sub(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
+    lambda xp, x, y, alpha: xp.subtract(x, y) if alpha == 1 else xp.subtract(x, y * alpha),
+    {"self": lambda t: t, "other": lambda t, alpha: -t if alpha == 1 else t * -alpha},
+    native=SUB,
+    doc="Difference of two tensors, the second multiplied by `alpha`.",
+)
+mul = elementwise(
+    "mul(Tensor self, Tensor other) -> Tensor",
+    "multiply",
+    {"self": lambda t, other: t * other, "other": lambda t, self: t * self},
+    native=MUL,
+    doc="Product of two tensors.",
+)
+
+
+def _divide(xp: Any, x: Any, y: Any, rounding_mode: str | None) -> Any:
+    if rounding_mode is None:
+        return xp.divide(x, y)
+    if rounding_mode == "floor":
+        return xp.floor_divide(x, y)
+    if rounding_mode == "trunc":
+        return xp.trunc(xp.divide(x, y)).astype(x.dtype)
+    raise RuntimeError(
+        "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found "
+        f"'{rounding_mode}'"
+    )
+
+
+def _div_dtype(args: tuple, count: int) -> tuple:
+    return promote_float(args, count) if args[2] is None else promote(args, count)
+
+
+div = elementwise(
+    "div(Tensor self, Tensor other, *, str? rounding_mode=None) -> Tensor",
+    _divide,
+    {
+        "self": lambda t, other, rounding_mode: t / other if rounding_mode is None else _zero(t),
+        "other": lambda t, self, other, rounding_mode: (
+            -t * ((self / other) / other) if rounding_mode is None else _zero(t)
+        ),
+    },
+    dtype=_div_dtype,
+    native=DIV,
+    doc="Quotient of two tensors, optionally rounded towards zero ('trunc') or down ('floor').",
+)
+floor_divide = elementwise(
+    "floor_divide(Tensor self, Tensor other) -> Tensor",
+    lambda xp, x, y: xp.floor_divide(x, y),
+    {"self": lambda t: _zero(t), "other": lambda t: _zero(t)},
+    doc="Quotient rounded down.",
+)
+remainder = elementwise(
+    "remainder(Tensor self, Tensor other) -> Tensor",
+    "remainder",
+    {
+        "self": lambda t: t,
+        "other": lambda t, self, other: -t * div(self, other, rounding_mode="floor"),
+    },
+    doc="Remainder with the sign of the divisor, as Python's %.",
+)
+fmod = elementwise(
+    "fmod(Tensor self, Tensor other) -> Tensor",
+    "fmod",
+    {
+        "self": lambda t: t,
+        "other": lambda t, self, other: -t * div(self, other, rounding_mode="trunc"),
+    },
+    doc="Remainder with the sign of the dividend, as C's fmod.",
+)
+neg = elementwise(
+    "neg(Tensor self) -> Tensor", "negative", lambda t: -t, native=NEG, doc="The negative."
+)
+positive = elementwise(
+    "positive(Tensor self) -> Tensor", "positive", lambda t: t, inplace=False, doc="The same value."
+)
+
+
+def _power(xp: Any, x: Any, y: Any) -> Any:
+    if getattr(y, "ndim", 0) == 0:
+        exponent = y.item() if hasattr(y, "item") else y
+        if exponent == 2:
+            return xp.multiply(x, x)
+        if exponent == 0.5:
+            return xp.sqrt(x)
+        if isinstance(exponent, int) and exponent < 0 and x.dtype.kind in "iu":
+            raise RuntimeError("Integers to negative integer powers are not allowed.")
+    return xp.power(x, y)
+
+
+def _pow_self(t: Tensor, self: Any, other: Any) -> Tensor:
+    if isinstance(other, Tensor):
+        return where(other == 0, 0, t * (other * self ** (other - 1)))
+    if other == 0:
+        return _zero(t)
+    return t * (other * (self if other == 2 else self ** (other - 1)))
+
+
+def _pow_other(t: Tensor, self: Any, other: Tensor, out: Tensor) -> Tensor:
+    if isinstance(self, Tensor):
+        grows = (self == 0) & (real_part(other) >= 0)
+        return where(grows, 0, t * (out * log(self)))
+    if self == 0:
+        return where(real_part(other) >= 0, 0, t * (out * -math.inf))
+    return t * (out * (math.log(self) if isinstance(self, (int, float)) and self > 0 else _clog(self)))
+
+
+def _clog(value: complex) -> complex:
+    import cmath
+
+    return cmath.log(value) if isinstance(value, complex) else math.nan
+
+
+pow = elementwise(
+    "pow(Tensor self, Tensor exponent) -> Tensor",
+    _power,
+    {
+        "self": lambda t, self, exponent: _pow_self(t, self, exponent),
+        "exponent": lambda t, self, exponent, out: _pow_other(t, self, exponent, out),
+    },
+    doc="Power of two tensors or numbers.",
+    aliases={"other": "exponent"},
+)
+square = elementwise(
+    "square(Tensor self) -> Tensor",
+    "square",
+    lambda t, self: t * (2 * self),
+    native=SQUARE,
+    name="PowBackward0",
+    doc="The square.",
+)
+reciprocal = elementwise(
+    "reciprocal(Tensor self) -> Tensor",
+    lambda xp, x: 1 / x,
+    lambda t, out: -t * (out * out),
+    dtype=promote_float,
+    native=RECIPROCAL,
+    doc="One divided by the tensor.",
+)
+sqrt = elementwise(
+    "sqrt(Tensor self) -> Tensor",
+    "sqrt",
+    lambda t, out: t / (2 * out),
+    dtype=promote_float,
+    native=SQRT,
+    doc="Square root.",
+)
+rsqrt = elementwise(
+    "rsqrt(Tensor self) -> Tensor",
+    lambda xp, x: 1 / xp.sqrt(x),
+    lambda t, out: -0.5 * t * out**3,
+    dtype=promote_float,
+    doc="One divided by the square root.",
+)
+addcmul = elementwise(
+    "addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
+    lambda xp, x, a, b, value: x + (a * b if value == 1 else value * a * b),
+    {
+        "self": lambda t: t,
+        "tensor1": lambda t, tensor2, value: t * (tensor2 * value),
+        "tensor2": lambda t, tensor1, value: t * (tensor1 * value),
+    },
+    doc="`input + value * tensor1 * tensor2`.",
+)
+addcdiv = elementwise(
+    "addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
+    lambda xp, x, a, b, value: x + (a / b if value == 1 else value * a / b),
+    {
+        "self": lambda t: t,
+        "tensor1": lambda t, tensor2, value: t * (value / tensor2),
+        "tensor2": lambda t, tensor1, tensor2, value: -t * (value * tensor1 / (tensor2 * tensor2)),
+    },
+    doc="`input + value * tensor1 / tensor2`.",
+)
+lerp = elementwise(
+    "lerp(Tensor self, Tensor end, Tensor weight) -> Tensor",
+    lambda xp, x, end, weight: x + weight * (end - x),
+    {
+        "self": lambda t, weight: t * (1 - weight),
+        "end": lambda t, weight: t * weight,
+        "weight": lambda t, self, end: t * (end - self),
+    },
+    doc="Linear interpolation from the tensor to `end`.",
+)
+atan2 = elementwise(
+    "atan2(Tensor self, Tensor other) -> Tensor",
+    "arctan2",
+    {
+        "self": lambda t, self, other: t * (other / (self * self + other * other)),
+        "other": lambda t, self, other: t * (-self / (self * self + other * other)),
+    },
+    dtype=promote_float,
+    doc="Angle of the points (other, input).",
+)
+hypot = elementwise(
+    "hypot(Tensor self, Tensor other) -> Tensor",
+    "hypot",
+    {"self": lambda t, self, out: t * (self / out), "other": lambda t, other, out: t * (other / out)},
+    doc="Length of the hypotenuse.",
+)
+
+# Exponentials and trigonometry ---------------------------------------------------------------------
+
+exp = elementwise(
+    "exp(Tensor self) -> Tensor",
+    "exp",
+    lambda t, out: t * out,
+    dtype=promote_float,
+    native=EXP,
+    doc="Exponential function.",
+)
+exp2 = elementwise(
+    "exp2(Tensor self) -> Tensor",
+    "exp2",
+    lambda t, out: t * (out * math.log(2)),
+    dtype=promote_float,
+    doc="Two to the power of the tensor.",
+)
+expm1 = elementwise(
+    "expm1(Tensor self) -> Tensor",
+    "expm1",
+    lambda t, out: t * (out + 1),
+    dtype=promote_float,
+    doc="`exp(x) - 1`, accurate near zero.",
+)
+log = elementwise(
+    "log(Tensor self) -> Tensor",
+    "log",
+    lambda t, self: t / self,
+    dtype=promote_float,
+    native=LOG,
+    doc="Natural logarithm.",
+)
+log2 = elementwise(
+    "log2(Tensor self) -> Tensor",
+    "log2",
+    lambda t, self: t / (self * math.log(2)),
+    dtype=promote_float,
+    doc="Logarithm to base two.",
+)
+log10 = elementwise(
+    "log10(Tensor self) -> Tensor",
+    "log10",
+    lambda t, self: t / (self * math.log(10)),
+    dtype=promote_float,
+    doc="Logarithm to base ten.",
+)
+log1p = elementwise(
+    "log1p(Tensor self) -> Tensor",
+    "log1p",
+    lambda t, self: t / (self + 1),
+    dtype=promote_float,
+    doc="`log(1 + x)`, accurate near zero.",
+)
+sin = elementwise(
+    "sin(Tensor self) -> Tensor",
+    "sin",
+    lambda t, self: t * cos(self),
+    dtype=promote_float,
+    native=SIN,
+    doc="Sine.",
+)
+cos = elementwise(
+    "cos(Tensor self) -> Tensor",
+    "cos",
+    lambda t, self: t * -sin(self),
+    dtype=promote_float,
+    native=COS,
+    doc="Cosine.",
+)
+tan = elementwise(
+    "tan(Tensor self) -> Tensor",
+    "tan",
+    lambda t, out: t * (1 + out * out),
+    dtype=promote_float,
+    doc="Tangent.",
+)
+asin = elementwise(
+    "asin(Tensor self) -> Tensor",
+    "arcsin",
+    lambda t, self: t * rsqrt(1 - self * self),
+    dtype=promote_float,
+    doc="Inverse sine.",
+)
+acos = elementwise(
+    "acos(Tensor self) -> Tensor",
+    "arccos",
+    lambda t, self: t * -rsqrt(1 - self * self),
+    dtype=promote_float,
+    doc="Inverse cosine.",
+)
+atan = elementwise(
+    "atan(Tensor self) -> Tensor",
+    "arctan",
+    lambda t, self: t / (self * self + 1),
+    dtype=promote_float,
+    doc="Inverse tangent.",
+)
+sinh = elementwise(
+    "sinh(Tensor self) -> Tensor",
+    "sinh",
+    lambda t, self: t * cosh(self),
+    dtype=promote_float,
+    doc="Hyperbolic sine.",
+)
+cosh = elementwise(
+    "cosh(Tensor self) -> Tensor",
+    "cosh",
+    lambda t, self: t * sinh(self),
+    dtype=promote_float,
+    doc="Hyperbolic cosine.",
+)
+tanh = elementwise(
+    "tanh(Tensor self) -> Tensor",
+    "tanh",
+    lambda t, out: t * (1 - out * out),
+    dtype=promote_float,
+    native=TANH,
+    doc="Hyperbolic tangent.",
+)
+asinh = elementwise(
+    "asinh(Tensor self) -> Tensor",
+    "arcsinh",
+    lambda t, self: t * rsqrt(self * self + 1),
+    dtype=promote_float,
+    doc="Inverse hyperbolic sine.",
+)
+acosh = elementwise(
+    "acosh(Tensor self) -> Tensor",
+    "arccosh",
+    lambda t, self: t * (rsqrt(self - 1) * rsqrt(self + 1)),
+    dtype=promote_float,
+    doc="Inverse hyperbolic cosine.",
+)
+atanh = elementwise(
+    "atanh(Tensor self) -> Tensor",
+    "arctanh",
+    lambda t, self: t / (1 - self * self),
+    dtype=promote_float,
+    doc="Inverse hyperbolic tangent.",
+)
+
+
+def _erf(xp: Any, x: Any) -> Any:
+    from scipy.special import erf as kernel
+
+    return kernel(x) if x.dtype.kind == "f" and x.dtype.itemsize > 2 else kernel(
+        x.astype("float32")
+    ).astype(x.dtype)
+
+
+erf = elementwise(
+    "erf(Tensor self) -> Tensor",
+    _erf,
+    lambda t, self: t * (2 / math.sqrt(math.pi) * exp(-self * self)),
+    dtype=promote_float,
+    doc="Error function.",
+)
+
+# Activations ---------------------------------------------------------------------------------------
+
+
+def _sigmoid(xp: Any, x: Any) -> Any:
+    e = xp.exp(-x)
+    e += 1
+    return xp.reciprocal(e, out=e) if e.ndim else 1 / e
+
+
+sigmoid = elementwise(
+    "sigmoid(Tensor self) -> Tensor",
+    _sigmoid,
+    lambda t, out: t * ((1 - out) * out),
+    dtype=promote_float,
+    native=SIGMOID,
+    doc="Logistic function.",
+)
+relu = elementwise(
+    "relu(Tensor self) -> Tensor",
+    lambda xp, x: xp.maximum(x, 0),
+    lambda t, out: where(out > 0, t, 0),
+    native=RELU,
+    doc="The tensor where positive, else zero.",
+)
+leaky_relu = elementwise(
+    "leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor",
+    lambda xp, x, slope: xp.where(x > 0, x, x * slope),
+    lambda t, self, negative_slope: where(self > 0, t, t * negative_slope),
+    doc="The tensor where positive, else multiplied by `negative_slope`.",
+)
+silu = elementwise(
+    "silu(Tensor self) -> Tensor",
+    lambda xp, x: x * _sigmoid(xp, x),
+    lambda t, self: _silu_differential(t, self, sigmoid(self)),
+    doc="`x * sigmoid(x)`.",
+)
+
+
+def _silu_differential(t: Tensor, x: Tensor, s: Tensor) -> Tensor:
+    return t * (s * (1 + x * (1 - s)))
+
+
+softplus = elementwise(
+    "softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor",
+    lambda xp, x, beta, threshold: xp.where(
+        x * beta > threshold, x, xp.log1p(xp.exp(x * beta)) / beta
+    ),
+    lambda t, self, beta, threshold: where(
+        self * beta > threshold, t, t * sigmoid(self * beta)
+    ),
+    doc="Smooth version of relu.",
+)
+
+
+def _gelu(xp: Any, x: Any, approximate: str) -> Any:
+    if approximate == "tanh":
+        inner = math.sqrt(2 / math.pi) * (x + 0.044715 * x * x * x)
+        return 0.5 * x * (1 + xp.tanh(inner))
+    if approximate == "none":
+        return 0.5 * x * (1 + _erf(xp, x * math.sqrt(0.5)))
+    raise RuntimeError("approximate argument must be either none or tanh.")
+
+
+def _gelu_differential(t: Tensor, x: Tensor, approximate: str) -> Tensor:
+    if approximate == "none":
+        density = exp(-0.5 * x * x) * (1 / math.sqrt(2 * math.pi))
+        return t * (0.5 * (1 + erf(x * math.sqrt(0.5))) + x * density)
+    scale = math.sqrt(2 / math.pi)
+    bent = tanh(scale * (x + 0.044715 * x * x * x))
+    slope = scale * (1 + 3 * 0.044715 * x * x)
+    return t * (0.5 * (1 + bent) + 0.5 * x * (1 - bent * bent) * slope)
+
+
+gelu = elementwise(
+    "gelu(Tensor self, *, str approximate='none') -> Tensor",
+    _gelu,
+    lambda t, self, approximate: _gelu_differential(t, self, approximate),
+    doc="Gaussian error linear unit, exact or with the tanh approximation.",
+)
+
+# Rounding and selection ------------------------------------------------------------------------------
+
+sign = elementwise(
+    "sign(Tensor self) -> Tensor", "sign", lambda t: _zero(t), doc="-1, 0 or 1 by sign."
+)
+floor = elementwise(
+    "floor(Tensor self) -> Tensor",
+    lambda xp, x: x.copy() if x.dtype.kind in "iu" else xp.floor(x),
+    lambda t: _zero(t),
+    doc="Largest integer not above.",
+)
+ceil = elementwise(
+    "ceil(Tensor self) -> Tensor",
+    lambda xp, x: x.copy() if x.dtype.kind in "iu" else xp.ceil(x),
+    lambda t: _zero(t),
+    doc="Smallest integer not below.",
+)
+trunc = elementwise(
+    "trunc(Tensor self) -> Tensor",
+    lambda xp, x: x.copy() if x.dtype.kind in "iu" else xp.trunc(x),
+    lambda t: _zero(t),
+    doc="Integer part.",
+)
+round = elementwise(
+    "round(Tensor self, *, int decimals=0) -> Tensor",
+    lambda xp, x, decimals: xp.round(x, decimals),
+    lambda t: _zero(t),
+    doc="Nearest integer, halves to even; or to `decimals` places.",
+)
+
+
+def _clamp(xp: Any, x: Any, low: Any, high: Any) -> Any:
+    if low is None and high is None:
+        raise RuntimeError("clamp: At least one of 'min' or 'max' must not be None")
+    if low is not None:
+        x = xp.maximum(x, low)
+    return x if high is None else xp.minimum(x, high)
+
+
+def _within(x: Tensor, low: Any, high: Any) -> Tensor:
+    if low is None:
+        return x <= high
+    return x >= low if high is None else (x >= low) & (x <= high)
+
+
+def _clamp_low(t: Tensor, x: Tensor, low: Tensor, high: Any) -> Tensor:
+    return where(x < low if high is None else (low < high) & (x < low), t, 0)
+
+
+def _clamp_high(t: Tensor, x: Tensor, low: Any, high: Tensor) -> Tensor:
+    return where(x > high if low is None else (x > high) | (high < low), t, 0)
+
+
+clamp = elementwise(
+    "clamp(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor",
+    _clamp,
+    {
+        "self": lambda t, self, min, max: where(_within(self, min, max), t, 0),
+        "min": lambda t, self, min, max: _clamp_low(t, self, min, max),
+        "max": lambda t, self, min, max: _clamp_high(t, self, min, max),
+    },
+    doc="The tensor limited to the range from `min` to `max`.",
+)
+maximum = elementwise(
+    "maximum(Tensor self, Tensor other) -> Tensor",
+    "maximum",
+    {
+        "self": lambda t, self, other: _where_first(self > other, self, other, t),
+        "other": lambda t, self, other: _where_first(other > self, self, other, t),
+    },
+    inplace=False,
+    doc="The larger of two tensors, elementwise; ties share the gradient.",
+)
+minimum = elementwise(
+    "minimum(Tensor self, Tensor other) -> Tensor",
+    "minimum",
+    {
+        "self": lambda t, self, other: _where_first(other > self, self, other, t),
+        "other": lambda t, self, other: _where_first(self > other, self, other, t),
+    },
+    inplace=False,
+    doc="The smaller of two tensors, elementwise; ties share the gradient.",
+)
+
+
+def _where_first(wins: Tensor, x: Tensor, y: Any, t: Tensor) -> Tensor:
+    """The tangent where its operand wins, half of it at a tie."""
+    return where(wins, t, where(x == y, t / 2, 0))
+
+
+def _where_dtype(args: tuple, count: int) -> tuple:
+    condition = args[0]
+    if getattr(condition, "dtype", None) is not None and condition.dtype.kind not in "b":
+        if condition.dtype.kind != "u":
+            raise RuntimeError(
+                "where expected condition to be a boolean tensor, but got a tensor with dtype "
+                f"{condition.dtype}"
+            )
+        condition = condition.astype(bool)
+    return (condition, *promote(args[1:], count - 1))
+
+
+where_ = elementwise(
+    "where(Tensor condition, Tensor self, Tensor other) -> Tensor",
+    lambda xp, condition, x, y: xp.where(condition, x, y),
+    {
+        "self": lambda t, condition: where_(condition, t, 0),
+        "other": lambda t, condition: where_(condition, 0, t),
+    },
+    dtype=_where_dtype,
+    inplace=False,
+    doc="Elements of one tensor where the condition holds, else of the other.",
+)
+
+
+def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
+    """Elements of `input` where `condition` holds, else of `other`; alone, its true indices."""
+    if input is None and other is None:
+        return condition.nonzero(as_tuple=True)
+    return where_.call((condition, input, other))
+
+
+# Absolute value and complex sign: not holomorphic, so both rules are written ----------------------
+
+abs = primitive(
+    "abs(Tensor self) -> Tensor",
+    "absolute",
+    lambda g, self: g * sgn(self),
+    lambda tangents, self: _abs_tangent(tangents["self"], self),
+    inplace=True,
+    widens=False,
+    doc="Absolute value.",
+)
+abs.native_code = ABS
+
+
+def _abs_tangent(t: Tensor, x: Tensor) -> Tensor:
+    if x.is_complex():
+        return (t.conj() * sgn(x)).real
+    return t * sgn(x)
+
+
+def _sgn(xp: Any, x: Any) -> Any:
+    if x.dtype.kind != "c":
+        return xp.sign(x)
+    size = xp.abs(x)
+    return xp.where(size == 0, 0, x / xp.where(size == 0, 1, size))
+
+
+def _sgn_tangent(t: Tensor, x: Tensor, out: Tensor) -> Tensor:
+    if not x.is_complex():
+        return zeros_like(t)
+    size = abs(x)
+    turned = t - out * (out.conj() * t).real
+    return where(size == 0, 0, turned / where(size == 0, 1, size))
+
+
+sgn = primitive(
+    "sgn(Tensor self) -> Tensor",
+    _sgn,
+    lambda g, self, out: _sgn_tangent(g, self, out),
+    lambda tangents, self, out: _sgn_tangent(tangents["self"], self, out),
+    inplace=True,
+    doc="The sign; of a complex number, its direction.",
+)
+
+
+def real_part(x: Any) -> Any:
+    """The real part of a tensor or number, itself if it is real."""
+    if isinstance(x, Tensor):
+        return x.real if x.is_complex() else x
+    return x.real
+
+
+# Comparison and logic ----------------------------------------------------------------------------
+
+
+def _comparison(name: str, ufunc: str, doc: str) -> Any:
+    return nondifferentiable(
+        f"{name}(Tensor self, Tensor other) -> Tensor",
+        ufunc,
+        broadcasts=True,
+        dtype=promote,
+        inplace=True,
+        doc=doc,
+    )
+
+
+eq = _comparison("eq", "equal", "Whether elements are equal.")
+ne = _comparison("ne", "not_equal", "Whether elements differ.")
+lt = _comparison("lt", "less", "Whether elements are smaller.")
+le = _comparison("le", "less_equal", "Whether elements are smaller or equal.")
+gt = _comparison("gt", "greater", "Whether elements are larger.")
+ge = _comparison("ge", "greater_equal", "Whether elements are larger or equal.")
+
+
+def _logical(name: str, ufunc: str, operands: str, dtype: Any, doc: str) -> Any:
+    return nondifferentiable(
+        f"{name}({operands}) -> Tensor", ufunc, broadcasts=True, dtype=dtype, inplace=True, doc=doc
+    )
+
+
+_TWO = "Tensor self, Tensor other"
+logical_and = _logical("logical_and", "logical_and", _TWO, keep, "Both are non-zero.")
+logical_or = _logical("logical_or", "logical_or", _TWO, keep, "One is non-zero.")
+logical_xor = _logical("logical_xor", "logical_xor", _TWO, keep, "Exactly one is non-zero.")
+logical_not = _logical("logical_not", "logical_not", "Tensor self", keep, "Is zero.")
+bitwise_and = _logical("bitwise_and", "bitwise_and", _TWO, promote, "Bits set in both.")
+bitwise_or = _logical("bitwise_or", "bitwise_or", _TWO, promote, "Bits set in one.")
+bitwise_xor = _logical("bitwise_xor", "bitwise_xor", _TWO, promote, "Bits set in exactly one.")
+bitwise_not = _logical("bitwise_not", "invert", "Tensor self", keep, "Bits inverted.")
+bitwise_left_shift = _logical(
+    "bitwise_left_shift", "left_shift", _TWO, promote, "Bits moved left."
+)
+bitwise_right_shift = _logical(
+    "bitwise_right_shift", "right_shift", _TWO, promote, "Bits moved right."
+)
+
+
+def _predicate(name: str, doc: str) -> Any:
+    return nondifferentiable(f"{name}(Tensor self) -> Tensor", name, dtype=keep, doc=doc)
+
+
+isnan = _predicate("isnan", "Whether elements are NaN.")
+isinf = _predicate("isinf", "Whether elements are infinite.")
+isfinite = _predicate("isfinite", "Whether elements are neither infinite nor NaN.")
+
+zeros_like = nondifferentiable(
+    "_zeros_like(Tensor self) -> Tensor",
+    lambda xp, x: xp.zeros(x.shape, x.dtype),
+    doc="Zeros in the shape and dtype of a tensor, as gradient rules need them.",
+)

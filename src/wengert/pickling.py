@@ -1,0 +1,85 @@
+"""Pickling and deep copies of tensors: values, type, requires_grad and user attributes.
+
+History does not travel: a pickled result becomes a leaf, and only leaves can be deep-copied.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+
+from . import dtypes
+from .conversion import copy_array
+from .devices import as_device, device, of_array, transfer
+from .factory import new_array
+from .tensor import Tensor, wrap
+
+# Without compilation these share the instance dictionary with what users attach to a tensor.
+_FIELDS = frozenset(getattr(wrap(np.empty(0)), "__dict__", ()))
+
+
+def reduce_tensor(tensor: Tensor) -> tuple[Any, ...]:
+    """How to pickle a tensor, as `__reduce_ex__` returns it."""
+    place = of_array(tensor.array)
+    if place.type == "meta":
+        content: Any = (tensor.array.shape, dtypes.from_numpy(tensor.array.dtype))
+    else:
+        content = transfer(tensor.array, as_device("cpu"))
+    arguments = (type(tensor), content, place, tensor.requires(), user_attributes(tensor))
+    return (rebuild_tensor, arguments)
+
+
+def rebuild_tensor(
+    kind: type[Tensor],
+    content: Any,
+    place: device,
+    requires_grad: bool,
+    attributes: dict[str, Any],
+) -> Tensor:
+    """The leaf tensor that `reduce_tensor` took apart."""
+    if place.type == "meta":
+        array = new_array(*content, place)
+    else:
+        array = transfer(np.asarray(content), place)
+    return _leaf(kind, array, requires_grad, attributes)
+
+
+def deepcopy_tensor(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
+    """A copy of a leaf with its gradient and attributes, as `__deepcopy__` returns it."""
+    if id(tensor) in memo:
+        known: Tensor = memo[id(tensor)]
+        return known
+    if tensor.current_node() is not None:
+        raise RuntimeError(
+            "Only Tensors created explicitly by the user (graph leaves) support the deepcopy "
+            "protocol at the moment. Detach the tensor first, or copy what it was computed from."
+        )
+    made = _leaf(type(tensor), copy_array(tensor.array), tensor.needs_grad, {})
+    memo[id(tensor)] = made
+    if tensor.gradient is not None:
+        made.gradient = copy.deepcopy(tensor.gradient, memo)
+    for name, value in user_attributes(tensor).items():
+        setattr(made, name, copy.deepcopy(value, memo))
+    return made
+
+
+def user_attributes(tensor: Tensor) -> dict[str, Any]:
+    """The attributes that a user or a subclass has set on a tensor."""
+    own = getattr(tensor, "__dict__", {})
+    attributes = {name: value for name, value in own.items() if name not in _FIELDS}
+    if tensor.cold is not None and tensor.cold.attributes:
+        attributes.update(tensor.cold.attributes)
+    return attributes
+
+
+def _leaf(
+    kind: type[Tensor], array: Any, requires_grad: bool, attributes: dict[str, Any]
+) -> Tensor:
+    made = Tensor.__new__(kind)
+    made.adopt(wrap(array))
+    made.needs_grad = requires_grad
+    for name, value in attributes.items():
+        setattr(made, name, value)
+    return made

@@ -1,0 +1,33 @@
+cimport cython
+from .native cimport Native
+
+
+cdef Native _native
+
+
+@cython.final
+cdef class ThreadState:
+    cdef public unsigned long ident
+    cdef public bint grad_enabled
+    cdef public bint inference
+    cdef public bint multithreading
+    cdef public bint view_replay
+    cdef public int layers
+    cdef public list modes
+    cdef public int dual_level
+    cdef public bint forward_grad_enabled
+    cdef public list saved_hooks
+    cdef public object saved_hooks_disabled
+    cdef public long sequence
+    cdef public object graph_task
+    cdef public object node
+    cdef public int depth
+
+
+cdef ThreadState _current
+
+
+cpdef ThreadState thread_state()
+
+@cython.locals(state=ThreadState)
+cdef ThreadState _look_up(unsigned long ident)

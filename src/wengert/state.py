@@ -1,0 +1,91 @@
+"""What a thread carries: gradient mode, active layers, saved-tensor hooks, the running backward.
+
+One object per thread, found by comparing the thread's identity with the one seen last; switching
+threads costs a dictionary look-up, staying costs a comparison.
+"""
+
+from __future__ import annotations
+
+import threading
+
+from .native import Native, native
+
+_native = native
+
+
+class ThreadState:
+    """Thread-local settings. `layers` counts what a plain call must look at before its kernel."""
+
+    def __init__(self, ident: int) -> None:
+        self.ident = ident
+        self.grad_enabled = True
+        self.inference = False
+        self.multithreading = True
+        self.view_replay = False
+        self.layers = 0
+        self.modes = []
+        self.dual_level = -1
+        self.forward_grad_enabled = True
+        self.saved_hooks = []
+        self.saved_hooks_disabled = None
+        self.sequence = 0
+        self.graph_task = None
+        self.node = None
+        self.depth = 0
+
+
+class _Forget:
+    """Lives in a thread-local, so it dies with its thread and takes the thread's state along."""
+
+    def __init__(self, ident: int) -> None:
+        self.ident = ident
+
+    def __del__(self) -> None:
+        _forget(self.ident)
+
+
+_states: dict[int, ThreadState] = {}
+_thread_end = threading.local()
+_current = ThreadState(0)
+
+
+def _forget(ident: int) -> None:
+    global _current
+    if _states is None:  # the interpreter is going down and has cleared this module
+        return
+    _states.pop(ident, None)
+    if _current.ident == ident:
+        _current = ThreadState(0)
+
+
+def thread_state() -> ThreadState:
+    """The calling thread's state."""
+    state = _current
+    return state if state.ident == _native.thread_ident() else _look_up(_native.thread_ident())
+
+
+def _look_up(ident: int) -> ThreadState:
+    global _current
+    state = _states.get(ident)
+    if state is None:
+        state = ThreadState(ident)
+        _states[ident] = state
+        _thread_end.forget = _Forget(ident)
+    _current = state
+    return state
+
+
+def inherit(parent: ThreadState) -> ThreadState:
+    """Set the calling thread's modes to `parent`'s, as an engine worker does for its caller."""
+    state = thread_state()
+    state.grad_enabled = parent.grad_enabled
+    state.inference = parent.inference
+    state.multithreading = parent.multithreading
+    state.view_replay = parent.view_replay
+    state.layers = parent.layers
+    state.modes = list(parent.modes)
+    state.dual_level = parent.dual_level
+    state.forward_grad_enabled = parent.forward_grad_enabled
+    state.saved_hooks = list(parent.saved_hooks)
+    state.saved_hooks_disabled = parent.saved_hooks_disabled
+    return state

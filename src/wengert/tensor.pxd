@@ -1,0 +1,77 @@
+cimport cython
+from .native cimport Native
+from .state cimport ThreadState, thread_state
+
+
+cdef Native _native
+
+
+cdef class AbstractOperator:
+    cpdef object call1(self, object x)
+    cpdef object call2(self, object x, object y)
+    cpdef object call(self, tuple args)
+
+
+@cython.final
+@cython.freelist(256)
+cdef class VersionCounter:
+    cdef public int value
+    cdef public bint watched
+    cdef public str operator
+    cdef public object code
+    cdef public int lasti
+
+
+@cython.final
+@cython.freelist(64)
+cdef class ViewMeta:
+    cdef public Tensor base
+    cdef public tuple steps
+    cdef public int creation
+    cdef public int version
+
+
+@cython.final
+cdef class Cold:
+    cdef public object hooks
+    cdef public object post_hooks
+    cdef public bint retains_grad
+    cdef public object tangents
+    cdef public dict attributes
+    cdef public str name
+
+
+@cython.freelist(512)
+@cython.trashcan(True)
+cdef class Tensor:
+    cdef public object array
+    cdef public VersionCounter counter
+    cdef public object node
+    cdef public int output_nr
+    cdef public bint needs_grad
+    cdef public bint inference
+    cdef public bint watched
+    cdef public object gradient
+    cdef public object accumulator
+    cdef public ViewMeta view_meta
+    cdef public Cold cold
+    cdef object __weakref__
+
+    cpdef bint requires(self)
+    cpdef int version(self)
+    cpdef VersionCounter shared_counter(self)
+    cpdef bump(self, str operator)
+    cpdef object current_node(self)
+    cpdef Cold make_cold(self)
+
+
+@cython.locals(t=Tensor)
+cpdef Tensor wrap(object array)
+
+cdef AbstractOperator _add, _sub, _mul, _div, _pow, _matmul, _neg, _abs
+cdef AbstractOperator _remainder, _floor_divide
+cdef AbstractOperator _lt, _le, _gt, _ge, _eq, _ne
+cdef AbstractOperator _and, _or, _xor, _invert, _lshift, _rshift
+cdef AbstractOperator _iadd, _isub, _imul, _idiv, _ipow, _iremainder, _ifloor_divide
+cdef AbstractOperator _iand, _ior, _ixor
+cdef object _getitem, _setitem, _regenerate_view

@@ -1,0 +1,402 @@
+"""Tensor: one backend array with its version, its place in the graph and its view relation.
+
+The fields are the hot record; what few tensors need (hooks, tangents, user attributes) lives in a
+`Cold` object made on first use. Operators are bound after they are declared, see `bind_operators`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .native import Native, native
+from .state import ThreadState, thread_state
+
+_native = native
+
+# How a view came about; anything but VIEW_DEFAULT restricts in-place changes through it.
+VIEW_DEFAULT = 0
+VIEW_NO_GRAD = 1
+VIEW_INFERENCE = 2
+VIEW_MULTI_OUTPUT = 3
+VIEW_CUSTOM_FUNCTION = 4
+
+
+class AbstractOperator:
+    """What Tensor knows of an operator: how to call it with one, two or any number of arguments."""
+
+    def call1(self, x: Any) -> Any:
+        raise NotImplementedError
+
+    def call2(self, x: Any, y: Any) -> Any:
+        raise NotImplementedError
+
+    def call(self, args: tuple) -> Any:
+        raise NotImplementedError
+
+
+class VersionCounter:
+    """Counts in-place changes of one piece of memory; every alias shares it."""
+
+    def __init__(self, watched: bool = False) -> None:
+        self.value = 0
+        self.watched = watched
+        self.operator = None
+        self.code = None
+        self.lasti = -1
+
+
+class ViewMeta:
+    """A view's base and the operator calls that lead from the base to the view."""
+
+    def __init__(self, base: Tensor, steps: tuple, creation: int, version: int) -> None:
+        self.base = base
+        self.steps = steps
+        self.creation = creation
+        self.version = version
+
+
+class Cold:
+    """The rarely used part of a tensor."""
+
+    def __init__(self) -> None:
+        self.hooks = None
+        self.post_hooks = None
+        self.retains_grad = False
+        self.tangents = None
+        self.attributes = None
+        self.name = None
+
+
+def wrap(array: Any) -> Tensor:
+    """A fresh tensor around `array`, without copy and without history."""
+    t = Tensor.__new__(Tensor)
+    t.array = array
+    t.counter = None
+    t.node = None
+    t.output_nr = 0
+    t.needs_grad = False
+    t.inference = thread_state().inference
+    t.watched = False
+    t.gradient = None
+    t.accumulator = None
+    t.view_meta = None
+    t.cold = None
+    return t
+
+
+class Tensor:
+    """A differentiable n-dimensional array; see `wengert.tensor` for making one."""
+
+    __hash__ = object.__hash__
+    __array_priority__ = 1000
+
+    def __init__(self, *args: Any, device: Any = None) -> None:
+        from .creation import legacy_array
+
+        self.adopt(wrap(legacy_array(args, device)))
+
+    def adopt(self, source: Tensor) -> None:
+        """Take over the array of `source`, as a new tensor without history."""
+        self.array = source.array
+        self.counter = source.counter
+        self.node = None
+        self.output_nr = 0
+        self.needs_grad = False
+        self.inference = source.inference
+        self.watched = False
+        self.gradient = None
+        self.accumulator = None
+        self.view_meta = None
+        self.cold = None
+
+    # Versions and history ------------------------------------------------------------------
+
+    def version(self) -> int:
+        return 0 if self.counter is None else self.counter.value
+
+    def shared_counter(self) -> VersionCounter:
+        """The version counter, made now if nobody needed it before."""
+        if self.counter is None:
+            self.counter = VersionCounter(self.watched)
+        return self.counter
+
+    def bump(self, operator: str) -> None:
+        """Note one in-place change; remember by whom if a backward may ask."""
+        counter = self.shared_counter()
+        counter.value += 1
+        if counter.watched:
+            counter.operator = operator
+            counter.code = _native.caller()
+            counter.lasti = _native.lasti
+
+    def requires(self) -> bool:
+        """Whether operations on this tensor are recorded."""
+        if self.needs_grad:
+            return True
+        view = self.view_meta
+        return view is not None and view.base.needs_grad
+
+    def current_node(self) -> Any:
+        """The node that computes this tensor; for a view whose base has changed, a renewed one."""
+        view = self.view_meta
+        if (
+            view is not None
+            and view.version != self.version()
+            and (self.node is not None or view.base.needs_grad)
+        ):
+            _regenerate_view(self)
+        return self.node
+
+    def make_cold(self) -> Cold:
+        if self.cold is None:
+            self.cold = Cold()
+        return self.cold
+
+    # Attributes that users invent ----------------------------------------------------------
+
+    def __getattr__(self, name: str) -> Any:
+        cold = self.cold
+        if cold is not None and cold.attributes is not None and name in cold.attributes:
+            return cold.attributes[name]
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        try:
+            _native.set_attribute(self, name, value)
+        except AttributeError:
+            if hasattr(type(self), name):
+                raise
+            cold = self.make_cold()
+            if cold.attributes is None:
+                cold.attributes = {}
+            cold.attributes[name] = value
+
+    # Operators -----------------------------------------------------------------------------
+
+    def __add__(self, other: Any) -> Tensor:
+        return _add.call2(self, other)
+
+    def __radd__(self, other: Any) -> Tensor:
+        return _add.call2(self, other)
+
+    def __iadd__(self, other: Any) -> Tensor:
+        return _iadd.call2(self, other)
+
+    def __sub__(self, other: Any) -> Tensor:
+        return _sub.call2(self, other)
+
+    def __rsub__(self, other: Any) -> Tensor:
+        return _sub.call2(other, self)
+
+    def __isub__(self, other: Any) -> Tensor:
+        return _isub.call2(self, other)
+
+    def __mul__(self, other: Any) -> Tensor:
+        return _mul.call2(self, other)
+
+    def __rmul__(self, other: Any) -> Tensor:
+        return _mul.call2(self, other)
+
+    def __imul__(self, other: Any) -> Tensor:
+        return _imul.call2(self, other)
+
+    def __truediv__(self, other: Any) -> Tensor:
+        return _div.call2(self, other)
+
+    def __rtruediv__(self, other: Any) -> Tensor:
+        return _div.call2(other, self)
+
+    def __itruediv__(self, other: Any) -> Tensor:
+        return _idiv.call2(self, other)
+
+    def __floordiv__(self, other: Any) -> Tensor:
+        return _floor_divide.call2(self, other)
+
+    def __rfloordiv__(self, other: Any) -> Tensor:
+        return _floor_divide.call2(other, self)
+
+    def __ifloordiv__(self, other: Any) -> Tensor:
+        return _ifloor_divide.call2(self, other)
+
+    def __mod__(self, other: Any) -> Tensor:
+        return _remainder.call2(self, other)
+
+    def __rmod__(self, other: Any) -> Tensor:
+        return _remainder.call2(other, self)
+
+    def __imod__(self, other: Any) -> Tensor:
+        return _iremainder.call2(self, other)
+
+    def __pow__(self, other: Any, modulo: None = None) -> Tensor:
+        return _pow.call2(self, other)
+
+    def __rpow__(self, other: Any) -> Tensor:
+        return _pow.call2(other, self)
+
+    def __ipow__(self, other: Any) -> Tensor:
+        return _ipow.call2(self, other)
+
+    def __matmul__(self, other: Any) -> Tensor:
+        return _matmul.call2(self, other)
+
+    def __rmatmul__(self, other: Any) -> Tensor:
+        return _matmul.call2(other, self)
+
+    def __neg__(self) -> Tensor:
+        return _neg.call1(self)
+
+    def __pos__(self) -> Tensor:
+        return self
+
+    def __abs__(self) -> Tensor:
+        return _abs.call1(self)
+
+    def __invert__(self) -> Tensor:
+        return _invert.call1(self)
+
+    def __and__(self, other: Any) -> Tensor:
+        return _and.call2(self, other)
+
+    def __rand__(self, other: Any) -> Tensor:
+        return _and.call2(self, other)
+
+    def __iand__(self, other: Any) -> Tensor:
+        return _iand.call2(self, other)
+
+    def __or__(self, other: Any) -> Tensor:
+        return _or.call2(self, other)
+
+    def __ror__(self, other: Any) -> Tensor:
+        return _or.call2(self, other)
+
+    def __ior__(self, other: Any) -> Tensor:
+        return _ior.call2(self, other)
+
+    def __xor__(self, other: Any) -> Tensor:
+        return _xor.call2(self, other)
+
+    def __rxor__(self, other: Any) -> Tensor:
+        return _xor.call2(self, other)
+
+    def __ixor__(self, other: Any) -> Tensor:
+        return _ixor.call2(self, other)
+
+    def __lshift__(self, other: Any) -> Tensor:
+        return _lshift.call2(self, other)
+
+    def __rlshift__(self, other: Any) -> Tensor:
+        return _lshift.call2(other, self)
+
+    def __rshift__(self, other: Any) -> Tensor:
+        return _rshift.call2(self, other)
+
+    def __rrshift__(self, other: Any) -> Tensor:
+        return _rshift.call2(other, self)
+
+    def __lt__(self, other: Any) -> Tensor:
+        return _lt.call2(self, other)
+
+    def __le__(self, other: Any) -> Tensor:
+        return _le.call2(self, other)
+
+    def __gt__(self, other: Any) -> Tensor:
+        return _gt.call2(self, other)
+
+    def __ge__(self, other: Any) -> Tensor:
+        return _ge.call2(self, other)
+
+    def __eq__(self, other: Any) -> Tensor:  # type: ignore[override]
+        return _eq.call2(self, other)
+
+    def __ne__(self, other: Any) -> Tensor:  # type: ignore[override]
+        return _ne.call2(self, other)
+
+    def __getitem__(self, index: Any) -> Tensor:
+        return _getitem(self, index)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        _setitem(self, index, value)
+
+    # Python protocols ----------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        if self.array.ndim == 0:
+            raise TypeError("len() of a 0-d tensor")
+        return self.array.shape[0]
+
+    def __iter__(self) -> Any:
+        if self.array.ndim == 0:
+            raise TypeError("iteration over a 0-d tensor")
+        return iter(self.unbind(0))
+
+    def __bool__(self) -> bool:
+        size = self.array.size
+        if size != 1:
+            raise RuntimeError(
+                "Boolean value of Tensor with "
+                + ("no values" if size == 0 else "more than one value")
+                + " is ambiguous"
+            )
+        return bool(self.item())
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __complex__(self) -> complex:
+        return complex(self.item())
+
+    def __index__(self) -> int:
+        value = self.item()
+        if not isinstance(value, int):
+            raise TypeError("only integer tensors of a single element can be converted to an index")
+        return int(value)
+
+    def __contains__(self, element: Any) -> bool:
+        return bool((self == element).any())
+
+    def __repr__(self) -> str:
+        from .printing import tensor_repr
+
+        return tensor_repr(self)
+
+    def __format__(self, spec: str) -> str:
+        if self.array.ndim == 0 and type(self) is Tensor:
+            return format(self.item(), spec)
+        return object.__format__(self, spec)
+
+
+if not _native.compiled:  # a plain class has an instance dictionary for them already
+    del Tensor.__getattr__, Tensor.__setattr__
+
+_add = _sub = _mul = _div = _pow = _matmul = _neg = _abs = AbstractOperator()
+_remainder = _floor_divide = _add
+_lt = _le = _gt = _ge = _eq = _ne = _add
+_and = _or = _xor = _invert = _lshift = _rshift = _add
+_iadd = _isub = _imul = _idiv = _ipow = _iremainder = _ifloor_divide = _add
+_iand = _ior = _ixor = _add
+_getitem = _setitem = _regenerate_view = None
+
+
+def bind_operators(table: dict[str, Any]) -> None:
+    """Give the Tensor methods above the operators they stand for."""
+    global _add, _sub, _mul, _div, _pow, _matmul, _neg, _abs, _remainder, _floor_divide
+    global _lt, _le, _gt, _ge, _eq, _ne, _and, _or, _xor, _invert, _lshift, _rshift
+    global _iadd, _isub, _imul, _idiv, _ipow, _iremainder, _ifloor_divide
+    global _iand, _ior, _ixor, _getitem, _setitem, _regenerate_view
+    _add, _sub, _mul, _div = table["add"], table["sub"], table["mul"], table["div"]
+    _pow, _matmul, _neg, _abs = table["pow"], table["matmul"], table["neg"], table["abs"]
+    _remainder, _floor_divide = table["remainder"], table["floor_divide"]
+    _lt, _le, _gt, _ge = table["lt"], table["le"], table["gt"], table["ge"]
+    _eq, _ne = table["eq"], table["ne"]
+    _and, _or, _xor = table["bitwise_and"], table["bitwise_or"], table["bitwise_xor"]
+    _invert = table["bitwise_not"]
+    _lshift, _rshift = table["bitwise_left_shift"], table["bitwise_right_shift"]
+    _iadd, _isub, _imul, _idiv = table["add_"], table["sub_"], table["mul_"], table["div_"]
+    _ipow, _iremainder = table["pow_"], table["remainder_"]
+    _ifloor_divide = table["floor_divide_"]
+    _iand, _ior, _ixor = table["bitwise_and_"], table["bitwise_or_"], table["bitwise_xor_"]
+    _getitem, _setitem = table["getitem"], table["setitem"]
+    _regenerate_view = table["regenerate_view"]

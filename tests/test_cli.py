@@ -1,0 +1,124 @@
+"""The command line: what it prints and how it exits."""
+
+import importlib.util
+import os
+import subprocess
+import sys
+import types
+
+import numpy
+import pytest
+
+import wengert
+from wengert import cli
+
+
+def rows_of(text: str) -> dict[str, str]:
+    return {line.split(maxsplit=1)[0]: line.split(maxsplit=1)[1] for line in text.splitlines()}
+
+
+def test_info_names_version_build_backends_devices_and_threads(capsys):
+    assert cli.main(["info"]) == 0
+    rows = rows_of(capsys.readouterr().out)
+    assert list(rows) == ["wengert", "location", "python", "backends", "devices", "threads"]
+    assert rows["wengert"].startswith(wengert.__version__)
+    assert ("not compiled" in rows["wengert"]) != wengert.__compiled__
+    assert numpy.__version__ in rows["backends"]
+    assert rows["devices"].startswith("cpu, meta")
+
+
+def test_info_takes_the_thread_count_from_the_environment(capsys, monkeypatch):
+    for variable in cli.THREAD_VARIABLES:
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    assert cli.describe_threads().startswith("3 (OMP_NUM_THREADS")
+    monkeypatch.delenv("OMP_NUM_THREADS")
+    assert "all usable processors" in cli.describe_threads()
+
+
+def pretend(monkeypatch, absent=(), present=()):
+    """Makes find_spec report modules as missing or as installed."""
+    real = importlib.util.find_spec
+
+    def find_spec(name, package=None):
+        if name in absent:
+            return None
+        return object() if name in present else real(name, package)
+
+    monkeypatch.setattr(importlib.util, "find_spec", find_spec)
+
+
+def test_cupy_is_reported_missing_and_stays_unimported(monkeypatch):
+    pretend(monkeypatch, absent=["cupy"])
+    monkeypatch.setitem(sys.modules, "cupy", None)
+    assert cli.describe_cupy() == ("not installed", [])
+
+
+def test_cupy_devices_are_listed(monkeypatch):
+    runtime = types.SimpleNamespace(getDeviceCount=lambda: 2)
+    module = types.SimpleNamespace(
+        __version__="13.0", cuda=types.SimpleNamespace(runtime=runtime)
+    )
+    pretend(monkeypatch, present=["cupy"])
+    monkeypatch.setitem(sys.modules, "cupy", module)
+    assert cli.describe_cupy() == ("13.0", ["cuda:0", "cuda:1"])
+
+
+def test_a_cupy_without_driver_is_no_error(monkeypatch):
+    pretend(monkeypatch, present=["cupy"])
+    monkeypatch.setitem(sys.modules, "cupy", None)
+    text, devices = cli.describe_cupy()
+    assert "without a usable device" in text
+    assert devices == []
+
+
+@pytest.mark.parametrize("arguments", [[], ["unknown"], ["demo", "--unknown"]])
+def test_wrong_usage_exits_with_two(arguments, capsys):
+    with pytest.raises(SystemExit) as exit_:
+        cli.main(arguments)
+    assert exit_.value.code == 2
+    assert "usage: wengert" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["demo", "--help"], ["info", "--help"]])
+def test_help_exits_with_zero(arguments, capsys):
+    with pytest.raises(SystemExit) as exit_:
+        cli.main(arguments)
+    assert exit_.value.code == 0
+    assert capsys.readouterr().out.startswith("usage: wengert")
+
+
+def test_version(capsys):
+    with pytest.raises(SystemExit) as exit_:
+        cli.main(["--version"])
+    assert exit_.value.code == 0
+    assert capsys.readouterr().out.strip() == f"wengert {wengert.__version__}"
+
+
+def test_demo_names_the_extra_that_is_missing(capsys, monkeypatch, tmp_path):
+    pretend(monkeypatch, absent=["tqdm", "matplotlib"])
+    assert cli.main(["demo", "--output", str(tmp_path / "demo")]) == 1
+    message = capsys.readouterr().err
+    assert "matplotlib and tqdm" in message
+    assert "pip install wengert[demo]" in message
+    assert not (tmp_path / "demo").exists()
+
+
+def test_an_interrupt_exits_with_130(capsys, monkeypatch):
+    def interrupted():
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "describe_installation", interrupted)
+    assert cli.main(["info"]) == 130
+    assert "interrupted" in capsys.readouterr().err
+
+
+def test_the_package_runs_as_a_module():
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "wengert", "info"],
+        capture_output=True,
+        text=True,
+        env=dict(os.environ),
+        check=True,
+    )
+    assert rows_of(done.stdout)["wengert"].startswith(wengert.__version__)

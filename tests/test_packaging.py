@@ -1,0 +1,133 @@
+"""What an installation consists of, and what importing it costs."""
+
+import importlib.machinery
+import importlib.metadata
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import wengert
+
+PACKAGE = Path(wengert.__file__).parent
+REPOSITORY = Path(__file__).parents[1]
+EXTENSIONS = tuple(importlib.machinery.EXTENSION_SUFFIXES)
+IMPORT_RATIO_LIMIT = 1.6
+# The machine that runs the tests has other things to do as well.
+TIMING_SLACK = 1.25
+
+
+def output_of(code: str) -> str:
+    """What a fresh interpreter prints."""
+    done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_version_is_the_one_of_the_distribution():
+    assert re.fullmatch(r"\d+\.\d+\.\d+([a-z.]+\d+)?", wengert.__version__)
+    try:
+        installed = importlib.metadata.version("wengert")
+    except importlib.metadata.PackageNotFoundError:
+        return
+    assert wengert.__version__ == installed
+
+
+def test_package_is_typed():
+    assert (PACKAGE / "py.typed").is_file()
+
+
+@pytest.mark.compiled_only
+def test_compiled_package_is_the_installed_wheel():
+    assert wengert.__compiled__
+    assert PACKAGE.is_relative_to(sys.prefix)
+    assert not PACKAGE.is_relative_to(REPOSITORY / "src")
+
+
+@pytest.mark.compiled_only
+def test_every_module_with_a_declaration_is_an_extension():
+    declared = [
+        path.relative_to(PACKAGE.parent).with_suffix("")
+        for path in PACKAGE.rglob("*.pxd")
+        if path.stem != "__init__"
+    ]
+    assert declared
+    for module in declared:
+        spec = importlib.util.find_spec(".".join(module.parts))
+        assert spec is not None and spec.origin is not None
+        assert spec.origin.endswith(EXTENSIONS), f"{spec.origin} is not compiled"
+
+
+def test_uncompiled_package_holds_no_extension():
+    extensions = [path for path in PACKAGE.rglob("*") if path.name.endswith(EXTENSIONS)]
+    assert bool(extensions) == wengert.__compiled__
+
+
+def test_sources_never_import_torch():
+    pattern = re.compile(r"^\s*(import|from)\s+torch\b", re.MULTILINE)
+    offenders = [path for path in PACKAGE.rglob("*.py") if pattern.search(path.read_text("utf-8"))]
+    assert offenders == []
+
+
+def test_import_leaves_optional_modules_alone():
+    loaded = set(output_of("import sys, wengert; print(*sys.modules)").split())
+    assert "wengert" in loaded
+    forbidden = {"scipy", "matplotlib", "tqdm", "cupy", "torch", "llvmlite", "triton", "mpi4py"}
+    assert not loaded & forbidden
+    assert not any(name.startswith("wengert.demo") for name in loaded)
+
+
+def import_seconds(module: str) -> float:
+    clock = "from time import perf_counter as now; start = now()"
+    return float(output_of(f"{clock}; import {module}; print(now() - start)"))
+
+
+@pytest.mark.slow
+def test_import_costs_little_more_than_numpy():
+    pairs = [(import_seconds("numpy"), import_seconds("wengert")) for _ in range(9)]
+    numpy_seconds, wengert_seconds = (min(times) for times in zip(*pairs))
+    assert wengert_seconds <= IMPORT_RATIO_LIMIT * TIMING_SLACK * numpy_seconds
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not importlib.util.find_spec("setuptools"), reason="needs setuptools")
+class TestBuildWithoutCompiler:
+    def build(self, folder: Path, required: str | None) -> subprocess.CompletedProcess[str]:
+        """Builds from a link to the sources, so that nothing is written into the repository."""
+        for name in ("src", "setup.py", "pyproject.toml", "LICENSE", "README.md"):
+            if (REPOSITORY / name).exists():
+                (folder / name).symlink_to(REPOSITORY / name)
+        environment = {
+            **os.environ,
+            "CC": str(folder / "no-such-compiler"),
+            "WENGERT_REQUIRE_COMPILED": required or "",
+        }
+        environment.pop("PYTHONPATH", None)
+        return subprocess.run(
+            [sys.executable, "setup.py", "--quiet", "build"],
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            env=environment,
+        )
+
+    def test_installs_the_same_modules_and_says_so_in_one_line(self, tmp_path):
+        done = self.build(tmp_path, required=None)
+        assert done.returncode == 0, done.stderr
+        lines = [line for line in done.stderr.splitlines() if "uncompiled" in line]
+        assert lines == [
+            "wengert: installed uncompiled, which is slower: no working C compiler was found"
+        ]
+        built = list((tmp_path / "build").rglob("*"))
+        assert not [path for path in built if path.name.endswith(EXTENSIONS)]
+        names = {path.name for path in built}
+        assert {"tensor.py", "tensor.pxd", "native.py", "py.typed", "page.html"} <= names
+
+    def test_is_an_error_where_compilation_is_required(self, tmp_path):
+        done = self.build(tmp_path, required="1")
+        assert done.returncode != 0
+        assert "no-such-compiler" in done.stderr
