@@ -1,7 +1,72 @@
 """Wengert: PyTorch's autograd as a library of its own, on NumPy arrays."""
 
+from typing import Any as _Any
+
+from . import autograd as autograd
+from . import registration as _registration
 from ._version import __version__ as __version__
+from .autograd.grad_mode import enable_grad as enable_grad
+from .autograd.grad_mode import inference_mode as inference_mode
+from .autograd.grad_mode import is_grad_enabled as is_grad_enabled
+from .autograd.grad_mode import is_inference_mode_enabled as is_inference_mode_enabled
+from .autograd.grad_mode import no_grad as no_grad
+from .autograd.grad_mode import set_grad_enabled as set_grad_enabled
+from .creation import *  # noqa: F403
+from .devices import device as device
+from .devices import get_default_device as get_default_device
+from .devices import set_default_device as set_default_device
+from .dtypes import bfloat16 as bfloat16
+from .dtypes import bool as bool
+from .dtypes import can_cast as can_cast
+from .dtypes import cdouble as cdouble
+from .dtypes import cfloat as cfloat
+from .dtypes import complex64 as complex64
+from .dtypes import complex128 as complex128
+from .dtypes import double as double
+from .dtypes import dtype as dtype
+from .dtypes import finfo as finfo
+from .dtypes import float as float
+from .dtypes import float16 as float16
+from .dtypes import float32 as float32
+from .dtypes import float64 as float64
+from .dtypes import get_default_dtype as get_default_dtype
+from .dtypes import half as half
+from .dtypes import iinfo as iinfo
+from .dtypes import int as int
+from .dtypes import int8 as int8
+from .dtypes import int16 as int16
+from .dtypes import int32 as int32
+from .dtypes import int64 as int64
+from .dtypes import long as long
+from .dtypes import promote_types as promote_types
+from .dtypes import result_type as result_type
+from .dtypes import set_default_dtype as set_default_dtype
+from .dtypes import short as short
+from .dtypes import uint8 as uint8
+from .layouts import contiguous_format as contiguous_format
+from .layouts import layout as layout
+from .layouts import memory_format as memory_format
+from .layouts import preserve_format as preserve_format
+from .layouts import strided as strided
 from .native import native as _native
+from .printing import set_printoptions as set_printoptions
+from .random import *  # noqa: F403
+from .size import Size as Size
 from .tensor import Tensor as Tensor
 
-__compiled__ = bool(_native.compiled)
+__compiled__ = _native.compiled
+
+globals().update(_registration.bind())
+
+
+def is_tensor(obj: _Any) -> bool:
+    """Whether `obj` is a Tensor."""
+    return isinstance(obj, Tensor)
+
+
+def __getattr__(name: str) -> _Any:
+    if name in ("nn", "demo"):
+        from importlib import import_module
+
+        return import_module("." + name, __name__)
+    raise AttributeError(f"module 'wengert' has no attribute {name!r}")

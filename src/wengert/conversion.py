@@ -15,6 +15,7 @@ from .tensor import Tensor, wrap
 _PYTHON_NUMBERS = {bool, int, float, complex}
 _NUMBER_DTYPES = {bool: dtypes.bool, int: dtypes.int64}
 _MAX_DIMENSIONS = 64
+_FITS_ALL = 65504  # the largest finite float16, and so within every floating-point type
 
 
 def deliver(array: Any, device: Any = None, requires_grad: bool = False) -> Tensor:
@@ -209,8 +210,10 @@ def _converted(source: Tensor, kind: dtypes.dtype | None, device: Any) -> Tensor
     if place is not None and place.type == of_array(source.array).type and place.index is None:
         place = None
     if kind is None or kind is dtype_of(source):
-        return source if place is None else source.to(place)
-    return source.to(kind) if place is None else source.to(place, kind)
+        converted: Tensor = source if place is None else source.to(place)
+    else:
+        converted = source.to(kind) if place is None else source.to(place, kind)
+    return converted
 
 
 def _tensor_asarray(
@@ -372,6 +375,8 @@ def check_number(value: Any, target: dtypes.dtype) -> Any:
             raise overflow_error(target)
         whole = int(value)
         return whole if whole >= limits.min else whole + limits.max + 1
+    if abs(value) <= _FITS_ALL:
+        return value
     largest = dtypes.finfo(target).max
     parts = (value.real, value.imag) if isinstance(value, complex) else (value,)
     if any(abs(part) > largest and abs(part) != np.inf for part in parts):

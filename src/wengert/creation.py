@@ -17,11 +17,11 @@ from .conversion import (
     from_dlpack,
     from_numpy,
     infer_number_dtype,
-    legacy_array,
     require_grad,
     tensor,
     warn_copy_construct,
 )
+from .conversion import legacy_array as legacy_array
 from .devices import as_device, of_array
 from .factory import (
     check_tensor,
@@ -39,16 +39,20 @@ from .ranges import arange, eye, linspace, logspace, tril_indices, triu_indices
 from .tensor import Tensor, wrap
 
 __all__ = [
-    "arange", "as_tensor", "asarray", "empty", "empty_like", "empty_strided", "eye",
-    "from_dlpack", "from_numpy", "full", "full_like", "legacy_array", "linspace", "logspace",
-    "new_empty", "new_full", "new_ones", "new_tensor", "new_zeros", "ones", "ones_like", "tensor",
-    "tril_indices", "triu_indices", "zeros", "zeros_for", "zeros_like",
+    "arange", "as_tensor", "asarray", "empty", "empty_like", "empty_strided", "eye", "from_dlpack",
+    "from_numpy", "full", "full_like", "linspace", "logspace", "ones", "ones_like", "tensor",
+    "tril_indices", "triu_indices", "zeros", "zeros_like",
 ]  # fmt: skip
 
 
 def zeros_for(shape: tuple[int, ...], array_dtype: Any) -> Tensor:
     """Zeros of a shape and array type, as a missing gradient stands for."""
     return wrap(np.zeros(shape, array_dtype))
+
+
+def ones_for(shape: tuple[int, ...], array_dtype: Any) -> Tensor:
+    """Ones of a shape and array type: the gradient of a scalar with respect to itself."""
+    return wrap(np.ones(shape, array_dtype))
 
 
 # One value everywhere.
@@ -68,7 +72,7 @@ def _filled(
         array: Any = np.zeros(shape, kind.numpy)
     else:
         array = fill(new_array(shape, kind, place), value)
-    return finish(function, array, out, requires_grad, warn=False)
+    return finish(function, array, out, requires_grad)
 
 
 def zeros(
@@ -141,7 +145,7 @@ def empty(
     kind = choose_dtype(dtype, out)
     if out is not None and out.array.shape == shape:
         return require_grad(out) if requires_grad else out
-    return finish("empty", new_array(shape, kind, as_device(device)), out, requires_grad, False)
+    return finish("empty", new_array(shape, kind, as_device(device)), out, requires_grad)
 
 
 def empty_strided(

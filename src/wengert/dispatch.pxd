@@ -1,6 +1,6 @@
 cimport cython
 from .autograd.node cimport (
-    GradientPlan, Node, accumulator_of, edge_node, new_node, save, save_output,
+    GradientPlan, Node, edge_node, edge_target, new_node, save, save_output,
 )
 from .native cimport Native
 from .state cimport ThreadState, thread_state
@@ -20,6 +20,7 @@ cdef class Operator(AbstractOperator):
     cdef public object dtype_rule
     cdef public int native_code
     cdef public int arity
+    cdef public int operands
     cdef public int outputs
     cdef public bint broadcasts
     cdef public bint is_view
@@ -39,16 +40,20 @@ cdef class Operator(AbstractOperator):
 
     @cython.locals(state=ThreadState, tensor=Tensor, result=Tensor)
     cpdef object call1(self, object x)
-    @cython.locals(state=ThreadState, tensor=Tensor, result=Tensor)
+    @cython.locals(state=ThreadState, tensor=Tensor, result=Tensor, mask=cython.int)
     cpdef object call2(self, object x, object y)
     @cython.locals(state=ThreadState)
     cpdef object call(self, tuple args)
     cpdef object run_kernel(self, tuple args)
     cpdef object finish(self, ThreadState state, tuple args, object out)
+    @cython.locals(plan=GradientPlan, node=Node, t=Tensor, nr=cython.int, other_nr=cython.int,
+                   slots=tuple, count=cython.int)
+    cdef record_small(self, ThreadState state, object x, object y, int mask, Tensor result)
+    cdef object saved_value(self, ThreadState state, int slot, object x, object y, Tensor result)
     @cython.locals(node=Node, t=Tensor, position=cython.int, mask=cython.int, bit=cython.int,
                    nr=cython.int, nodes=list, nrs=list, plan=GradientPlan)
     cpdef Node record(self, ThreadState state, tuple args, object out_array)
-    @cython.locals(index=cython.int, saved=list)
+    @cython.locals(index=cython.int, saved=list, state=ThreadState)
     cpdef fill_saved(self, Node node, tuple args, tuple outs)
     @cython.locals(x=Tensor, t=Tensor, meta=ViewMeta, counter=VersionCounter)
     cpdef set_view(self, ThreadState state, tuple args, tuple outs)

@@ -18,8 +18,8 @@ from .autograd.node import (
     GradientPlan,
     GradientStep,
     Node,
-    accumulator_of,
     edge_node,
+    edge_target,
     new_node,
     replay,
     save,
@@ -73,6 +73,7 @@ class Operator(AbstractOperator):
         self.list_positions = tuple(
             i for i, a in enumerate(arguments) if a.type in ("Tensor[]", "Tensor?[]")
         )
+        self.operands = len(self.tensor_positions)
         self.tail = tuple(a.default for a in arguments[len(self.tensor_positions) :])
         self.grad_positions = ()
         self.nondifferentiable_outputs = ()
@@ -99,10 +100,7 @@ class Operator(AbstractOperator):
             out = self.run_kernel((tensor.array, *self.tail))
         result = wrap(out)
         if state.grad_enabled and tensor.requires() and self.grad_positions:
-            node = self.record(state, (x, *self.tail), out)
-            result.node = node
-            result.needs_grad = True
-            self.fill_saved(node, (x, *self.tail), (result,))
+            self.record_small(state, x, None, 1, result)
         return result
 
     def call2(self, x: Any, y: Any) -> Any:
@@ -110,11 +108,12 @@ class Operator(AbstractOperator):
         state = thread_state()
         if state.layers:
             return self.call((x, y, *self.tail))
-        requires = False
+        mask = 0
         if isinstance(x, Tensor):
             tensor = x
             a = tensor.array
-            requires = tensor.requires()
+            if tensor.requires():
+                mask = 1
         else:
             x = check_operand(self, x, y)
             if x is NotImplemented:
@@ -123,7 +122,8 @@ class Operator(AbstractOperator):
         if isinstance(y, Tensor):
             tensor = y
             b = tensor.array
-            requires = requires or tensor.requires()
+            if tensor.requires():
+                mask |= 2
         elif type(y) is float or type(y) is int:
             b = y
         else:
@@ -137,11 +137,8 @@ class Operator(AbstractOperator):
         if out is None:
             out = self.run_kernel((a, b, *self.tail))
         result = wrap(out)
-        if requires and state.grad_enabled and self.grad_positions:
-            node = self.record(state, (x, y, *self.tail), out)
-            result.node = node
-            result.needs_grad = True
-            self.fill_saved(node, (x, y, *self.tail), (result,))
+        if mask and state.grad_enabled and self.grad_positions:
+            self.record_small(state, x, y, mask, result)
         return result
 
     def call(self, args: tuple) -> Any:
@@ -202,10 +199,10 @@ class Operator(AbstractOperator):
             raise
         finally:
             quiet.exit(token)
-        if type(out) is _ndarray:
+        if isinstance(out, _ndarray):
             return out
         if type(out) is tuple:
-            return tuple([np.asarray(o) for o in out])
+            return tuple([np.asanyarray(o) for o in out])
         return out if type(out) is list else np.asarray(out)
 
     def _run_elsewhere(self, args: tuple) -> Any:
@@ -233,6 +230,57 @@ class Operator(AbstractOperator):
 
     # Recording -----------------------------------------------------------------------------
 
+    def record_small(self, state: ThreadState, x: Any, y: Any, mask: int, result: Tensor) -> None:
+        """Record a call of one or two operands, all of them differentiable, without lists."""
+        plan = self.plans.get(mask)
+        if plan is None:
+            plan = self.plan_for(mask)
+        first = second = None
+        nr = other_nr = 0
+        if mask & 1:
+            t = x
+            first = edge_target(t)
+            nr = t.output_nr
+        if mask & 2:
+            t = y
+            second = edge_target(t)
+            other_nr = t.output_nr
+        if self.operands == 1:
+            node = new_node(plan, state, result.array, (first,), (nr,) if nr else None)
+        else:
+            node = new_node(
+                plan,
+                state,
+                result.array,
+                (first, second),
+                (nr, other_nr) if nr or other_nr else None,
+            )
+        result.node = node
+        result.needs_grad = True
+        slots = plan.slots
+        count = len(slots)
+        if count == 1:
+            node.saved = (self.saved_value(state, slots[0], x, y, result),)
+        elif count == 2:
+            node.saved = (
+                self.saved_value(state, slots[0], x, y, result),
+                self.saved_value(state, slots[1], x, y, result),
+            )
+        elif count:
+            node.saved = tuple([self.saved_value(state, s, x, y, result) for s in slots])
+
+    def saved_value(self, state: ThreadState, slot: int, x: Any, y: Any, result: Tensor) -> Any:
+        """What `record_small` keeps for one slot of the plan."""
+        if slot == _OUT_SLOT:
+            return save_output(result, state)
+        if slot >= _SHAPE_SLOT:
+            return (x if slot == _SHAPE_SLOT else y).array.shape
+        if slot == 0:
+            return save(x, state)
+        if slot == 1 and self.operands == 2:
+            return save(y, state)
+        return self.tail[slot - self.operands]
+
     def record(self, state: ThreadState, args: tuple, out_array: Any) -> Node:
         """A node with its edges; which inputs require gradients selects the plan."""
         mask = 0
@@ -245,8 +293,8 @@ class Operator(AbstractOperator):
                 t = value
                 if t.requires():
                     mask |= bit
-                    nodes.append(edge_node(t))
-                    nr = t.output_nr if t.node is not None else 0
+                    nodes.append(edge_target(t))
+                    nr = t.output_nr
                     if nr:
                         if nrs is None:
                             nrs = [0] * (len(nodes) - 1)
@@ -262,8 +310,8 @@ class Operator(AbstractOperator):
                 for t in value:
                     if t is not None and t.requires():
                         mask |= bit
-                        nodes.append(edge_node(t))
-                        nrs.append(t.output_nr if t.node is not None else 0)
+                        nodes.append(edge_target(t))
+                        nrs.append(t.output_nr)
                     else:
                         nodes.append(None)
                         nrs.append(0)
@@ -284,14 +332,15 @@ class Operator(AbstractOperator):
         slots = node.plan.slots
         if not slots:
             return
+        state = thread_state()
         saved = []
         for index in slots:
             if index >= _SHAPE_SLOT:
                 saved.append(args[index - _SHAPE_SLOT].array.shape)
             elif index >= 0:
-                saved.append(save(args[index]))
+                saved.append(save(args[index], state))
             else:
-                saved.append(save_output(outs[_OUT_SLOT - index]))
+                saved.append(save_output(outs[_OUT_SLOT - index], state))
         node.saved = tuple(saved)
 
     def plan_for(self, mask: int) -> GradientPlan:
@@ -618,7 +667,7 @@ def rebase_history(t: Tensor, node: Node) -> None:
         t.needs_grad = True
         return
     base = meta.base
-    node.next_nodes = (edge_node(base), *node.next_nodes[1:])
+    node.next_nodes = (edge_node(base), *node.edges()[1:])
     copy = CopySlices(base, node, meta.steps)
     move_retained_grad(base, copy)
     base.node = copy

@@ -127,14 +127,14 @@ def dense_strides(
 
 
 def finish(
-    function: str, array: Any, out: Tensor | None, requires_grad: bool, warn: bool = True
+    function: str, array: Any, out: Tensor | None, requires_grad: bool, warn: bool = False
 ) -> Tensor:
     """The tensor to return for `array`, which is copied into `out` if that is given."""
     result = wrap(array) if out is None else write_out(function, out, array, warn)
     return require_grad(result) if requires_grad else result
 
 
-def write_out(function: str, out: Tensor, array: Any, warn: bool = True) -> Tensor:
+def write_out(function: str, out: Tensor, array: Any, warn: bool = False) -> Tensor:
     """Put the values of `array` into `out`, which takes over the shape."""
     if out.requires() and thread_state().grad_enabled:
         raise RuntimeError(

@@ -40,7 +40,8 @@ def rebuild_tensor(
 ) -> Tensor:
     """The leaf tensor that `reduce_tensor` took apart."""
     if place.type == "meta":
-        array = new_array(*content, place)
+        shape, dtype = content
+        array = new_array(shape, dtype, place)
     else:
         array = transfer(np.asarray(content), place)
     return _leaf(kind, array, requires_grad, attributes)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from . import dtypes
-from .devices import of_array
+from .devices import CPU, of_array, transfer
 from .tensor import Tensor
 
 
@@ -73,17 +73,19 @@ def _values_and_notes(tensor: Tensor, indent: int) -> tuple[str, list[str]]:
     kind = dtypes.from_numpy(array.dtype)
     default = dtypes.get_default_dtype()
     place = of_array(array)
-    type_note = [f"dtype={kind!r}"]
     notes = [] if place.type == "cpu" else [f"device='{place}'"]
-    if place.type == "meta":
-        return "...", notes + [f"size={array.shape}"] + type_note * (kind is not default)
-    if array.size == 0:
-        size_note = [f"size={array.shape}"] * (array.ndim != 1)
-        return "[]", notes + size_note + type_note * (kind is not default)
-    evident = (default, default.to_complex(), dtypes.int64, dtypes.bool)
-    if place.type == "cuda":
-        array = array.get()
-    return _values_text(array, kind, indent), notes + type_note * (kind not in evident)
+    size_note, type_note = f"size={array.shape}", f"dtype={kind!r}"
+    if place.type == "meta" or array.size == 0:
+        if place.type == "meta" or array.ndim != 1:
+            notes.append(size_note)
+        if kind is not default:
+            notes.append(type_note)
+        return "..." if place.type == "meta" else "[]", notes
+    if options.edgeitems == 0:
+        notes.append(size_note)
+    if kind not in (default, default.to_complex(), dtypes.int64, dtypes.bool):
+        notes.append(type_note)
+    return _values_text(transfer(array, CPU), kind, indent), notes
 
 
 def _history(tensor: Tensor) -> list[str]:
@@ -201,4 +203,5 @@ def _block(array: Any, number: Any, indent: int, summarize: bool) -> str:
     blocks = [_block(each, number, indent + 1, summarize) for each in head]
     if gap:
         blocks += ["..."] + [_block(each, number, indent + 1, summarize) for each in tail]
-    return "[" + ("," + "\n" * (array.ndim - 1) + " " * (indent + 1)).join(blocks) + "]"
+    between: str = "," + "\n" * (array.ndim - 1) + " " * (indent + 1)
+    return "[" + between.join(blocks) + "]"

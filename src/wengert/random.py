@@ -35,7 +35,6 @@ from .sampling import (
     draw_multinomial,
     draw_permutation,
     fill_bernoulli,
-    fill_exponential,
     fill_integers,
     fill_normal,
     fill_uniform,
@@ -43,8 +42,7 @@ from .sampling import (
 from .tensor import Tensor
 
 __all__ = [
-    "Generator", "bernoulli", "default_generator", "fill_bernoulli", "fill_exponential",
-    "fill_integers", "fill_normal", "fill_uniform", "fork_rng", "get_rng_state", "initial_seed",
+    "Generator", "bernoulli", "default_generator", "fork_rng", "get_rng_state", "initial_seed",
     "manual_seed", "multinomial", "normal", "rand", "rand_like", "randint", "randint_like",
     "randn", "randn_like", "randperm", "seed", "set_rng_state",
 ]  # fmt: skip
@@ -80,7 +78,7 @@ def rand(
     check_options(layout, pin_memory)
     array = _blank(parse_size("rand", sizes, size), dtype, out, device, None)
     fill_uniform(array, 0.0, 1.0, generator)
-    return finish("rand", array, out, requires_grad, warn=False)
+    return finish("rand", array, out, requires_grad)
 
 
 def randn(
@@ -98,7 +96,7 @@ def randn(
     check_options(layout, pin_memory)
     array = _blank(parse_size("randn", sizes, size), dtype, out, device, None)
     fill_normal(array, 0.0, 1.0, generator)
-    return finish("randn", array, out, requires_grad, warn=False)
+    return finish("randn", array, out, requires_grad)
 
 
 def randint(
@@ -125,7 +123,7 @@ def randint(
     shape = sequence_size("randint", size)
     array = _blank(shape, dtype, out, device, dtypes.int64)
     fill_integers(array, first, last, generator)
-    return finish("randint", array, out, requires_grad, warn=False)
+    return finish("randint", array, out, requires_grad)
 
 
 def _bounds(function: str, given: list[Any], low: Any, high: Any) -> tuple[int, int]:
@@ -204,7 +202,7 @@ def normal(
     if not tensors:
         array = _blank(sequence_size("normal", size), dtype, out, device, None)
         fill_normal(array, float(mean), float(std), generator)
-        return finish("normal", array, out, requires_grad, warn=False)
+        return finish("normal", array, out, requires_grad)
     arrays = tuple([each.array for each in tensors])
     try:
         shape = np.broadcast_shapes(*[each.shape for each in arrays])

@@ -19,7 +19,9 @@ def _place(
     function: str, array: Any, out: Tensor | None, device: Any, requires_grad: bool
 ) -> Tensor:
     place = as_device(device) if out is None else of_array(out.array)
-    return finish(function, transfer(array, place), out, requires_grad)
+    # A caller may have counted the numbers of a range himself, and wrongly because of rounding.
+    warn = function == "arange"
+    return finish(function, transfer(array, place), out, requires_grad, warn)
 
 
 def _refuse(function: str, kind: dtypes.dtype, *categories: int) -> None:
@@ -72,12 +74,13 @@ def arange(
 
 def _counted(first: Any, last: Any, apart: Any, kind: dtypes.dtype) -> Any:
     if kind.category == dtypes.INTEGRAL:
-        first, last, apart = int(first), int(last), int(apart)
-        if apart == 0:
-            raise RuntimeError("step must be nonzero")
-        return retype(np.arange(first, last, apart, np.int64), kind)
-    count = math.ceil((last - first) / apart)
-    values = np.arange(count, dtype=np.float64)
+        if kind is dtypes.int64:
+            if int(apart) == 0:
+                raise ValueError("step must be nonzero")
+            return np.arange(int(first), int(last), int(apart), dtype=np.int64)
+        count = math.ceil((last - first) / apart)
+        return retype(int(first) + int(apart) * np.arange(count, dtype=np.int64), kind)
+    values: Any = np.arange(math.ceil((last - first) / apart), dtype=np.float64)
     values *= apart
     values += first
     return retype(values, kind)

@@ -15,11 +15,13 @@ cdef class ThreadState:
     cdef public int layers
     cdef public list modes
     cdef public int dual_level
+    cdef public list duals
     cdef public bint forward_grad_enabled
     cdef public list saved_hooks
     cdef public object saved_hooks_disabled
     cdef public long sequence
     cdef public object graph_task
+    cdef public set needed
     cdef public object node
     cdef public int depth
 

@@ -25,11 +25,13 @@ class ThreadState:
         self.layers = 0
         self.modes = []
         self.dual_level = -1
+        self.duals = []
         self.forward_grad_enabled = True
         self.saved_hooks = []
         self.saved_hooks_disabled = None
         self.sequence = 0
         self.graph_task = None
+        self.needed = None
         self.node = None
         self.depth = 0
 
@@ -85,6 +87,7 @@ def inherit(parent: ThreadState) -> ThreadState:
     state.layers = parent.layers
     state.modes = list(parent.modes)
     state.dual_level = parent.dual_level
+    state.duals = parent.duals
     state.forward_grad_enabled = parent.forward_grad_enabled
     state.saved_hooks = list(parent.saved_hooks)
     state.saved_hooks_disabled = parent.saved_hooks_disabled

@@ -1,1 +1,231 @@
-"""The differentiation system."""
+"""The differentiation system: `backward`, `grad` and the modules around them."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+from ..tensor import Tensor
+from ..state import thread_state
+from . import forward_ad as forward_ad
+from . import grad_mode as grad_mode
+from . import graph as graph
+from .grad_mode import _force_original_view_tracking as _force_original_view_tracking
+from .grad_mode import _unsafe_preserve_version_counter as _unsafe_preserve_version_counter
+from .grad_mode import enable_grad as enable_grad
+from .grad_mode import inference_mode as inference_mode
+from .grad_mode import is_multithreading_enabled as is_multithreading_enabled
+from .grad_mode import is_view_replay_enabled as is_view_replay_enabled
+from .grad_mode import no_grad as no_grad
+from .grad_mode import set_grad_enabled as set_grad_enabled
+from .grad_mode import set_multithreading_enabled as set_multithreading_enabled
+from .variable import Variable as Variable
+
+__all__ = [
+    "Variable",
+    "backward",
+    "enable_grad",
+    "grad",
+    "grad_mode",
+    "gradcheck",
+    "gradgradcheck",
+    "inference_mode",
+    "no_grad",
+    "set_grad_enabled",
+    "set_multithreading_enabled",
+]
+
+
+def backward(
+    tensors: Any,
+    grad_tensors: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    grad_variables: Any = None,
+    inputs: Any = None,
+) -> None:
+    """Add the gradients of `tensors` to the ``.grad`` of the leaves, or of `inputs` only.
+
+    `grad_tensors` weights tensors that are not scalars. The saved values are freed unless
+    `retain_graph`; with `create_graph` the gradients can be differentiated again.
+    """
+    if grad_variables is not None:
+        warnings.warn(
+            "`grad_variables` is deprecated. Use `grad_tensors` instead.",
+            FutureWarning,
+            stacklevel=2,
+        )
+        if grad_tensors is not None:
+            raise RuntimeError(
+                "`grad_tensors` and `grad_variables` (deprecated) arguments both passed to "
+                "`backward()`. Please only use `grad_tensors`."
+            )
+        grad_tensors = grad_variables
+    if inputs is not None and not _is_one(inputs) and len(inputs) == 0:
+        raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
+    roots = _as_tuple(tensors)
+    grads = _make_grads(roots, _grads_tuple(grad_tensors, len(roots)))
+    Variable._execution_engine.run_backward(
+        roots,
+        grads,
+        create_graph if retain_graph is None else retain_graph,
+        create_graph,
+        None if inputs is None else _as_tuple(inputs),
+        allow_unreachable=True,
+        accumulate_grad=True,
+    )
+
+
+def grad(
+    outputs: Any,
+    inputs: Any,
+    grad_outputs: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    only_inputs: bool = True,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> tuple:
+    """The gradients of `outputs` with respect to `inputs`, one for each input.
+
+    An input that the outputs do not depend on is an error, or gives None with `allow_unused`, or
+    zeros with `materialize_grads`.
+    """
+    if materialize_grads and allow_unused is False:
+        raise ValueError(
+            "Expected allow_unused to be True or not passed when materialize_grads=True, but got: "
+            "allow_unused=False."
+        )
+    if allow_unused is None:
+        allow_unused = materialize_grads
+    if not only_inputs:
+        warnings.warn(
+            "only_inputs argument is deprecated and is ignored now (defaults to True). To "
+            "accumulate gradient for other parts of the graph, please use autograd.backward.",
+            FutureWarning,
+            stacklevel=2,
+        )
+    if is_grads_batched:
+        raise RuntimeError(
+            "grad(): is_grads_batched=True needs vmap, which this version does not have; call "
+            "grad() once for each vector"
+        )
+    roots = _as_tuple(outputs)
+    targets = _as_tuple(inputs)
+    grads = _make_grads(roots, _grads_tuple(grad_outputs, len(roots)))
+    result = Variable._execution_engine.run_backward(
+        roots,
+        grads,
+        create_graph if retain_graph is None else retain_graph,
+        create_graph,
+        targets,
+        allow_unused,
+        accumulate_grad=False,
+    )
+    assert result is not None
+    return _materialized(result, targets) if materialize_grads else result
+
+
+def _materialized(result: tuple, targets: tuple) -> tuple:
+    from ..creation import zeros_like
+
+    if any(g is None and not isinstance(t, Tensor) for g, t in zip(result, targets, strict=True)):
+        raise RuntimeError(
+            "materialize_grads cannot be used when the given input is a GradientEdge"
+        )
+    return tuple(
+        zeros_like(t, requires_grad=True) if g is None else g
+        for g, t in zip(result, targets, strict=True)
+    )
+
+
+def _is_one(value: Any) -> bool:
+    return isinstance(value, (Tensor, graph.GradientEdge))
+
+
+def _as_tuple(value: Any) -> tuple:
+    return (value,) if _is_one(value) else tuple(value)
+
+
+def _grads_tuple(grads: Any, length: int) -> tuple:
+    if grads is None:
+        return (None,) * length
+    return (grads,) if isinstance(grads, Tensor) else tuple(grads)
+
+
+def _make_grads(outputs: tuple, grads: Sequence[Tensor | None]) -> tuple:
+    """One gradient per output: those given, checked, and ones for scalars."""
+    made: list[Tensor | None] = []
+    for i, (out, g) in enumerate(zip(outputs, grads, strict=False)):
+        shape, dtype, differentiable = _root_facts(out)
+        if g is None:
+            made.append(_implicit_grad(out, shape, dtype) if differentiable else None)
+            continue
+        if not isinstance(g, Tensor):
+            raise TypeError(
+                f"gradients can be either Tensors or None, but got {type(g).__name__}"
+            )
+        if g.array.shape != shape:
+            raise RuntimeError(
+                f"Mismatch in shape: grad_output[{i}] has a shape of {tuple(g.array.shape)} and "
+                f"output[{i}] has a shape of {tuple(shape)}."
+            )
+        if (g.array.dtype.kind == "c") != (dtype.kind == "c"):
+            raise RuntimeError(
+                "For complex Tensors, both grad_output and output are required to have the same "
+                f"dtype. Mismatch in dtype: grad_output[{i}] has a dtype of {g.array.dtype} and "
+                f"output[{i}] has a dtype of {dtype}."
+            )
+        made.append(g)
+    made.extend(grads[len(made) :])
+    return tuple(made)
+
+
+def _root_facts(out: Any) -> tuple:
+    if isinstance(out, Tensor):
+        return out.array.shape, out.array.dtype, out.requires()
+    if isinstance(out, graph.GradientEdge):
+        node = out.node
+        meta = node.outputs_meta
+        if meta is None:
+            return node.out_shape, node.out_dtype, True
+        return (*meta[out.output_nr], True)
+    raise TypeError(f"backward() and grad() differentiate Tensors, but got {type(out).__name__}")
+
+
+def _implicit_grad(out: Any, shape: tuple, dtype: Any) -> Tensor:
+    from ..creation import ones_for
+
+    size = 1
+    for n in shape:
+        size *= n
+    if size != 1:
+        raise RuntimeError("grad can be implicitly created only for scalar outputs")
+    if dtype.kind == "c":
+        raise RuntimeError(
+            f"grad can be implicitly created only for real scalar outputs but got {dtype}"
+        )
+    return ones_for(shape, dtype)
+
+
+def variable(*args: Any, **kwargs: Any) -> None:
+    """Removed long ago; says what to use instead."""
+    raise RuntimeError("autograd.variable(...) is deprecated, use wengert.tensor(...) instead")
+
+
+def _is_checkpoint_valid() -> bool:
+    return Variable._execution_engine.is_checkpoint_valid()
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("gradcheck", "gradgradcheck"):
+        from . import gradcheck as module
+
+        return getattr(module, name)
+    if name == "functional":
+        from importlib import import_module
+
+        return import_module(".functional", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

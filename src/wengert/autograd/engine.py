@@ -85,7 +85,7 @@ def _run(
     task: GraphTask, roots: list, grads: list, targets: list | None, accumulate: bool
 ) -> list | None:
     state = thread_state()
-    saved = (state.graph_task, state.grad_enabled, state.node, state.depth)
+    saved = (state.graph_task, state.needed, state.grad_enabled, state.node, state.depth)
     root_nodes = [node for node, _ in roots]
     state.depth += 1
     state.graph_task = task
@@ -93,6 +93,7 @@ def _run(
     try:
         if targets:
             _plan_execution(task, root_nodes, targets, accumulate)
+        state.needed = task.needed
         with _claim_lock:
             count_dependencies(task, root_nodes)
         for i, (node, nr) in enumerate(roots):
@@ -103,7 +104,7 @@ def _run(
             run_parallel(task)
         else:
             run_on_caller(task)
-        state.graph_task, state.grad_enabled, state.node, state.depth = saved
+        state.graph_task, state.needed, state.grad_enabled, state.node, state.depth = saved
         _run_callbacks(task)
         return task.captured
     except BaseException:
@@ -111,7 +112,7 @@ def _run(
         raise
     finally:
         task.done = True
-        state.graph_task, state.grad_enabled, state.node, state.depth = saved
+        state.graph_task, state.needed, state.grad_enabled, state.node, state.depth = saved
         task.parent = None
         task.parallel_run = None
 
@@ -197,7 +198,7 @@ def count_dependencies(task: GraphTask, roots: list) -> None:
         node = stack.pop()
         if node.out_device is not None:
             task.parallel = True
-        for following in node.next_nodes:
+        for following in node.edges():
             if following is not None:
                 if claim(task, following):
                     stack.append(following)
@@ -214,7 +215,7 @@ def _plan_execution(task: GraphTask, roots: list, targets: list, accumulate: boo
     executed = set(nodes) if accumulate else set()
     wanted = set(nodes)
     for node in order:
-        if any(following in wanted for following in node.next_nodes):
+        if any(following in wanted for following in node.edges()):
             wanted.add(node)
             executed.add(node)
     task.needed = wanted
@@ -240,7 +241,7 @@ def find_needed(roots: list, task: GraphTask, targets: set) -> list:
             continue
         seen.add(node)
         stack.append((node, True))
-        for following in node.next_nodes:
+        for following in node.edges():
             if following is not None and following not in seen:
                 stack.append((following, False))
     return order
@@ -259,7 +260,7 @@ def _abandon(task: GraphTask, roots: list) -> None:
         if node.claim is task:
             node.claim = None
             node.buffer = None
-        stack.extend(node.next_nodes)
+        stack.extend(node.edges())
     task.heap.clear()
     task.overflow.clear()
 

@@ -67,6 +67,7 @@ cdef class Node:
     cdef public GradientPlan plan
     cdef public tuple next_nodes
     cdef public tuple next_nrs
+    cdef public bint unresolved
     cdef public object saved
     cdef public long sequence
     cdef public tuple out_shape
@@ -83,6 +84,8 @@ cdef class Node:
     cdef public bint buffer_owned
     cdef public bint is_accumulator
 
+    cpdef tuple edges(self)
+    @cython.locals(plan=GradientPlan, step=GradientStep, values=list, result=list, count=cython.int)
     cpdef list run(self, object grads)
     cpdef bint wants(self, int edge)
     cpdef release(self, object freed)
@@ -113,9 +116,13 @@ cpdef Node new_node(
     GradientPlan plan, ThreadState state, object out_array, tuple next_nodes, tuple next_nrs
 )
 
-cpdef save(object value)
-@cython.locals(saved=SavedVariable)
-cpdef save_output(Tensor t)
+@cython.locals(t=Tensor, counter=VersionCounter, saved=SavedVariable)
+cpdef save(object value, ThreadState state)
+@cython.locals(saved=SavedVariable, counter=VersionCounter)
+cpdef save_output(Tensor t, ThreadState state)
+cpdef object edge_target(Tensor t)
+@cython.locals(t=Tensor)
+cdef object _unpack(object item, Node node)
 @cython.locals(node=AccumulateGrad)
 cpdef Node accumulator_of(Tensor t)
 cpdef Node edge_node(Tensor t)

@@ -125,10 +125,10 @@ class SavedVariable:
         return alias
 
 
-def save(value: Any) -> Any:
+def save(value: Any, state: ThreadState) -> Any:
     """What a node keeps of one argument: numbers as they are, an unchanged tensor by reference."""
     if not isinstance(value, Tensor):
-        return tuple([save(item) for item in value]) if type(value) is list else value
+        return tuple([save(item, state) for item in value]) if type(value) is list else value
     t: Tensor = value
     if t.inference:
         raise RuntimeError(
@@ -136,7 +136,7 @@ def save(value: Any) -> Any:
             "inference mode in computation tracked by autograd. Clone the tensor outside inference "
             "mode, or use no_grad() in place of inference_mode()."
         )
-    if thread_state().saved_hooks:
+    if state.saved_hooks:
         return _pack(t, False, 0)
     t.watched = True
     counter = t.counter
@@ -151,9 +151,9 @@ def save(value: Any) -> Any:
     return saved
 
 
-def save_output(t: Tensor) -> Any:
+def save_output(t: Tensor, state: ThreadState) -> Any:
     """What a node keeps of its own output."""
-    if thread_state().saved_hooks:
+    if state.saved_hooks:
         return _pack(t, True, t.output_nr)
     saved = SavedVariable()
     saved.array = t.array
@@ -234,6 +234,7 @@ def new_node(
     node.plan = plan
     node.next_nodes = next_nodes
     node.next_nrs = next_nrs
+    node.unresolved = True
     node.saved = None
     node.sequence = state.sequence
     state.sequence += 1
@@ -260,6 +261,7 @@ class Node:
         self.plan = plan
         self.next_nodes = next_nodes
         self.next_nrs = next_nrs
+        self.unresolved = True
         self.saved = None
         self.sequence = state.sequence
         state.sequence += 1
@@ -278,13 +280,25 @@ class Node:
 
     # The work ------------------------------------------------------------------------------
 
+    def edges(self) -> tuple:
+        """The nodes that the input gradients go to; a leaf's sink is made when first asked for."""
+        if self.unresolved:
+            self.unresolved = False
+            for t in self.next_nodes:
+                if isinstance(t, Tensor):
+                    self.next_nodes = tuple(
+                        [accumulator_of(n) if isinstance(n, Tensor) else n for n in self.next_nodes]
+                    )
+                    break
+        return self.next_nodes
+
     def wants(self, edge: int) -> bool:
         """Whether the running backward needs the gradient of this edge at all."""
         node = self.next_nodes[edge]
         if node is None:
             return False
-        task = thread_state().graph_task
-        return task is None or task.needed is None or node in task.needed
+        needed = thread_state().needed
+        return needed is None or node in needed
 
     def run(self, grads: Any) -> list:
         """Gradients per edge; `grads` is the one output's gradient, or a list for several."""
@@ -349,8 +363,8 @@ class Node:
     @property
     def next_functions(self) -> tuple:
         """Pairs (node or None, output number), one per input."""
-        nrs = self.next_nrs or (0,) * len(self.next_nodes)
-        return tuple(zip(self.next_nodes, nrs, strict=True))
+        nodes = self.edges()
+        return tuple(zip(nodes, self.next_nrs or (0,) * len(nodes), strict=True))
 
     @property
     def metadata(self) -> dict:
@@ -422,8 +436,9 @@ def _unpack(item: Any, node: Node) -> Any:
     if type(item) is SavedVariable:
         return item.unpack(node)
     if isinstance(item, Tensor):
-        if item.version() != 0:
-            raise modified_in_place_error(item, node, item.version())
+        t = item
+        if t.counter is not None and t.counter.value != 0:
+            raise modified_in_place_error(item, node, t.counter.value)
         return item
     if type(item) is tuple:
         return [_unpack(part, node) for part in item] if _holds_tensors(item) else item
@@ -527,6 +542,12 @@ def accumulator_of(t: Tensor) -> Node:
     return node
 
 
+def edge_target(t: Tensor) -> Any:
+    """What a new node stores for an input that requires grad: its node, or the leaf itself."""
+    node = t.node if t.view_meta is None else t.current_node()
+    return t if node is None else node
+
+
 def edge_node(t: Tensor) -> Node | None:
     """Where a gradient of `t` is sent: its node, a leaf's sink, or None."""
     node = t.node if t.view_meta is None else t.current_node()
@@ -546,7 +567,7 @@ class CopySlices(Node):
         Node.__init__(
             self,
             _COPY_SLICES_PLAN,
-            (edge_node(base), *inner.next_nodes[1:]),
+            (edge_node(base), *inner.edges()[1:]),
             (base.output_nr, *(inner.next_nrs or (0,) * len(inner.next_nodes))[1:]),
         )
         self.inner = inner

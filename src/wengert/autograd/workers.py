@@ -92,9 +92,11 @@ class ParallelRun:
         """Run one node on a worker, under the caller's modes."""
         state = inherit(self.task.caller)
         state.graph_task = self.task
+        state.needed = self.task.needed
         state.grad_enabled = self.task.create_graph
         self._step(node)
         state.graph_task = None
+        state.needed = None
         state.node = None
 
     def _step(self, node: Node) -> None:

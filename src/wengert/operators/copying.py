@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..devices import transfer
 from ..dispatch import operator_named
 from ..tensor import Tensor
 from .declare import linear, primitive
@@ -21,6 +22,21 @@ cast = linear(
     lambda g: g,
     name="ToCopyBackward0",
     doc="A copy with another dtype; the engine casts the gradient back.",
+)
+
+pack = linear(
+    "_contiguous(Tensor self) -> Tensor",
+    lambda xp, x: x.copy("C"),
+    lambda g: g,
+    name="CloneBackward0",
+    doc="A copy in row-major order.",
+)
+to_device = linear(
+    "_to_device(Tensor self, Device device, Device source) -> Tensor",
+    lambda xp, x, device, source: transfer(x, device),
+    lambda g, source: g.to(source),
+    name="ToCopyBackward0",
+    doc="A copy on another device.",
 )
 
 

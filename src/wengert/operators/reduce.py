@@ -1,73 +1,521 @@
-"""Reductions: sum, mean, prod, var, extrema and their indices, norms, softmax, cumulative sum."""
+"""Reductions: sums, means, products, variances, logical reductions and comparisons of tensors."""
 
 from __future__ import annotations
 
+import math
+import warnings
+from collections.abc import Callable
 from typing import Any
 
 from .. import dtypes
-from ..errors import dimension_error
+from ..errors import broadcast_error, dimension_error, shape_text
 from ..native import native
 from ..tensor import Tensor
-from .declare import linear
+from .declare import linear, nondifferentiable, primitive
+from .pointwise import isnan, logical_not, where
+
+# What reductions, scans and sorts share ----------------------------------------------------------
+
+
+def normal_dim(dim: int, ndim: int) -> int:
+    """`dim` counted from the front; a 0-d tensor takes 0 and -1, as if it had one dimension."""
+    if not -max(ndim, 1) <= dim < max(ndim, 1):
+        raise dimension_error(dim, ndim)
+    return dim % ndim if ndim else 0
 
 
 def normal_dims(dim: Any, ndim: int) -> tuple[int, ...]:
     """`dim` (None, an int or several) as a tuple of non-negative dimensions; None means all."""
     if dim is None or (isinstance(dim, tuple) and not dim):
         return tuple(range(ndim))
-    dims = (dim,) if isinstance(dim, int) else tuple(dim)
-    result = []
-    for d in dims:
-        if not -max(ndim, 1) <= d < max(ndim, 1):
-            raise dimension_error(d, ndim)
-        d = d % ndim if ndim else 0
+    result: list[int] = []
+    for d in (dim,) if isinstance(dim, int) else dim:
+        d = normal_dim(d, ndim)
         if d in result:
             raise RuntimeError(f"dim {d} appears multiple times in the list of dims")
         result.append(d)
     return tuple(result) if ndim else ()
 
 
-def sum_dtype(x: Any, dtype: Any) -> Any:
-    """Integers are summed as int64."""
-    if dtype is not None:
-        return dtype.numpy
-    return dtypes.int64.numpy if x.dtype.kind in "biu" else x.dtype
-
-
-def _sum(xp: Any, x: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
-    if dim is None and not keepdim and dtype is None:
-        small = native.sum_all(x)
-        if small is not None:
-            return small
-    return xp.sum(x, axis=normal_dims(dim, x.ndim), dtype=sum_dtype(x, dtype), keepdims=keepdim)
-
-
 def restore_dims(g: Tensor, shape: tuple, dim: Any, keepdim: bool) -> Tensor:
-    """A reduced gradient with the reduced dimensions back as ones."""
+    """A reduced tensor with the reduced dimensions back as ones."""
     if keepdim or not shape:
         return g
     dims = normal_dims(dim, len(shape))
     return g.reshape(tuple(1 if i in dims else n for i, n in enumerate(shape)))
 
 
-sum = linear(
-    "sum(Tensor self, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor",
+def reduced_size(shape: tuple, dim: Any) -> int:
+    """How many elements are reduced to one."""
+    return math.prod(shape[d] for d in normal_dims(dim, len(shape)))
+
+
+def is_half(dtype: Any) -> bool:
+    """Whether arrays of this type are 16-bit floats, which compute in float32."""
+    return dtype.itemsize == 2 and dtype.kind in "fV"
+
+
+def working_dtype(dtype: Any) -> Any:
+    """The type in which results of type `dtype` are computed."""
+    return dtypes.float32.numpy if is_half(dtype) else dtype
+
+
+def widened(x: Any) -> Any:
+    """The array in the type it computes in."""
+    return x.astype(dtypes.float32.numpy) if is_half(x.dtype) else x
+
+
+def in_dtype(x: Any, dtype: Any) -> Any:
+    """The array in another type; the imaginary part is dropped where that type is real."""
+    if x.dtype.kind == "c" and dtype.kind != "c":
+        x = x.real
+    return x.astype(dtype, copy=False)
+
+
+def scalar_name(dtype: Any) -> str:
+    """The word that error messages use for an array's type."""
+    return dtypes.from_numpy(dtype).scalar_name
+
+
+def sum_dtype(x: Any, dtype: Any) -> Any:
+    """The result type of sums and products: integers are added up as int64."""
+    if dtype is not None:
+        return dtype.numpy
+    return dtypes.int64.numpy if x.dtype.kind in "biu" else x.dtype
+
+
+def overloaded(whole: Any, along: Any) -> Callable[..., Any]:
+    """One function of two operators: `along` dimensions where any are given, else the `whole`."""
+
+    def function(input: Tensor, *args: Any, **kwargs: Any) -> Any:
+        if not args:
+            if not kwargs and isinstance(input, Tensor):
+                return whole.call1(input)
+            if "dim" not in kwargs and "axis" not in kwargs:
+                return whole(input, **kwargs)
+        return along(input, *args, **kwargs)
+
+    function.__name__ = function.__qualname__ = whole.name
+    function.__doc__ = along.doc
+    function.__wrapped__ = along  # type: ignore[attr-defined]
+    return function
+
+
+# Sums --------------------------------------------------------------------------------------------
+
+
+def _sum(xp: Any, x: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
+    goal = sum_dtype(x, dtype)
+    if x.dtype.kind == "c":
+        x = in_dtype(x, goal)
+    work = working_dtype(goal)
+    out = xp.sum(x, axis=normal_dims(dim, x.ndim), dtype=work, keepdims=keepdim)
+    return out if work == goal else out.astype(goal)
+
+
+def _sum_all(xp: Any, x: Any, dtype: Any) -> Any:
+    if dtype is None:
+        small = native.sum_all(x)
+        if small is not None:
+            return small
+    return _sum(xp, x, None, False, dtype)
+
+
+_sum_whole = linear(
+    "sum(Tensor self, *, dtype? dtype=None) -> Tensor",
+    _sum_all,
+    lambda g, self_shape: g.expand(self_shape),
+    doc="Sum of all elements.",
+)
+_sum_along = linear(
+    "sum.dim_IntList(Tensor self, int[]? dim, bool keepdim=False, *, dtype? dtype=None) -> Tensor",
     _sum,
     lambda g, self_shape, dim, keepdim: restore_dims(g, self_shape, dim, keepdim).expand(
         self_shape
     ),
+    name="SumBackward1",
     doc="Sum over all or the given dimensions.",
 )
+sum = overloaded(_sum_whole, _sum_along)
 
 
 def sum_to_size(input: Tensor, *size: Any) -> Tensor:
     """Sum over the dimensions that were broadcast from `size`."""
     shape = tuple(size[0]) if len(size) == 1 and not isinstance(size[0], int) else size
-    extra = input.array.ndim - len(shape)
-    dims = tuple(range(extra)) + tuple(
-        i + extra
-        for i, n in enumerate(shape)
-        if n == 1 and input.array.shape[i + extra] != 1
-    )
-    out = sum(input, dims, True) if dims else input
+    given = input.array.shape
+    extra = len(given) - len(shape)
+    dims = list(range(extra))
+    for i, n in enumerate(shape):
+        if extra < 0 or n != given[i + extra]:
+            if extra < 0 or n != 1:
+                raise RuntimeError(
+                    f"size {{{shape_text(shape)}}} is not expandable to size "
+                    f"{{{shape_text(given)}}}."
+                )
+            dims.append(i + extra)
+    out = _sum_along.call((input, tuple(dims), True, None)) if dims else input
     return out.reshape(shape) if extra else out
+
+
+def _nansum(xp: Any, x: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
+    if x.dtype.kind == "c":
+        raise RuntimeError("nansum does not support complex inputs")
+    if x.dtype.kind in "fV":
+        x = xp.where(xp.isnan(x), x.dtype.type(0), x)
+    return _sum(xp, x, dim, keepdim, dtype)
+
+
+def _nansum_gradient(g: Tensor, x: Tensor, dim: Any, keepdim: bool) -> Tensor:
+    return where(isnan(x), 0, restore_dims(g, x.shape, dim, keepdim))
+
+
+nansum = primitive(
+    "nansum(Tensor self, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor",
+    _nansum,
+    lambda g, self, dim, keepdim: _nansum_gradient(g, self, dim, keepdim),
+    lambda tangents, self, dim, keepdim, dtype: sum(
+        where(isnan(self), 0, tangents["self"]), dim, keepdim, dtype=dtype
+    ),
+    widens=False,
+    doc="Sum over all or the given dimensions, NaN taken as zero.",
+)
+
+# Means -------------------------------------------------------------------------------------------
+
+
+def _mean_dtype(x: Any, dtype: Any) -> Any:
+    goal = x.dtype if dtype is None else dtype.numpy
+    if goal.kind in "biu":
+        which = "Input dtype" if dtype is None else "Optional dtype"
+        raise RuntimeError(
+            f"mean(): could not infer output dtype. {which} must be either a floating point or "
+            f"complex dtype. Got: {scalar_name(goal)}"
+        )
+    return goal
+
+
+def _mean(xp: Any, x: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
+    goal = _mean_dtype(x, dtype)
+    if x.dtype.kind == "c":
+        x = in_dtype(x, goal)
+    dims = normal_dims(dim, x.ndim)
+    out = xp.sum(x, axis=dims, dtype=working_dtype(goal), keepdims=keepdim)
+    out = xp.divide(out, reduced_size(x.shape, dims))
+    return out.astype(goal, copy=False)
+
+
+def _mean_all(xp: Any, x: Any, dtype: Any) -> Any:
+    if dtype is None:
+        small = native.sum_all(x)
+        if small is not None:
+            return small / x.size if x.size else small * math.nan
+    return _mean(xp, x, None, False, dtype)
+
+
+_mean_whole = linear(
+    "mean(Tensor self, *, dtype? dtype=None) -> Tensor",
+    _mean_all,
+    lambda g, self_shape: (g / math.prod(self_shape)).expand(self_shape),
+    doc="Mean of all elements.",
+)
+_mean_along = linear(
+    "mean.dim(Tensor self, int[]? dim, bool keepdim=False, *, dtype? dtype=None) -> Tensor",
+    _mean,
+    lambda g, self_shape, dim, keepdim: (
+        restore_dims(g / reduced_size(self_shape, dim), self_shape, dim, keepdim).expand(self_shape)
+    ),
+    name="MeanBackward1",
+    doc="Mean over all or the given dimensions.",
+)
+mean = overloaded(_mean_whole, _mean_along)
+
+
+def nanmean(
+    input: Tensor,
+    dim: Any = None,
+    keepdim: bool = False,
+    *,
+    dtype: dtypes.dtype | None = None,
+    out: Tensor | None = None,
+) -> Tensor:
+    """Mean over all or the given dimensions of the elements that are not NaN."""
+    if input.array.dtype.kind in "biu":
+        raise RuntimeError(
+            "nanmean(): expected input to have floating point or complex dtype but got "
+            + scalar_name(input.array.dtype)
+        )
+    present = sum(logical_not(isnan(input)), dim, keepdim)
+    total = nansum(input, dim, keepdim, dtype=dtype)
+    return total / present if out is None else out.copy_(total / present)
+
+
+# Products ----------------------------------------------------------------------------------------
+
+
+def _prod(xp: Any, x: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
+    goal = sum_dtype(x, dtype)
+    work = working_dtype(goal)
+    x = in_dtype(x, goal)
+    out = xp.prod(x, axis=normal_dims(dim, x.ndim), dtype=work, keepdims=keepdim)
+    return out if work == goal else out.astype(goal)
+
+
+def _product_of_others(x: Tensor, dim: int) -> Tensor:
+    """For each element the product of all others along `dim`; no division, so zeros do no harm."""
+    from .scan import cumprod, shift
+
+    if not x.array.ndim:
+        return x.new_ones(())
+    before = shift(cumprod(x, dim), dim, 1, 1)
+    after = shift(cumprod(x.flip(dim), dim), dim, 1, 1).flip(dim)
+    return before * after
+
+
+def _product_of_all_others(x: Tensor) -> Tensor:
+    return _product_of_others(x.reshape(-1), 0).reshape(x.shape)
+
+
+_prod_whole = primitive(
+    "prod(Tensor self, *, dtype? dtype=None) -> Tensor",
+    lambda xp, x, dtype: _prod(xp, x, None, False, dtype),
+    lambda g, self: g * _product_of_all_others(self).conj(),
+    lambda tangents, self, dtype: sum(tangents["self"] * _product_of_all_others(self), dtype=dtype),
+    widens=False,
+    doc="Product of all elements.",
+)
+_prod_along = primitive(
+    "prod.dim_int(Tensor self, int dim, bool keepdim=False, *, dtype? dtype=None) -> Tensor",
+    _prod,
+    lambda g, self, dim, keepdim: (
+        restore_dims(g, self.shape, dim, keepdim) * _product_of_others(self, dim).conj()
+    ),
+    lambda tangents, self, dim, keepdim, dtype: sum(
+        tangents["self"] * _product_of_others(self, dim), dim, keepdim, dtype=dtype
+    ),
+    widens=False,
+    name="ProdBackward1",
+    doc="Product of all elements, or over one dimension.",
+)
+prod = overloaded(_prod_whole, _prod_along)
+
+# Variances ---------------------------------------------------------------------------------------
+
+
+def _freedom(shape: tuple, dim: Any, correction: Any) -> Any:
+    """Degrees of freedom: the number of elements less the correction, one if None."""
+    return reduced_size(shape, dim) - (1 if correction is None else correction)
+
+
+def _variance(
+    name: str, xp: Any, x: Any, dim: Any, correction: Any, keepdim: bool
+) -> tuple[Any, Any]:
+    """Variance and mean, in the type they are computed in."""
+    if x.dtype.kind in "biu":
+        raise RuntimeError("std and var only support floating point and complex dtypes")
+    dims = normal_dims(dim, x.ndim)
+    freedom = _freedom(x.shape, dims, correction)
+    if freedom <= 0:
+        warnings.warn(
+            f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the "
+            "reduction factor (input numel divided by output numel).",
+            stacklevel=2,
+        )
+    center = xp.divide(xp.sum(x, axis=dims, keepdims=True), reduced_size(x.shape, dims))
+    away = x - center
+    square = away.real**2 + away.imag**2 if x.dtype.kind == "c" else away * away
+    var = xp.divide(xp.sum(square, axis=dims, keepdims=keepdim), max(freedom, 0))
+    return var, center if keepdim else xp.squeeze(center, axis=dims)
+
+
+def _standard(
+    name: str, xp: Any, x: Any, dim: Any, correction: Any, keepdim: bool
+) -> tuple[Any, Any]:
+    var, center = _variance(name, xp, x, dim, correction, keepdim)
+    return xp.sqrt(var), center
+
+
+def _var_gradient(g: Tensor, x: Tensor, dim: Any, correction: Any, keepdim: bool) -> Tensor:
+    freedom = _freedom(x.shape, dim, correction)
+    away = x - mean(x, dim, True)
+    g = restore_dims(g, x.shape, dim, keepdim)
+    return g * where(away == 0, math.nan, math.inf) if freedom <= 0 else g * (2 / freedom) * away
+
+
+def _var_tangent(t: Tensor, x: Tensor, dim: Any, correction: Any, keepdim: bool) -> Tensor:
+    freedom = _freedom(x.shape, dim, correction)
+    away = x - mean(x, dim, True)
+    product = (away.conj() * t).real if x.is_complex() else away * t
+    return sum(product, dim, keepdim) * (2 / freedom if freedom > 0 else math.nan)
+
+
+def _half_inverse(out: Tensor) -> Tensor:
+    """The derivative of the square root by its result, taken as zero at zero."""
+    vanishes = out == 0
+    return where(vanishes, 0, 0.5 / where(vanishes, 1, out))
+
+
+def _mean_gradient(g: Tensor, x: Tensor, dim: Any, keepdim: bool) -> Tensor:
+    return restore_dims(g / reduced_size(x.shape, dim), x.shape, dim, keepdim)
+
+
+_MOMENT = "(Tensor self, int[]? dim=None, *, Scalar? correction=None, bool keepdim=False)"
+_var = primitive(
+    f"var{_MOMENT} -> Tensor",
+    lambda xp, *args: _variance("var", xp, *args)[0],
+    lambda g, self, dim, correction, keepdim: _var_gradient(g, self, dim, correction, keepdim),
+    lambda tangents, self, dim, correction, keepdim: _var_tangent(
+        tangents["self"], self, dim, correction, keepdim
+    ),
+    doc="Variance over all or the given dimensions, by default with Bessel's correction.",
+)
+_std = primitive(
+    f"std{_MOMENT} -> Tensor",
+    lambda xp, *args: _standard("std", xp, *args)[0],
+    lambda g, self, dim, correction, keepdim, out: _var_gradient(
+        g * _half_inverse(out), self, dim, correction, keepdim
+    ),
+    lambda tangents, self, dim, correction, keepdim, out: (
+        _var_tangent(tangents["self"], self, dim, correction, keepdim) * _half_inverse(out)
+    ),
+    doc="Standard deviation over all or the given dimensions.",
+)
+_var_mean = primitive(
+    f"var_mean{_MOMENT} -> (Tensor, Tensor)",
+    lambda xp, *args: _variance("var_mean", xp, *args),
+    lambda g, self, dim, correction, keepdim: (
+        _var_gradient(g[0], self, dim, correction, keepdim)
+        + _mean_gradient(g[1], self, dim, keepdim)
+    ),
+    lambda tangents, self, dim, correction, keepdim: (
+        _var_tangent(tangents["self"], self, dim, correction, keepdim),
+        mean(tangents["self"], dim, keepdim),
+    ),
+    doc="Variance and mean over all or the given dimensions.",
+)
+_std_mean = primitive(
+    f"std_mean{_MOMENT} -> (Tensor, Tensor)",
+    lambda xp, *args: _standard("std_mean", xp, *args),
+    lambda g, self, dim, correction, keepdim, out0: (
+        _var_gradient(g[0] * _half_inverse(out0), self, dim, correction, keepdim)
+        + _mean_gradient(g[1], self, dim, keepdim)
+    ),
+    lambda tangents, self, dim, correction, keepdim, out0: (
+        _var_tangent(tangents["self"], self, dim, correction, keepdim) * _half_inverse(out0),
+        mean(tangents["self"], dim, keepdim),
+    ),
+    doc="Standard deviation and mean over all or the given dimensions.",
+)
+
+
+def _unbiased_or_corrected(operator: Any) -> Callable[..., Any]:
+    """The older signatures, ``(unbiased)`` and ``(dim, unbiased, keepdim)``, beside the newer one."""
+
+    def function(input: Tensor, *args: Any, **kwargs: Any) -> Any:
+        names = ("unbiased",) if args and isinstance(args[0], bool) else ("dim", "unbiased", "keepdim")
+        if len(args) > len(names):
+            raise TypeError(
+                f"{operator.name}() takes at most {len(names)} positional arguments after the "
+                f"tensor, {len(args)} were given; signature: {operator.schema.text}"
+            )
+        for name, value in zip(names, args, strict=False):
+            if name in kwargs:
+                raise TypeError(f"{operator.name}() got multiple values for argument '{name}'")
+            kwargs[name] = value
+        if "unbiased" in kwargs:
+            if "correction" in kwargs:
+                raise TypeError(f"{operator.name}() takes either unbiased or correction, not both")
+            kwargs["correction"] = int(kwargs.pop("unbiased"))
+        return operator(input, **kwargs)
+
+    function.__name__ = function.__qualname__ = operator.name
+    function.__doc__ = operator.doc
+    function.__wrapped__ = operator  # type: ignore[attr-defined]
+    return function
+
+
+var = _unbiased_or_corrected(_var)
+std = _unbiased_or_corrected(_std)
+var_mean = _unbiased_or_corrected(_var_mean)
+std_mean = _unbiased_or_corrected(_std_mean)
+
+# Logic -------------------------------------------------------------------------------------------
+
+
+def _logical(name: str) -> Callable:
+    def kernel(xp: Any, x: Any, dim: Any, keepdim: bool) -> Any:
+        dims = () if dim == () else normal_dims(dim, x.ndim)
+        out = getattr(xp, name)(x.astype(bool), axis=dims, keepdims=keepdim)
+        return out.astype(x.dtype) if x.dtype == dtypes.uint8.numpy else out
+
+    return kernel
+
+
+all = nondifferentiable(
+    "all(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor",
+    _logical("all"),
+    doc="Whether all elements are non-zero, over all or the given dimensions.",
+)
+any = nondifferentiable(
+    "any(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor",
+    _logical("any"),
+    doc="Whether one element is non-zero, over all or the given dimensions.",
+)
+count_nonzero = nondifferentiable(
+    "count_nonzero(Tensor self, int[]? dim=None) -> Tensor",
+    lambda xp, x, dim: xp.sum(x != 0, axis=normal_dims(dim, x.ndim), dtype=dtypes.int64.numpy),
+    doc="How many elements are not zero, over all or the given dimensions.",
+)
+
+# Comparison of whole tensors ---------------------------------------------------------------------
+
+
+def _isclose(xp: Any, x: Any, y: Any, rtol: float, atol: float, equal_nan: bool) -> Any:
+    if x.dtype != y.dtype:
+        raise RuntimeError(f"{scalar_name(x.dtype)} did not match {scalar_name(y.dtype)}")
+    for name, tolerance in (("rtol", rtol), ("atol", atol)):
+        if not tolerance >= 0:
+            raise RuntimeError(
+                f"{name} must be greater than or equal to zero, but got {tolerance:g}"
+            )
+    try:
+        close = xp.equal(x, y)
+    except ValueError as error:
+        raise broadcast_error("isclose", (x, y), error) from None
+    if x.dtype.kind in "biu":
+        x, y = x.astype(dtypes.float64.numpy), y.astype(dtypes.float64.numpy)
+    x, y = widened(x), widened(y)
+    if equal_nan:
+        close = close | (xp.isnan(x) & xp.isnan(y))
+    distance = xp.abs(x - y)
+    return close | (xp.isfinite(distance) & (distance <= atol + xp.abs(rtol * y)))
+
+
+isclose = nondifferentiable(
+    "isclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, "
+    "bool equal_nan=False) -> Tensor",
+    _isclose,
+    doc="Whether elements differ by at most `atol + rtol * abs(other)`.",
+)
+
+
+def allclose(
+    input: Tensor,
+    other: Tensor,
+    rtol: float = 1e-05,
+    atol: float = 1e-08,
+    equal_nan: bool = False,
+) -> bool:
+    """Whether all elements differ by at most `atol + rtol * abs(other)`."""
+    return bool(isclose(input, other, rtol, atol, equal_nan).array.all())
+
+
+def equal(input: Tensor, other: Tensor) -> bool:
+    """Whether two tensors have the same shape and equal elements."""
+    for position, value in enumerate((input, other), 1):
+        if not isinstance(value, Tensor):
+            name = "input" if position == 1 else "other"
+            raise TypeError(
+                f"equal(): argument '{name}' (position {position}) must be Tensor, not "
+                f"{type(value).__name__}"
+            )
+    return input.array.shape == other.array.shape and bool((input == other).array.all())

@@ -1,35 +1,111 @@
-"""Views and other changes of shape."""
+"""Views: other shapes, orders and parts of the same memory, and the transposes of those operators."""
 
 from __future__ import annotations
 
+import operator as python_operator
+import warnings
 from typing import Any
 
-from ..backends.numpy import view_shape
+from .. import dtypes
+from ..backends.numpy import ndarray, view_shape
+from ..errors import dimension_error, shape_text
 from ..tensor import Tensor
-from .declare import linear
+from .declare import linear, nondifferentiable
+
+_ALL = slice(None)
 
 
-def _inferred(shape: tuple, size: int) -> tuple:
+# Dimensions, sizes and memory ----------------------------------------------------------------------
+
+
+def wrap_dim(dim: int, ndim: int) -> int:
+    """`dim` counted from the front; a tensor without dimensions is treated as if it had one."""
+    count = ndim or 1
+    if not -count <= dim < count:
+        raise dimension_error(dim, ndim)
+    return dim + count if dim < 0 else dim
+
+
+def wrap_dims(dims: Any, ndim: int) -> tuple[int, ...]:
+    """Several dimensions counted from the front, none of them twice."""
+    wrapped: list[int] = []
+    for dim in dims:
+        dim = wrap_dim(dim, ndim)
+        if dim in wrapped:
+            raise RuntimeError(f"dim {dim} appears multiple times in the list of dims")
+        wrapped.append(dim)
+    return tuple(wrapped)
+
+
+def int_sequence(function: str, name: str, given: tuple, keyword: Any = None) -> tuple[int, ...]:
+    """Ints given as separate arguments, as one sequence, or by keyword."""
+    if keyword is not None:
+        if given:
+            raise TypeError(f"{function}() got multiple values for argument '{name}'")
+        given = (keyword,)
+    elif not given:
+        raise TypeError(f'{function}() missing 1 required positional arguments: "{name}"')
+    items = given[0] if len(given) == 1 and isinstance(given[0], (tuple, list)) else given
+    result = []
+    for position, item in enumerate(items):
+        if isinstance(item, bool) or not hasattr(item, "__index__"):
+            raise TypeError(
+                f"{function}(): argument '{name}' must be tuple of ints, but found element of type "
+                f"{type(item).__name__} at pos {position}"
+            )
+        result.append(python_operator.index(item))
+    return tuple(result)
+
+
+def at(dim: int, index: Any) -> tuple:
+    """The key that applies `index` to dimension `dim`; the result is an array even without dims."""
+    return (_ALL,) * dim + (index, Ellipsis)
+
+
+def strided(xp: Any, x: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
+    """A writable view with the given shape and strides in bytes that starts where `x` does."""
+    if type(x) is ndarray and x.size and x.flags.c_contiguous:
+        return ndarray(shape, x.dtype, x, 0, strides)
+    return xp.lib.stride_tricks.as_strided(x, shape, strides, subok=True)
+
+
+# Other shapes --------------------------------------------------------------------------------------
+
+
+def inferred(shape: tuple[int, ...], size: int) -> tuple[int, ...]:
+    """`shape` with its -1 replaced, after checking that it has `size` elements."""
     known = 1
-    for n in shape:
-        known *= 1 if n == -1 else n
-    if -1 in shape:
-        if shape.count(-1) > 1:
+    unknown = -1
+    for i, n in enumerate(shape):
+        if n >= 0:
+            known *= n
+        elif n != -1:
+            raise RuntimeError(
+                f"invalid shape dimension {n} at index {i} of shape {shape_text(shape)}"
+            )
+        elif unknown >= 0:
             raise RuntimeError("only one dimension can be inferred")
-        if known == 0 or size % known:
-            raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {size}")
-        return tuple(size // known if n == -1 else n for n in shape)
-    if known != size:
-        raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {size}")
-    return tuple(shape)
+        else:
+            unknown = i
+    if unknown < 0 and known == size:
+        return shape
+    if unknown >= 0 and known and size % known == 0:
+        return shape[:unknown] + (size // known,) + shape[unknown + 1 :]
+    if unknown >= 0 and known == size == 0:
+        raise RuntimeError(
+            f"cannot reshape tensor of 0 elements into shape {shape_text(shape)} because the "
+            "unspecified dimension size -1 can be any value and is ambiguous"
+        )
+    raise RuntimeError(f"shape '{shape_text(shape)}' is invalid for input of size {size}")
 
 
-def _view(xp: Any, x: Any, size: tuple) -> Any:
-    out = view_shape(x, _inferred(size, x.size))
+def _view(xp: Any, x: Any, size: tuple[int, ...]) -> Any:
+    out = view_shape(x, inferred(size, x.size))
     if out is None:
         raise RuntimeError(
             "view size is not compatible with input tensor's size and stride (at least one "
-            "dimension spans across two contiguous subspaces). Use .reshape(...) instead."
+            f"dimension spans across two contiguous subspaces): {shape_text(x.shape)} cannot be "
+            f"seen as {shape_text(size)} without a copy. Use .reshape(...) instead."
         )
     return out
 
@@ -41,50 +117,573 @@ view_ = linear(
     view=True,
     doc="The same memory in another shape.",
 )
+reshape_alias = linear(
+    "_reshape_alias(Tensor(a) self, int[] size) -> Tensor(a)",
+    _view,
+    lambda g, self_shape: reshape(g, self_shape),
+    view=True,
+    doc="The same memory in another shape, of a tensor that is not contiguous.",
+)
+unsafe_view = linear(
+    "_unsafe_view(Tensor self, int[] size) -> Tensor",
+    _view,
+    lambda g, self_shape: reshape(g, self_shape),
+    doc="Another shape for memory that no other tensor knows of, and so not counted as a view.",
+)
+contiguous_copy = linear(
+    "_contiguous_copy(Tensor self) -> Tensor",
+    lambda xp, x: x.copy("C"),
+    lambda g: g,
+    name="CloneBackward0",
+    doc="A copy whose elements lie in memory in the order of their indices.",
+)
 
 
-def reshape(input: Tensor, *shape: Any) -> Tensor:
+def _view_dtype(xp: Any, x: Any, dtype: dtypes.dtype) -> Any:
+    old, new = x.dtype.itemsize, dtype.numpy.itemsize
+    if old == new:
+        return x.view(dtype.numpy)
+    words = f"{dtypes.from_numpy(x.dtype).scalar_name} as {dtype.scalar_name}"
+    words = f"to view {words} (different element sizes)"
+    if x.ndim == 0:
+        raise RuntimeError(f"self.dim() cannot be 0 {words}")
+    if x.strides[-1] != old and x.shape[-1] != 1:
+        raise RuntimeError(f"self.stride(-1) must be 1 {words}, but got {x.strides[-1] // old}")
+    ratio = new // old
+    if ratio > 1:
+        if x.shape[-1] % ratio:
+            raise RuntimeError(
+                f"self.size(-1) must be divisible by {ratio} {words}, but got {x.shape[-1]}"
+            )
+        for dim, stride in enumerate(x.strides[:-1]):
+            if stride % new:
+                raise RuntimeError(
+                    f"self.stride({dim}) must be divisible by {ratio} {words}, "
+                    f"but got {stride // old}"
+                )
+        if offset_of(x) % ratio:
+            raise RuntimeError(
+                f"self.storage_offset() must be divisible by {ratio} {words}, "
+                f"but got {offset_of(x)}"
+            )
+    return x.view(dtype.numpy)
+
+
+view_dtype = nondifferentiable(
+    "view.dtype(Tensor(a) self, dtype dtype) -> Tensor(a)",
+    _view_dtype,
+    view=True,
+    doc="The same memory taken for elements of another type.",
+)
+
+
+def view(input: Tensor, *shape: Any, size: Any = None, dtype: Any = None) -> Tensor:
+    """The same memory in another shape, or taken for another dtype."""
+    if len(shape) == 1 and isinstance(shape[0], dtypes.dtype):
+        dtype = shape[0]
+    if dtype is not None:
+        return view_dtype.call((input, dtypes.as_dtype(dtype)))
+    return view_.call((input, int_sequence("view", "size", shape, size)))
+
+
+def reshape(input: Tensor, *sizes: Any, shape: Any = None) -> Tensor:
     """The same elements in another shape, as a view where the memory allows it."""
-    size = tuple(shape[0]) if len(shape) == 1 and not isinstance(shape[0], int) else shape
     array = input.array
-    size = _inferred(size, array.size)
-    if view_shape(array, size) is None:
-        return view_.call((input.clone().contiguous(), size))
-    return view_.call((input, size))
+    size = inferred(int_sequence("reshape", "shape", sizes, shape), array.size)
+    if array.flags.c_contiguous:
+        return view_.call((input, size))
+    if view_shape(array, size) is not None:
+        return reshape_alias.call((input, size))
+    return unsafe_view.call((contiguous_copy.call((input,)), size))
+
+
+def view_as(input: Tensor, other: Tensor) -> Tensor:
+    """The same memory in the shape of `other`."""
+    return view_.call((input, other.array.shape))
+
+
+def reshape_as(input: Tensor, other: Tensor) -> Tensor:
+    """The same elements in the shape of `other`."""
+    return reshape(input, other.array.shape)
+
+
+def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
+    """The dimensions from `start_dim` to `end_dim` as one."""
+    shape = input.array.shape
+    start, end = wrap_dim(start_dim, len(shape)), wrap_dim(end_dim, len(shape))
+    if start > end:
+        raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
+    if not shape:
+        return reshape(input, (1,))
+    if start == end:
+        return input
+    size = 1
+    for n in shape[start : end + 1]:
+        size *= n
+    return reshape(input, (*shape[:start], size, *shape[end + 1 :]))
+
+
+def ravel(input: Tensor) -> Tensor:
+    """All elements in one dimension, as a view where the tensor is contiguous."""
+    whole = input if input.array.flags.c_contiguous else contiguous_copy.call((input,))
+    return view_.call((whole, (-1,)))
+
+
+def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
+    """One dimension as several."""
+    shape = input.array.shape
+    dim = wrap_dim(dim, len(shape))
+    parts = int_sequence("unflatten", "sizes", (sizes,))
+    if not parts:
+        raise RuntimeError("unflatten: sizes must be non-empty")
+    try:
+        parts = inferred(parts, shape[dim])
+    except (RuntimeError, IndexError):
+        raise RuntimeError(
+            f"unflatten: Provided sizes {shape_text(parts)} don't multiply up to the size of dim "
+            f"{dim} in the input tensor of shape {shape_text(shape)}"
+        ) from None
+    return view_.call((input, (*shape[:dim], *parts, *shape[dim + 1 :])))
+
+
+def _expand(xp: Any, x: Any, size: tuple[int, ...], implicit: bool) -> Any:
+    shape = x.shape
+    extra = len(size) - len(shape)
+    if extra < 0:
+        raise RuntimeError(
+            f"expand(): the number of sizes provided ({len(size)}) must be greater or equal to the "
+            f"number of dimensions in the tensor ({len(shape)})"
+        )
+    target = list(size)
+    strides = [0] * len(size)
+    for i, n in enumerate(size):
+        if i < extra:
+            if n < 0:
+                raise RuntimeError(
+                    f"The expanded size of the tensor ({n}) isn't allowed in a leading, "
+                    f"non-existing dimension {i}"
+                )
+            continue
+        old = shape[i - extra]
+        if n in (-1, old):
+            target[i] = old
+            strides[i] = x.strides[i - extra]
+        elif old != 1 or n < 0:
+            raise RuntimeError(
+                f"The expanded size of the tensor ({n}) must match the existing size ({old}) at "
+                f"non-singleton dimension {i}. Target sizes: {shape_text(size)}. "
+                f"Tensor sizes: {shape_text(shape)}"
+            )
+    return strided(xp, x, tuple(target), tuple(strides))
 
 
 expand = linear(
     "expand(Tensor(a) self, int[] size, *, bool implicit=False) -> Tensor(a)",
-    lambda xp, x, size, implicit: _expand(xp, x, size),
+    _expand,
     lambda g, self_shape: g.sum_to_size(self_shape),
     view=True,
     doc="A view in which dimensions of size one are repeated without copying.",
 )
 
 
-def _expand(xp: Any, x: Any, size: tuple) -> Any:
-    extra = len(size) - x.ndim
-    if extra < 0:
+def expand_as(input: Tensor, other: Tensor) -> Tensor:
+    """The tensor expanded to the shape of `other`."""
+    return expand.call((input, other.array.shape, False))
+
+
+def broadcast_to(input: Tensor, *shape: Any, size: Any = None) -> Tensor:
+    """The tensor expanded to a shape."""
+    return expand.call((input, int_sequence("broadcast_to", "size", shape, size), False))
+
+
+def _squeeze_dims(xp: Any, x: Any, dim: Any) -> Any:
+    dims = wrap_dims(dim, x.ndim) if isinstance(dim, tuple) else (wrap_dim(dim, x.ndim),)
+    return x.squeeze(tuple([d for d in dims if x.ndim and x.shape[d] == 1]))
+
+
+squeeze_all = linear(
+    "squeeze(Tensor(a) self) -> Tensor(a)",
+    lambda xp, x: x.squeeze(),
+    lambda g, self_shape: reshape(g, self_shape),
+    view=True,
+    doc="The tensor without its dimensions of size one.",
+)
+squeeze_dim = linear(
+    "squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)",
+    _squeeze_dims,
+    lambda g, self_shape: reshape(g, self_shape),
+    view=True,
+    name="SqueezeBackward1",
+    doc="The tensor without one dimension if that has size one.",
+)
+squeeze_dims = linear(
+    "squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)",
+    _squeeze_dims,
+    lambda g, self_shape: reshape(g, self_shape),
+    view=True,
+    name="SqueezeBackward2",
+    doc="The tensor without those of the given dimensions that have size one.",
+)
+
+
+def squeeze(input: Tensor, *dims: Any, dim: Any = None, axis: Any = None) -> Tensor:
+    """The tensor without its dimensions of size one: all of them, or those given."""
+    overload, given = squeeze_overload(dims, axis if dim is None else dim)
+    return (squeeze_all, squeeze_dim, squeeze_dims)[overload].call((input, *given))
+
+
+def squeeze_overload(dims: tuple, keyword: Any) -> tuple[int, tuple]:
+    """Which form of squeeze is meant (all, one dimension, several), and its arguments."""
+    if not dims and keyword is None:
+        return 0, ()
+    several = len(dims) > 1 or isinstance(dims[0] if dims else keyword, (tuple, list))
+    given = int_sequence("squeeze", "dim", dims, keyword)
+    return (2, (given,)) if several else (1, given)
+
+
+def _unsqueeze(xp: Any, x: Any, dim: int) -> Any:
+    dim = wrap_dim(dim, x.ndim + 1)
+    return x.reshape(x.shape[:dim] + (1,) + x.shape[dim:])
+
+
+unsqueeze = linear(
+    "unsqueeze(Tensor(a) self, int dim) -> Tensor(a)",
+    _unsqueeze,
+    lambda g, dim: squeeze_dim.call((g, dim)),
+    view=True,
+    doc="The tensor with a dimension of size one inserted.",
+)
+
+
+# Other orders of the dimensions --------------------------------------------------------------------
+
+
+def _permute(xp: Any, x: Any, dims: tuple[int, ...]) -> Any:
+    if len(dims) != x.ndim:
         raise RuntimeError(
-            f"expand(): the number of sizes provided ({len(size)}) must be greater or equal to the "
-            f"number of dimensions in the tensor ({x.ndim})"
+            "permute(): number of dimensions in the tensor input does not match the length of the "
+            f"desired ordering of dimensions i.e. input.dim() = {x.ndim} is not equal to "
+            f"len(dims) = {len(dims)}"
         )
-    target = tuple(x.shape[i - extra] if n == -1 and i >= extra else n for i, n in enumerate(size))
-    for i, n in enumerate(x.shape):
-        if n not in (1, target[i + extra]):
-            raise RuntimeError(
-                f"The expanded size of the tensor ({target[i + extra]}) must match the existing "
-                f"size ({n}) at non-singleton dimension {i + extra}. Target sizes: "
-                f"{list(target)}. Tensor sizes: {list(x.shape)}"
-            )
-    return _writable(xp, x, target)
+    order = [wrap_dim(dim, x.ndim) for dim in dims]
+    if len(set(order)) < len(order):
+        raise RuntimeError("permute(): duplicate dims are not allowed.")
+    return x.transpose(order)
 
 
-def _writable(xp: Any, x: Any, shape: tuple) -> Any:
-    """broadcast_to without its read-only flag, as strides."""
-    extra = len(shape) - x.ndim
-    strides = (0,) * extra + tuple(
-        0 if n == 1 and shape[i + extra] != 1 else s
-        for i, (n, s) in enumerate(zip(x.shape, x.strides, strict=True))
+def _inverse_permute(g: Tensor, dims: tuple[int, ...]) -> Tensor:
+    inverse = [0] * len(dims)
+    for i, dim in enumerate(dims):
+        inverse[dim] = i
+    return permute.call((g, tuple(inverse)))
+
+
+permute = linear(
+    "permute(Tensor(a) self, int[] dims) -> Tensor(a)",
+    _permute,
+    lambda g, dims: _inverse_permute(g, dims),
+    view=True,
+    doc="The dimensions in another order.",
+)
+
+
+def _transpose(xp: Any, x: Any, dim0: int, dim1: int) -> Any:
+    first, second = wrap_dim(dim0, x.ndim), wrap_dim(dim1, x.ndim)
+    return x.swapaxes(first, second) if x.ndim else x.view()
+
+
+transpose = linear(
+    "transpose(Tensor(a) self, int dim0, int dim1) -> Tensor(a)",
+    _transpose,
+    lambda g, dim0, dim1: transpose.call((g, dim0, dim1)),
+    view=True,
+    doc="Two dimensions exchanged.",
+)
+
+
+def _t(xp: Any, x: Any) -> Any:
+    if x.ndim > 2:
+        raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {x.ndim}D")
+    return x.T if x.ndim == 2 else x.view()
+
+
+t = linear(
+    "t(Tensor(a) self) -> Tensor(a)",
+    _t,
+    lambda g: t.call((g,)),
+    view=True,
+    doc="A matrix transposed; tensors with fewer dimensions as they are.",
+)
+
+
+def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
+    """Two dimensions exchanged."""
+    return transpose(input, axis0, axis1)
+
+
+def swapdims(input: Tensor, dim0: int, dim1: int) -> Tensor:
+    """Two dimensions exchanged."""
+    return transpose(input, dim0, dim1)
+
+
+def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
+    """The dimensions `source` at the places `destination`, the others in their old order."""
+    old = int_sequence("movedim", "source", (source,))
+    new = int_sequence("movedim", "destination", (destination,))
+    if len(old) != len(new):
+        raise RuntimeError(
+            f"movedim: Invalid source or destination dims: source ({shape_text(old)} dims) should "
+            f"contain the same number of dims as destination ({shape_text(new)} dims)"
+        )
+    ndim = input.array.ndim
+    for name, given in (("source", old), ("destination", new)):
+        if len({wrap_dim(dim, ndim) for dim in given}) < len(given):
+            raise RuntimeError(f"movedim: repeated dim in `{name}` ({shape_text(given)})")
+    if not ndim:
+        return permute.call((input, ()))
+    places = {wrap_dim(n, ndim): wrap_dim(o, ndim) for o, n in zip(old, new, strict=True)}
+    others = iter([dim for dim in range(ndim) if dim not in places.values()])
+    order = [places[dim] if dim in places else next(others) for dim in range(ndim)]
+    return permute.call((input, tuple(order)))
+
+
+moveaxis = movedim
+
+
+def reverse_dims(input: Tensor) -> Tensor:
+    """The dimensions in reverse order: ``x.T``."""
+    ndim = input.array.ndim
+    if ndim == 0:
+        _warn("Tensor.T is deprecated on 0-D tensors. This function is the identity there.")
+    elif ndim > 2:
+        _warn(
+            "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is "
+            "deprecated. Use `x.mT` to transpose batches of matrices or `x.permute(...)`."
+        )
+    return permute.call((input, tuple(range(ndim - 1, -1, -1))))
+
+
+def matrix_transpose(input: Tensor) -> Tensor:
+    """The last two dimensions exchanged: ``x.mT``."""
+    return _matrices(input, "tensor.mT")
+
+
+def matrix_adjoint(input: Tensor) -> Tensor:
+    """A matrix transposed and conjugated: ``x.H``."""
+    ndim = input.array.ndim
+    if ndim not in (0, 2):
+        raise RuntimeError(
+            f"tensor.H is only supported on matrices (2-D tensors). Got {ndim}-D tensor."
+            + (" For batches of matrices, consider using tensor.mH" if ndim > 2 else "")
+        )
+    return _matrices(input, "tensor.H").conj()
+
+
+def batch_adjoint(input: Tensor) -> Tensor:
+    """The last two dimensions exchanged and the elements conjugated: ``x.mH``."""
+    return _matrices(input, "tensor.mH").conj()
+
+
+def adjoint(input: Tensor) -> Tensor:
+    """The last two dimensions exchanged and the elements conjugated."""
+    return _matrices(input, "tensor.adjoint()").conj()
+
+
+def _matrices(input: Tensor, name: str) -> Tensor:
+    ndim = input.array.ndim
+    if ndim == 1:
+        raise RuntimeError(
+            f"{name} is only supported on matrices or batches of matrices. Got 1-D tensor."
+        )
+    if ndim == 0:
+        _warn(f"{name} is deprecated on 0-D tensors, where transposing changes nothing.")
+        return input
+    return transpose.call((input, -2, -1))
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, UserWarning, stacklevel=4)
+
+
+# Parts ---------------------------------------------------------------------------------------------
+
+
+def _select(xp: Any, x: Any, dim: int, index: int) -> Any:
+    if not x.ndim:
+        raise IndexError("select() cannot be applied to a 0-dim tensor.")
+    dim = wrap_dim(dim, x.ndim)
+    if not -x.shape[dim] <= index < x.shape[dim]:
+        raise IndexError(
+            f"select(): index {index} out of range for tensor of size {shape_text(x.shape)} at "
+            f"dimension {dim}"
+        )
+    return x[at(dim, index)]
+
+
+def _select_backward(xp: Any, g: Any, input_sizes: tuple, dim: int, index: int) -> Any:
+    out = xp.zeros(input_sizes, g.dtype)
+    out[at(wrap_dim(dim, out.ndim), index)] = g
+    return out
+
+
+select = linear(
+    "select(Tensor(a) self, int dim, int index) -> Tensor(a)",
+    _select,
+    lambda g, self_shape, dim, index: select_backward.call((g, self_shape, dim, index)),
+    view=True,
+    doc="The part at one index of a dimension, without that dimension.",
+)
+select_backward = linear(
+    "select_backward(Tensor grad_output, int[] input_sizes, int dim, int index) -> Tensor",
+    _select_backward,
+    lambda g, dim, index: select.call((g, dim, index)),
+    doc="Zeros with a gradient at one index of a dimension.",
+)
+
+
+def _slice_key(x: Any, dim: int, start: int | None, end: int | None, step: int) -> tuple:
+    if not x.ndim:
+        raise RuntimeError("slice() cannot be applied to a 0-dim tensor.")
+    if step <= 0:
+        raise RuntimeError("slice step must be positive")
+    return at(wrap_dim(dim, x.ndim), slice(start, end, step))
+
+
+def _slice_backward(
+    xp: Any, g: Any, input_sizes: tuple, dim: int, start: Any, end: Any, step: int
+) -> Any:
+    out = xp.zeros(input_sizes, g.dtype)
+    out[_slice_key(out, dim, start, end, step)] = g
+    return out
+
+
+slice_ = linear(
+    "slice(Tensor(a) self, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor(a)",
+    lambda xp, x, dim, start, end, step: x[_slice_key(x, dim, start, end, step)],
+    lambda g, self_shape, dim, start, end, step: slice_backward.call(
+        (g, self_shape, dim, start, end, step)
+    ),
+    view=True,
+    doc="A range of one dimension.",
+)
+slice_backward = linear(
+    "slice_backward(Tensor grad_output, int[] input_sizes, int dim, int? start, int? end, "
+    "int step) -> Tensor",
+    _slice_backward,
+    lambda g, dim, start, end, step: slice_.call((g, dim, start, end, step)),
+    doc="Zeros with a gradient in a range of one dimension.",
+)
+
+
+def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
+    """`length` indices of a dimension, from `start` on."""
+    shape = input.array.shape
+    if not shape:
+        raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
+    if length < 0:
+        raise RuntimeError("narrow(): length must be non-negative.")
+    dim = wrap_dim(dim, len(shape))
+    begin = python_operator.index(start)
+    size = shape[dim]
+    if not -size <= begin <= size:
+        raise IndexError(
+            f"start out of range (expected to be in range of [{-size}, {size}], but got {begin})"
+        )
+    begin += size if begin < 0 else 0
+    if begin + length > size:
+        raise RuntimeError(
+            f"start ({begin}) + length ({length}) exceeds dimension size ({size})."
+        )
+    return slice_.call((input, dim, begin, begin + length, 1))
+
+
+def diagonal_view(xp: Any, x: Any, offset: int, dim1: int, dim2: int) -> Any:
+    """The diagonal of two dimensions as a writable view, with its own dimension last."""
+    first, second = wrap_dim(dim1, x.ndim), wrap_dim(dim2, x.ndim)
+    if first == second:
+        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    rows, columns = x.shape[first], x.shape[second]
+    length = max(0, min(rows + min(offset, 0), columns - max(offset, 0)))
+    if offset and length:
+        x = x[at(first, slice(-offset, None)) if offset < 0 else at(second, slice(offset, None))]
+    others = [i for i in range(x.ndim) if i not in (first, second)]
+    shape = (*[x.shape[i] for i in others], length)
+    strides = (*[x.strides[i] for i in others], x.strides[first] + x.strides[second])
+    return strided(xp, x, shape, strides)
+
+
+def _diagonal_backward(
+    xp: Any, g: Any, input_sizes: tuple, offset: int, dim1: int, dim2: int
+) -> Any:
+    out = xp.zeros(input_sizes, g.dtype)
+    diagonal_view(xp, out, offset, dim1, dim2)[...] = g
+    return out
+
+
+diagonal = linear(
+    "diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a)",
+    diagonal_view,
+    lambda g, self_shape, offset, dim1, dim2: diagonal_backward.call(
+        (g, self_shape, offset, dim1, dim2)
+    ),
+    view=True,
+    doc="The diagonal of two dimensions, as a last dimension.",
+)
+diagonal_backward = linear(
+    "diagonal_backward(Tensor grad_output, int[] input_sizes, int offset, int dim1, int dim2) "
+    "-> Tensor",
+    _diagonal_backward,
+    lambda g, offset, dim1, dim2: diagonal.call((g, offset, dim1, dim2)),
+    doc="Zeros with a gradient on a diagonal.",
+)
+
+
+def _unfold(xp: Any, x: Any, dimension: int, size: int, step: int) -> Any:
+    dim = wrap_dim(dimension, x.ndim)
+    length = x.shape[dim] if x.ndim else 1
+    if size < 0:
+        raise RuntimeError(f"size is {size} but must be >= 0")
+    if size > length:
+        raise RuntimeError(
+            f"maximum size for tensor at dimension {dim} is {length} but size is {size}"
+        )
+    if step <= 0:
+        raise RuntimeError(f"step is {step} but must be > 0")
+    if not x.ndim:
+        return strided(xp, x, (size,), (x.dtype.itemsize,))
+    stride = x.strides[dim]
+    shape = (*x.shape[:dim], (length - size) // step + 1, *x.shape[dim + 1 :], size)
+    return strided(
+        xp, x, shape, (*x.strides[:dim], stride * step, *x.strides[dim + 1 :], stride)
     )
-    return xp.lib.stride_tricks.as_strided(x, shape, strides)
+
+
+def _unfold_backward(
+    xp: Any, g: Any, input_sizes: tuple, dim: int, size: int, step: int
+) -> Any:
+    out = xp.zeros(input_sizes, g.dtype)
+    if not out.ndim:
+        return g.sum().astype(g.dtype)
+    dim = wrap_dim(dim, out.ndim)
+    windows = g.shape[dim]
+    for i in range(size):
+        out[at(dim, slice(i, i + (windows - 1) * step + 1, step))] += g[..., i]
+    return out
+
+
+unfold = linear(
+    "unfold(Tensor(a) self, int dimension, int size, int step) -> Tensor(a)",
+    _unfold,
+    lambda g, self_shape, dimension, size, step: unfold_backward.call(
+        (g, self_shape, dimension, size, step)
+    ),
+    view=True,
+    doc="All windows of `size` indices of a dimension, `step` apart, as a last dimension.",
+)
+unfold_backward = linear(
+    "unfold_backward(Tensor grad_in, int[] input_sizes, int dim, int size, int step) -> Tensor",
+    _unfold_backward,
+    lambda g, dim, size, step: unfold.call((g, dim, size, step)),
+    widens=True,
+    doc="A gradient of windows added up where the windows overlap.",
+)

@@ -1,34 +1,15 @@
-"""Check derivatives against finite differences: `gradcheck` and `gradgradcheck`."""
+"""Check derivatives against finite differences: `gradcheck` and `gradgradcheck`.
+
+The checks themselves are imported by the first call, as few programs that use autograd make one.
+"""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import wengert
-from wengert.autograd.gradcheck.comparison import compare
-from wengert.autograd.gradcheck.deprecated import (
-    get_analytical_jacobian,
-    get_numerical_jacobian,
-    get_numerical_jacobian_wrt_specific_input,
-)
 from wengert.autograd.gradcheck.errors import GradcheckError
-from wengert.autograd.gradcheck.jacobians import as_tuple, differentiated, wants_grad
-from wengert.autograd.gradcheck.modes import (
-    ForwardMode,
-    RandomVectors,
-    ReverseMode,
-    Tolerances,
-)
-from wengert.autograd.gradcheck.properties import (
-    check_batched_forward,
-    check_batched_reverse,
-    check_undefined_cotangents,
-    check_undefined_tangents,
-    check_zero_cotangent,
-    require_vmap,
-)
 
 __all__ = [
     "gradcheck",
@@ -38,6 +19,16 @@ __all__ = [
     "get_analytical_jacobian",
     "get_numerical_jacobian_wrt_specific_input",
 ]
+
+_DEPRECATED = frozenset(name for name in __all__ if name.startswith("get_"))
+
+
+def __getattr__(name: str) -> Any:
+    if name in _DEPRECATED:
+        from wengert.autograd.gradcheck import deprecated
+
+        return getattr(deprecated, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def gradcheck(
@@ -85,31 +76,32 @@ def gradcheck(
         raise AssertionError(
             "Setting check_batched_forward_grad=True requires check_forward_ad to be True"
         )
-    if check_batched_grad:
-        require_vmap("check_batched_grad")
-    if check_batched_forward_grad:
-        require_vmap("check_batched_forward_grad")
-    args = as_tuple(inputs)
-    _check_inputs(args)
-    tolerances = Tolerances(eps, atol, rtol, nondet_tol, check_grad_dtypes)
+    for option, wanted in (
+        ("check_batched_grad", check_batched_grad),
+        ("check_batched_forward_grad", check_batched_forward_grad),
+    ):
+        if wanted and not hasattr(wengert, "vmap"):
+            raise RuntimeError(
+                f"{option}=True batches derivatives with wengert.vmap, which is not available yet;"
+                f" use {option}=False."
+            )
+    from wengert.autograd.gradcheck import checks
+    from wengert.autograd.gradcheck.modes import Tolerances
+
+    args = checks.as_tuple(inputs)
+    checks.check_inputs(args)
     try:
-        results = _results(func, args)
-        if check_backward_ad:
-            compare(ReverseMode(func, args, results, tolerances), fast_mode)
-        if check_forward_ad:
-            compare(ForwardMode(func, args, results, tolerances), fast_mode)
-            if check_undefined_grad:
-                check_undefined_tangents(func, args)
-        if check_batched_forward_grad:
-            check_batched_forward(func, args)
-        if check_backward_ad:
-            outputs = [out for out in results if out.requires_grad]
-            xs = differentiated(args)
-            if check_batched_grad:
-                check_batched_reverse(outputs, xs)
-            check_zero_cotangent(outputs, xs)
-            if check_undefined_grad:
-                check_undefined_cotangents(func, args)
+        checks.check_derivatives(
+            func,
+            args,
+            Tolerances(eps, atol, rtol, nondet_tol, check_grad_dtypes),
+            backward=check_backward_ad,
+            forward=check_forward_ad,
+            undefined=check_undefined_grad,
+            batched_backward=check_batched_grad,
+            batched_forward=check_batched_forward_grad,
+            fast=fast_mode,
+        )
     except GradcheckError:
         if raise_exception:
             raise
@@ -155,29 +147,15 @@ def gradgradcheck(
         raise AssertionError(
             "Setting check_batched_grad=True requires check_rev_over_rev to be True"
         )
-    args = as_tuple(inputs)
+    from wengert.autograd.gradcheck import checks
+
+    args = checks.as_tuple(inputs)
     if grad_outputs is None:
-        cotangents = _random_cotangents(func, args, gen_non_contig_grad_outputs)
+        cotangents = checks.random_cotangents(func, args, gen_non_contig_grad_outputs)
     else:
-        cotangents = as_tuple(grad_outputs)
-    recorded = [wants_grad(value) for value in (*args, *cotangents)]
-
-    def gradients(*values: Any) -> tuple[wengert.Tensor, ...]:
-        # Forward mode hands over tensors without a graph: record them as the originals were.
-        values = tuple(
-            value.requires_grad_(True) if record else value
-            for value, record in zip(values, recorded, strict=True)
-        )
-        primals, seeds = values[: len(args)], values[len(args) :]
-        outputs = tuple(out for out in as_tuple(func(*primals)) if out.requires_grad)
-        xs = tuple(x for x, record in zip(primals, recorded, strict=False) if record)
-        if not outputs or not xs:
-            return ()
-        grads = wengert.autograd.grad(outputs, xs, seeds, create_graph=True, allow_unused=True)
-        return tuple(grad for grad in grads if grad is not None)
-
+        cotangents = checks.as_tuple(grad_outputs)
     return gradcheck(
-        gradients,
+        checks.gradient_function(func, args, cotangents),
         (*args, *cotangents),
         eps=eps,
         atol=atol,
@@ -192,58 +170,3 @@ def gradgradcheck(
         fast_mode=fast_mode,
         masked=masked,
     )
-
-
-def _check_inputs(inputs: Sequence[Any]) -> None:
-    if not differentiated(inputs):
-        raise ValueError(
-            "gradcheck expects at least one input tensor to require gradient, but none of them"
-            " have requires_grad=True."
-        )
-    for index, x in enumerate(inputs):
-        if not wants_grad(x):
-            continue
-        if x.dtype not in (wengert.float64, wengert.complex128):
-            warnings.warn(
-                f"Input #{index} requires gradient and is not a double precision floating point or"
-                " complex. This check will likely fail if all the inputs are not of double"
-                " precision floating point or complex.",
-                stacklevel=3,
-            )
-        if any(step == 0 and size > 1 for step, size in zip(x.stride(), x.shape, strict=True)):
-            raise RuntimeError(
-                f"The {index}th input has a dimension with stride 0. gradcheck only supports"
-                " inputs that are non-overlapping to be able to compute the numerical gradients"
-                " correctly. You should call .contiguous on the input before passing it to"
-                " gradcheck."
-            )
-
-
-def _results(func: Callable[..., Any], inputs: Sequence[Any]) -> tuple[wengert.Tensor, ...]:
-    results = as_tuple(func(*inputs))
-    for index, out in enumerate(results):
-        if not isinstance(out, wengert.Tensor):
-            raise TypeError(
-                f"gradcheck expects func to return tensors, but output {index} has type"
-                f" {type(out)}."
-            )
-    return results
-
-
-def _random_cotangents(
-    func: Callable[..., Any], inputs: Sequence[Any], non_contiguous: bool
-) -> tuple[wengert.Tensor, ...]:
-    """For each differentiable output a tensor of values in [-1, 1) that requires grad."""
-    draw = RandomVectors()
-    cotangents = []
-    for out in _results(func, inputs):
-        if not out.requires_grad:
-            continue
-        shape = (*out.shape, 2) if non_contiguous else out.shape
-        values = draw.uniform(shape, out) * 2 - 1
-        if out.is_complex():
-            values = values + 1j * (draw.uniform(shape, out) * 2 - 1)
-        if non_contiguous:
-            values = values.select(-1, 0)
-        cotangents.append(values.detach().requires_grad_(True))
-    return tuple(cotangents)

@@ -139,15 +139,6 @@ def check_batched_forward(func: Callable[..., Any], inputs: Sequence[Any]) -> No
             _compare_batch(result, [outs[index] for outs in expected], index, i, BATCHED_FORWARD)
 
 
-def require_vmap(option: str) -> None:
-    """Refuse an option that batches derivatives as long as there is nothing to batch them with."""
-    if not hasattr(wengert, "vmap"):
-        raise RuntimeError(
-            f"{option}=True batches derivatives with wengert.vmap, which is not available yet;"
-            f" use {option}=False."
-        )
-
-
 @functools.cache
 def _undefined_gradient() -> Any:
     """An identity whose backward passes on no gradient at all, made when first needed."""

@@ -1,0 +1,260 @@
+"""Tensor's autograd attributes and methods: gradients, leaves, hooks, detaching, versions."""
+
+from __future__ import annotations
+
+import warnings
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any
+
+from .autograd.node import Node, edge_node
+from .dispatch import add_retain_hook
+from .dtypes import is_differentiable
+from .state import thread_state
+from .tensor import VIEW_CUSTOM_FUNCTION, VIEW_MULTI_OUTPUT, Tensor, wrap
+from .utils.hooks import RemovableHandle
+
+
+def is_leaf(self: Tensor) -> bool:
+    """Whether no recorded operation made this tensor."""
+    return self.current_node() is None
+
+
+def grad_fn(self: Tensor) -> Node | None:
+    """The node that computes this tensor, None for a leaf."""
+    return self.current_node()
+
+
+def requires_grad(self: Tensor) -> bool:
+    """Whether operations on this tensor are recorded."""
+    return self.requires()
+
+
+def set_requires_grad(self: Tensor, value: bool) -> None:
+    if not isinstance(value, bool):
+        raise RuntimeError("requires_grad must be a bool")
+    if self.current_node() is not None:
+        if value:
+            return
+        raise RuntimeError(
+            "you can only change requires_grad flags of leaf variables. If you want to use a "
+            "computed variable in a subgraph that doesn't require differentiation use "
+            "var_no_grad = var.detach()."
+        )
+    if value and not is_differentiable(self.array.dtype):
+        raise RuntimeError(
+            "only Tensors of floating point and complex dtype can require gradients; this one is "
+            f"{self.dtype}"
+        )
+    if value and self.inference and not thread_state().inference:
+        raise RuntimeError(
+            "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed."
+        )
+    self.needs_grad = value
+
+
+def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
+    """Set whether operations on this leaf are recorded; returns the tensor."""
+    set_requires_grad(self, requires_grad)
+    return self
+
+
+def grad(self: Tensor) -> Tensor | None:
+    """The gradient accumulated by backward."""
+    if (
+        self.gradient is None
+        and self.node is not None
+        and not (self.cold is not None and self.cold.retains_grad)
+    ):
+        warnings.warn(
+            "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad "
+            "attribute won't be populated during autograd.backward(). If you indeed want the .grad "
+            "field to be populated for a non-leaf Tensor, use .retain_grad() on it. If you access "
+            "it by mistake, make sure you access the leaf Tensor instead.",
+            UserWarning,
+            stacklevel=2,
+        )
+    return self.gradient
+
+
+def set_grad(self: Tensor, value: Tensor | None) -> None:
+    if value is None:
+        self.gradient = None
+        return
+    if not isinstance(value, Tensor):
+        raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}")
+    if value is self:
+        raise RuntimeError("can't assign Variable as its own grad")
+    if value.array.dtype != self.array.dtype:
+        raise RuntimeError(
+            f"attempting to assign a gradient with dtype '{value.dtype}' to a tensor with dtype "
+            f"'{self.dtype}'. The gradient must match the tensor's dtype"
+        )
+    if value.device != self.device:
+        raise RuntimeError(
+            f"attempting to assign a gradient located on device '{value.device}' to a tensor on "
+            f"device '{self.device}'"
+        )
+    if value.array.shape != self.array.shape:
+        raise RuntimeError(
+            f"attempting to assign a gradient of size '{list(value.array.shape)}' to a tensor of "
+            f"size '{list(self.array.shape)}'. Please ensure that the gradient and the tensor are "
+            "the same size"
+        )
+    self.gradient = value
+
+
+def delete_grad(self: Tensor) -> None:
+    self.gradient = None
+
+
+def retain_grad(self: Tensor) -> None:
+    """Keep the gradient of this non-leaf in its ``.grad``; nothing to do for a leaf."""
+    if not self.requires():
+        raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
+    node = self.current_node()
+    if node is None or (self.cold is not None and self.cold.retains_grad):
+        return
+    self.make_cold().retains_grad = True
+    add_retain_hook(self)
+
+
+def retains_grad(self: Tensor) -> bool:
+    """Whether `retain_grad` was called on this non-leaf."""
+    return self.cold is not None and self.cold.retains_grad
+
+
+def register_hook(self: Tensor, hook: Callable[[Tensor], Tensor | None]) -> RemovableHandle:
+    """Call ``hook(grad)`` whenever a gradient of this tensor is ready; a result replaces it."""
+    if not self.requires():
+        raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+    node = self.current_node()
+    hooks: OrderedDict
+    if node is None:
+        cold = self.make_cold()
+        if cold.hooks is None:
+            cold.hooks = OrderedDict()
+        hooks = cold.hooks
+    else:
+        node_cold = node.make_cold()
+        if node_cold.tensor_hooks is None:
+            node_cold.tensor_hooks = {}
+        hooks = node_cold.tensor_hooks.setdefault(self.output_nr, OrderedDict())
+    handle = RemovableHandle(hooks)
+    hooks[handle.id] = hook
+    return handle
+
+
+def register_post_accumulate_grad_hook(
+    self: Tensor, hook: Callable[[Tensor], None]
+) -> RemovableHandle:
+    """Call ``hook(tensor)`` after a gradient has been accumulated into this leaf."""
+    if not self.requires():
+        raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+    if self.current_node() is not None:
+        raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
+    cold = self.make_cold()
+    if cold.post_hooks is None:
+        cold.post_hooks = OrderedDict()
+    handle = RemovableHandle(cold.post_hooks)
+    cold.post_hooks[handle.id] = hook
+    return handle
+
+
+def backward(
+    self: Tensor,
+    gradient: Tensor | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Any = None,
+) -> None:
+    """Accumulate the gradient of this tensor into the leaves; see `wengert.autograd.backward`."""
+    from . import autograd
+
+    autograd.backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+
+
+def detach(self: Tensor) -> Tensor:
+    """The same memory outside the graph; in-place changes are seen by both."""
+    out = wrap(self.array)
+    out.counter = self.shared_counter()
+    out.inference = self.inference
+    return out
+
+
+def detach_(self: Tensor) -> Tensor:
+    """Take this tensor out of the graph it was recorded in."""
+    if self.view_meta is not None:
+        if self.view_meta.creation == VIEW_MULTI_OUTPUT:
+            raise RuntimeError(
+                "Can't detach views in-place: this one is the output of a function that returns "
+                "multiple views. Use detach() instead of detach_()."
+            )
+        raise RuntimeError(
+            "Can't detach views in-place. Use detach() instead. If you are using a tensor that was "
+            "a view, clone() it first."
+        )
+    self.node = None
+    self.output_nr = 0
+    self.needs_grad = False
+    return self
+
+
+def data(self: Tensor) -> Tensor:
+    """The same memory with a version counter of its own: changes are not tracked."""
+    return wrap(self.array)
+
+
+def set_data(self: Tensor, value: Tensor) -> None:
+    if not isinstance(value, Tensor):
+        raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
+    if self.requires() and not is_differentiable(value.array.dtype):
+        raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
+    self.array = value.array
+    self.accumulator = None
+
+
+def version_number(self: Tensor) -> int:
+    """How many in-place changes this memory has seen."""
+    if self.inference:
+        raise RuntimeError("Inference tensors do not track version counter.")
+    return self.version()
+
+
+def base(self: Tensor) -> Tensor | None:
+    """The tensor that this one is a view of."""
+    return None if self.view_meta is None else self.view_meta.base
+
+
+def is_view(self: Tensor) -> bool:
+    """Whether this tensor is a tracked view of another."""
+    return self.view_meta is not None
+
+
+def is_inference(self: Tensor) -> bool:
+    """Whether this tensor was made in inference mode."""
+    return self.inference
+
+
+PROPERTIES = {
+    "is_leaf": property(is_leaf),
+    "grad_fn": property(grad_fn),
+    "requires_grad": property(requires_grad, set_requires_grad),
+    "grad": property(grad, set_grad, delete_grad),
+    "retains_grad": property(retains_grad),
+    "data": property(data, set_data),
+    "_version": property(version_number),
+    "_base": property(base),
+}
+METHODS = {
+    "requires_grad_": requires_grad_,
+    "retain_grad": retain_grad,
+    "register_hook": register_hook,
+    "register_post_accumulate_grad_hook": register_post_accumulate_grad_hook,
+    "backward": backward,
+    "detach": detach,
+    "detach_": detach_,
+    "_is_view": is_view,
+    "is_view": is_view,
+    "is_inference": is_inference,
+}

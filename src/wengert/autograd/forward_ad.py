@@ -1,0 +1,301 @@
+"""Forward-mode differentiation: dual tensors carry a tangent through every operation.
+
+There is one level at a time. Reverse mode composes with it: primal and tangent are both ordinary
+recorded computations.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any, NamedTuple
+
+from ..dtypes import is_differentiable
+from ..state import thread_state
+from ..tensor import Tensor
+
+__all__ = [
+    "UnpackedDualTensor",
+    "enter_dual_level",
+    "exit_dual_level",
+    "make_dual",
+    "unpack_dual",
+    "dual_level",
+]
+
+
+class UnpackedDualTensor(NamedTuple):
+    """The two parts of a dual tensor; the tangent is None where there is none."""
+
+    primal: Tensor
+    tangent: Tensor | None
+
+
+def enter_dual_level() -> int:
+    """Open a level at which tensors can have tangents."""
+    state = thread_state()
+    if state.dual_level >= 0:
+        raise RuntimeError(
+            "Nested forward mode AD is not supported at the moment; use one dual level with "
+            "reverse mode for higher derivatives"
+        )
+    state.dual_level = 0
+    state.layers += 1
+    state.duals = []
+    return 0
+
+
+def exit_dual_level(*, level: int | None = None) -> None:
+    """Close the level and forget its tangents."""
+    state = thread_state()
+    if state.dual_level < 0 or (level is not None and level != state.dual_level):
+        raise RuntimeError(
+            "Trying to exit a forward AD level that was not the last one that was created"
+        )
+    state.dual_level = -1
+    state.layers -= 1
+    for reference in state.duals:
+        tensor = reference()
+        if tensor is not None:
+            tensor.cold.tangents = None
+    state.duals = []
+
+
+class dual_level:
+    """Context manager of one level.
+
+    >>> import wengert
+    >>> import wengert.autograd.forward_ad as fwAD
+    >>> with fwAD.dual_level():
+    ...     x = fwAD.make_dual(wengert.tensor([2.0]), wengert.tensor([1.0]))
+    ...     fwAD.unpack_dual(x * x).tangent
+    tensor([4.])
+    """
+
+    def __enter__(self) -> int:
+        return enter_dual_level()
+
+    def __exit__(self, *exception: object) -> None:
+        exit_dual_level()
+
+
+def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
+    """A view of `tensor` that carries `tangent`."""
+    state = thread_state()
+    if state.dual_level < 0:
+        raise RuntimeError(
+            "Trying to create a dual Tensor for forward AD but no level exists, make sure to "
+            "enter_dual_level() first."
+        )
+    for value, what in ((tensor, "tensor"), (tangent, "tangent")):
+        if not isinstance(value, Tensor):
+            raise TypeError(f"make_dual(): expected {what} to be a Tensor, not {type(value).__name__}")
+        if not is_differentiable(value.array.dtype):
+            raise ValueError(f"Expected {what} to be floating point or complex, but got: {value.dtype}")
+    if tensor.array.shape != tangent.array.shape:
+        raise RuntimeError(
+            f"Trying to set a forward gradient that has a different size than that of the original "
+            f"Tensor, this is not supported. Tensor is of size {list(tensor.array.shape)} while the "
+            f"given forward gradient is of size {list(tangent.array.shape)}."
+        )
+    if tensor.array.dtype != tangent.array.dtype:
+        raise RuntimeError(
+            f"Expected the tangent to have the dtype of the primal, {tensor.dtype}, but got "
+            f"{tangent.dtype}"
+        )
+    layers, state.layers = state.layers, 0
+    try:
+        dual = tensor.view_as(tensor)
+    finally:
+        state.layers = layers
+    set_tangent(dual, tangent)
+    return dual
+
+
+def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
+    """The primal without tangent, and the tangent or None."""
+    state = thread_state()
+    if state.dual_level < 0:
+        return UnpackedDualTensor(tensor, None)
+    tangent = tangent_of(tensor)
+    layers, state.layers = state.layers, 0
+    try:
+        primal = tensor.view_as(tensor) if tangent is not None else tensor
+    finally:
+        state.layers = layers
+    return UnpackedDualTensor(primal, tangent)
+
+
+def set_tangent(tensor: Tensor, tangent: Tensor) -> None:
+    cold = tensor.make_cold()
+    if cold.tangents is None:
+        thread_state().duals.append(weakref.ref(tensor))
+    cold.tangents = tangent
+
+
+def tangent_of(value: Any) -> Tensor | None:
+    """The tangent of a tensor; a view takes its part of the base's."""
+    if not isinstance(value, Tensor):
+        return None
+    if value.cold is not None and value.cold.tangents is not None:
+        return value.cold.tangents
+    view = value.view_meta
+    if view is None or view.base.cold is None or view.base.cold.tangents is None:
+        return None
+    from .node import replay
+
+    tangent = replay(view.base.cold.tangents, view.steps)
+    set_tangent(value, tangent)
+    return tangent
+
+
+def call_with_tangents(operator: Any, args: tuple) -> Any:
+    """Call an operator and give its results their tangents; called with the layers put aside."""
+    state = thread_state()
+    tangents = tangents_of(operator, args) if state.forward_grad_enabled else {}
+    functional = getattr(operator, "functional", None)
+    if functional is not None:
+        return _call_inplace(operator, functional, args, tangents)
+    out = operator.call(args)
+    if not tangents:
+        return out
+    outs = out if isinstance(out, tuple) else (out,)
+    for t, tangent in zip(outs, _as_tuple(jvp(operator, args, tangents, outs)), strict=True):
+        if tangent is not None and is_differentiable(t.array.dtype):
+            set_tangent(t, _fitted(tangent, t))
+    return out
+
+
+def tangents_of(operator: Any, args: tuple) -> dict[str, Any]:
+    """Tangents by argument name, for the arguments the operator is differentiable in."""
+    rules = getattr(operator, "functional", operator).rules
+    found: dict[str, Any] = {}
+    for argument, value in zip(operator.schema.arguments, args, strict=True):
+        if argument.name not in rules:
+            continue
+        if isinstance(value, list):
+            parts = [tangent_of(item) for item in value]
+            if any(part is not None for part in parts):
+                found[argument.name] = [
+                    _zeros(item) if part is None else part
+                    for part, item in zip(parts, value, strict=True)
+                ]
+        else:
+            tangent = tangent_of(value)
+            if tangent is not None:
+                found[argument.name] = tangent
+    return found
+
+
+def jvp(operator: Any, args: tuple, tangents: dict[str, Any], outs: tuple) -> Any:
+    """The tangent of an operator's output from the tangents of its arguments."""
+    if operator.family == "elementwise":
+        return _sum(
+            rule(tangents[name], *_reads(operator, rule, args, outs))
+            for name, rule in operator.rules.items()
+            if name in tangents
+        )
+    if operator.family == "linear":
+        return _sum_outputs(
+            [
+                operator.call(
+                    tuple(
+                        tangents[name] if argument.name == name else value
+                        for argument, value in zip(operator.schema.arguments, args, strict=True)
+                    )
+                )
+                for name in tangents
+            ]
+        )
+    rule = operator.jvp_rule
+    if rule is None:
+        raise RuntimeError(
+            f"Trying to use forward AD with {operator.name} that does not support it because it has "
+            "no forward rule"
+        )
+    return rule(tangents, *_reads(operator, rule, args, outs))
+
+
+def _reads(operator: Any, rule: Any, args: tuple, outs: tuple) -> list:
+    from ..dispatch import rule_reads
+
+    values = []
+    for name in rule_reads(rule):
+        slot = operator._slot(name)
+        if slot >= 1000:
+            values.append(args[slot - 1000].array.shape)
+        else:
+            values.append(args[slot] if slot >= 0 else outs[-1 - slot])
+    return values
+
+
+def _sum(terms: Any) -> Any:
+    total = None
+    for term in terms:
+        total = term if total is None else total + term
+    return total
+
+
+def _sum_outputs(results: list) -> Any:
+    if not isinstance(results[0], tuple):
+        return _sum(results)
+    return tuple(_sum(parts) for parts in zip(*results, strict=True))
+
+
+def _as_tuple(value: Any) -> tuple:
+    return value if isinstance(value, tuple) else (value,)
+
+
+def _zeros(t: Tensor) -> Tensor:
+    from ..creation import zeros_for
+
+    return zeros_for(t.array.shape, t.array.dtype)
+
+
+def _fitted(tangent: Tensor, t: Tensor) -> Tensor:
+    """A tangent in the shape and dtype of its primal."""
+    if tangent.array.shape != t.array.shape:
+        tangent = tangent.expand(t.array.shape)
+    if tangent.array.dtype != t.array.dtype:
+        tangent = tangent.to(t.dtype)
+    return tangent
+
+
+def _call_inplace(operator: Any, functional: Any, args: tuple, tangents: dict) -> Any:
+    target = args[0]
+    if not tangents:
+        return operator.call(args)
+    before = functional.call(args)
+    tangent = _fitted(jvp(functional, args, tangents, (before,)), target)
+    operator.call(args)
+    own = tangent_of(target)
+    if own is None and target.view_meta is not None:
+        from .node import replay
+
+        base = target.view_meta.base
+        set_tangent(base, _zeros(base))
+        own = replay(base.cold.tangents, target.view_meta.steps)
+        set_tangent(target, own)
+    if own is None:
+        set_tangent(target, tangent.clone())
+    else:
+        own.copy_(tangent)
+    return target
+
+
+def _is_fwd_grad_enabled() -> bool:
+    return thread_state().forward_grad_enabled
+
+
+class _set_fwd_grad_enabled:
+    """Switch forward mode on or off, at once and for a `with` block."""
+
+    def __init__(self, mode: bool) -> None:
+        state = thread_state()
+        self.previous = state.forward_grad_enabled
+        state.forward_grad_enabled = mode
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *exception: object) -> None:
+        thread_state().forward_grad_enabled = self.previous

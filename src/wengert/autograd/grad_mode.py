@@ -1,0 +1,257 @@
+"""Switches of recording: no_grad, enable_grad, set_grad_enabled, inference_mode and relatives.
+
+Each is a context manager and a decorator, of generator functions too, and belongs to its thread.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from ..state import thread_state
+
+__all__ = [
+    "no_grad",
+    "enable_grad",
+    "set_grad_enabled",
+    "inference_mode",
+    "set_multithreading_enabled",
+]
+
+
+def is_grad_enabled() -> bool:
+    """Whether operations are being recorded on this thread."""
+    return thread_state().grad_enabled
+
+
+def is_inference_mode_enabled() -> bool:
+    """Whether inference mode is on for this thread."""
+    return thread_state().inference
+
+
+def is_multithreading_enabled() -> bool:
+    """Whether backward may use device worker threads."""
+    return thread_state().multithreading
+
+
+def is_view_replay_enabled() -> bool:
+    """Whether views are re-made by replaying their operators when their base has changed."""
+    return thread_state().view_replay
+
+
+class _Mode:
+    """A context manager that also decorates functions and generator functions."""
+
+    def clone(self) -> Any:
+        return type(self)()
+
+    def __call__(self, function: Callable) -> Callable:
+        if inspect.isclass(function):
+            import warnings
+
+            warnings.warn(
+                "Decorating classes is deprecated and will be disabled in future versions. You "
+                "should only decorate functions or methods. To preserve the current behavior of "
+                "class decoration, you can directly decorate the `__init__` method and nothing "
+                "else.",
+                FutureWarning,
+                stacklevel=2,
+            )
+            function.__init__ = self(function.__init__)  # type: ignore[misc]
+            return function
+        if inspect.isgeneratorfunction(function):
+            return self._generator(function)
+
+        @functools.wraps(function)
+        def inner(*args: Any, **kwargs: Any) -> Any:
+            with self.clone():
+                return function(*args, **kwargs)
+
+        return inner
+
+    def _generator(self, function: Callable) -> Callable:
+        """The mode holds while the generator's own code runs and not while it is suspended."""
+
+        @functools.wraps(function)
+        def inner(*args: Any, **kwargs: Any) -> Any:
+            generator = function(*args, **kwargs)
+            try:
+                with self.clone():
+                    value = next(generator)
+                while True:
+                    try:
+                        sent = yield value
+                    except GeneratorExit:
+                        with self.clone():
+                            generator.close()
+                        raise
+                    except BaseException as error:
+                        with self.clone():
+                            value = generator.throw(error)
+                    else:
+                        with self.clone():
+                            value = generator.send(sent)
+            except StopIteration as stop:
+                return stop.value
+
+        return inner
+
+    def __enter__(self) -> None:
+        raise NotImplementedError("a mode defines what it sets")
+
+    def __exit__(self, *exception: object) -> None:
+        raise NotImplementedError("a mode defines what it restores")
+
+
+class _OptionalCall(_Mode):
+    """Usable as ``@no_grad`` as well as ``@no_grad()``."""
+
+    def __new__(cls, function: Callable | None = None) -> Any:
+        if function is None:
+            return super().__new__(cls)
+        return cls()(function)
+
+
+class no_grad(_OptionalCall):
+    """Record nothing.
+
+    >>> import wengert
+    >>> x = wengert.ones(2, requires_grad=True)
+    >>> with wengert.no_grad():
+    ...     y = x * 2
+    >>> y.requires_grad
+    False
+    """
+
+    def __enter__(self) -> None:
+        state = thread_state()
+        self.previous = state.grad_enabled
+        state.grad_enabled = False
+
+    def __exit__(self, *exception: object) -> None:
+        thread_state().grad_enabled = self.previous
+
+
+class enable_grad(_OptionalCall):
+    """Record again inside a `no_grad` block."""
+
+    def __enter__(self) -> None:
+        state = thread_state()
+        self.previous = state.grad_enabled
+        state.grad_enabled = True
+
+    def __exit__(self, *exception: object) -> None:
+        thread_state().grad_enabled = self.previous
+
+
+class set_grad_enabled(_Mode):
+    """Set recording on or off, at once and, used with `with`, until the block ends."""
+
+    def __init__(self, mode: bool) -> None:
+        state = thread_state()
+        self.previous = state.grad_enabled
+        self.mode = mode
+        state.grad_enabled = bool(mode)
+
+    def clone(self) -> set_grad_enabled:
+        return type(self)(self.mode)
+
+    def __call__(self, function: Callable) -> Callable:
+        thread_state().grad_enabled = self.previous
+        return super().__call__(function)
+
+    def __enter__(self) -> None:
+        thread_state().grad_enabled = bool(self.mode)
+
+    def __exit__(self, *exception: object) -> None:
+        thread_state().grad_enabled = self.previous
+
+    def __str__(self) -> str:
+        return f"{type(self).__module__}.{type(self).__name__}(mode={self.mode})"
+
+    __repr__ = __str__
+
+
+class inference_mode(_Mode):
+    """Record nothing, and give up view and version tracking for what is made inside."""
+
+    def __new__(cls, mode: Any = True) -> Any:
+        if isinstance(mode, bool):
+            return super().__new__(cls)
+        return cls()(mode)
+
+    def __init__(self, mode: bool = True) -> None:
+        self.mode = mode
+
+    def clone(self) -> inference_mode:
+        return type(self)(self.mode)
+
+    def __enter__(self) -> None:
+        state = thread_state()
+        self.previous = (state.inference, state.grad_enabled, state.forward_grad_enabled)
+        state.inference = self.mode
+        if self.mode:
+            state.grad_enabled = False
+            state.forward_grad_enabled = False
+
+    def __exit__(self, *exception: object) -> None:
+        state = thread_state()
+        state.inference, state.grad_enabled, state.forward_grad_enabled = self.previous
+
+
+class set_multithreading_enabled(_Mode):
+    """Allow or forbid device worker threads in backward, at once and for a `with` block."""
+
+    def __init__(self, mode: bool) -> None:
+        state = thread_state()
+        self.previous = state.multithreading
+        self.mode = mode
+        state.multithreading = bool(mode)
+
+    def clone(self) -> set_multithreading_enabled:
+        return type(self)(self.mode)
+
+    def __enter__(self) -> None:
+        thread_state().multithreading = bool(self.mode)
+
+    def __exit__(self, *exception: object) -> None:
+        thread_state().multithreading = self.previous
+
+
+class _force_original_view_tracking(_Mode):
+    """Choose whether views remember their operators; here they always do, so only the flag moves."""
+
+    def __init__(self, mode: bool) -> None:
+        state = thread_state()
+        self.previous = state.view_replay
+        self.mode = mode
+        state.view_replay = bool(mode)
+
+    def clone(self) -> _force_original_view_tracking:
+        return type(self)(self.mode)
+
+    def __enter__(self) -> None:
+        thread_state().view_replay = bool(self.mode)
+
+    def __exit__(self, *exception: object) -> None:
+        thread_state().view_replay = self.previous
+
+
+class _unsafe_preserve_version_counter(_Mode):
+    """Hide the in-place changes of a block from the version counters of some tensors."""
+
+    def __init__(self, tensors: Any) -> None:
+        self.tensors = (tensors,) if hasattr(tensors, "array") else tuple(tensors)
+        self.versions = tuple(t.version() for t in self.tensors)
+
+    def clone(self) -> _unsafe_preserve_version_counter:
+        return type(self)(self.tensors)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *exception: object) -> None:
+        for tensor, version in zip(self.tensors, self.versions, strict=True):
+            tensor.shared_counter().value = version

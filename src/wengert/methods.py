@@ -1,0 +1,402 @@
+"""Tensor's array attributes and methods: geometry, conversion, interchange with other libraries."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from . import dtypes
+from .devices import as_device, device, of_array, transfer
+from .operators.copying import cast, clone, pack, to_device
+from .size import Size
+from .state import thread_state
+from .tensor import Tensor, wrap
+
+# Geometry ------------------------------------------------------------------------------------------
+
+
+def shape(self: Tensor) -> Size:
+    """Lengths of the dimensions."""
+    return Size(self.array.shape)
+
+
+def size(self: Tensor, dim: int | None = None) -> Any:
+    """The shape, or the length of one dimension."""
+    if dim is None:
+        return Size(self.array.shape)
+    return self.array.shape[_dimension(self, dim)]
+
+
+def stride(self: Tensor, dim: int | None = None) -> Any:
+    """Steps between neighbours in memory, in elements."""
+    item = self.array.itemsize
+    if dim is None:
+        return tuple(s // item for s in self.array.strides)
+    return self.array.strides[_dimension(self, dim)] // item
+
+
+def _dimension(self: Tensor, dim: int) -> int:
+    from .errors import dimension_error
+
+    ndim = self.array.ndim
+    if not -ndim <= dim < ndim:
+        raise dimension_error(dim, ndim)
+    return dim
+
+
+def dim(self: Tensor) -> int:
+    """The number of dimensions."""
+    return self.array.ndim
+
+
+def numel(self: Tensor) -> int:
+    """The number of elements."""
+    return self.array.size
+
+
+def storage_offset(self: Tensor) -> int:
+    """Where in its base's memory this tensor begins, in elements."""
+    array = self.array
+    owner = array
+    while isinstance(owner.base, np.ndarray):
+        owner = owner.base
+    begin = owner.__array_interface__["data"][0]
+    return (array.__array_interface__["data"][0] - begin) // max(array.itemsize, 1)
+
+
+def is_contiguous(self: Tensor, memory_format: Any = None) -> bool:
+    """Whether the elements lie in memory in row-major order without gaps."""
+    return bool(self.array.flags.c_contiguous)
+
+
+def contiguous(self: Tensor, memory_format: Any = None) -> Tensor:
+    """This tensor if it is contiguous, else a contiguous copy."""
+    return self if self.array.flags.c_contiguous else pack.call1(self)
+
+
+def data_ptr(self: Tensor) -> int:
+    """Address of the first element."""
+    return self.array.__array_interface__["data"][0]
+
+
+def element_size(self: Tensor) -> int:
+    """Bytes of one element."""
+    return self.array.itemsize
+
+
+def nbytes(self: Tensor) -> int:
+    """Bytes of all elements."""
+    return self.array.nbytes
+
+
+# Types and devices ---------------------------------------------------------------------------------
+
+
+def dtype_of(self: Tensor) -> dtypes.dtype:
+    """The type of the elements."""
+    return dtypes.from_numpy(self.array.dtype)
+
+
+def device_of(self: Tensor) -> device:
+    """Where the elements are."""
+    return of_array(self.array)
+
+
+def is_floating_point(self: Tensor) -> bool:
+    """Whether the elements are real floating-point numbers."""
+    return dtypes.from_numpy(self.array.dtype).is_floating_point
+
+
+def is_complex(self: Tensor) -> bool:
+    """Whether the elements are complex numbers."""
+    return self.array.dtype.kind == "c"
+
+
+def is_signed(self: Tensor) -> bool:
+    """Whether the elements can be negative."""
+    return dtypes.from_numpy(self.array.dtype).is_signed
+
+
+def to(
+    self: Tensor,
+    *args: Any,
+    dtype: Any = None,
+    device: Any = None,
+    non_blocking: bool = False,
+    copy: bool = False,
+    memory_format: Any = None,
+) -> Tensor:
+    """This tensor with another dtype or on another device; itself if nothing changes."""
+    flags = []
+    for value in args:
+        if isinstance(value, Tensor):
+            dtype, device = value.dtype, value.device
+        elif isinstance(value, dtypes.dtype):
+            dtype = value
+        elif isinstance(value, bool):
+            flags.append(value)
+        elif value is not None:
+            device = value
+    if flags:
+        non_blocking = flags[0]
+        copy = flags[1] if len(flags) > 1 else copy
+    target = self.dtype if dtype is None else dtypes.as_dtype(dtype)
+    place = self.device if device is None else as_device(device)
+    out = self
+    if place != out.device:
+        out = move(out, place)
+    if target is not out.dtype:
+        return cast.call((out, target))
+    return clone.call((out,)) if copy and out is self else out
+
+
+def move(self: Tensor, place: device) -> Tensor:
+    """A differentiable copy on another device."""
+    return to_device.call((self, place, of_array(self.array)))
+
+
+def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
+    """The name of the tensor's type, or the tensor cast to one."""
+    if dtype is None:
+        return "wengert." + _LEGACY_NAMES[self.dtype.name] + "Tensor"
+    if isinstance(dtype, str):
+        name = dtype.rpartition(".")[2].removesuffix("Tensor")
+        by_name = {legacy: kind for kind, legacy in _LEGACY_NAMES.items()}
+        dtype = getattr(dtypes, by_name[name])
+    return to(self, dtype)
+
+
+_LEGACY_NAMES = {
+    "float32": "Float",
+    "float64": "Double",
+    "float16": "Half",
+    "bfloat16": "BFloat16",
+    "uint8": "Byte",
+    "int8": "Char",
+    "int16": "Short",
+    "int32": "Int",
+    "int64": "Long",
+    "bool": "Bool",
+    "complex64": "ComplexFloat",
+    "complex128": "ComplexDouble",
+}
+
+
+def type_as(self: Tensor, other: Tensor) -> Tensor:
+    """This tensor with the dtype and on the device of `other`."""
+    return to(self, other)
+
+
+def cpu(self: Tensor, memory_format: Any = None) -> Tensor:
+    """This tensor in CPU memory."""
+    return to(self, device="cpu")
+
+
+def cuda(self: Tensor, device: Any = None, non_blocking: bool = False) -> Tensor:
+    """This tensor in the memory of a CUDA device."""
+    return to(self, device="cuda" if device is None else device)
+
+
+def _caster(name: str, target: dtypes.dtype) -> Any:
+    def cast_to(self: Tensor, memory_format: Any = None) -> Tensor:
+        return self if self.dtype is target else cast.call((self, target))
+
+    cast_to.__name__ = name
+    cast_to.__doc__ = f"This tensor as {target.name}."
+    return cast_to
+
+
+# Python and other libraries --------------------------------------------------------------------------
+
+
+def item(self: Tensor) -> Any:
+    """The one element as a Python number."""
+    array = self.array
+    if array.size != 1:
+        raise RuntimeError(
+            f"a Tensor with {array.size} elements cannot be converted to Scalar"
+        )
+    _refuse_meta(self, "item")
+    return _python_number(array.item(), array)
+
+
+def _python_number(value: Any, array: Any) -> Any:
+    return float(value) if array.dtype.kind == "V" else value
+
+
+def tolist(self: Tensor) -> Any:
+    """The elements as nested lists of Python numbers."""
+    _refuse_meta(self, "tolist")
+    array = self.array
+    return (array.astype("float32") if array.dtype.kind == "V" else array).tolist()
+
+
+def _refuse_meta(self: Tensor, name: str) -> None:
+    if type(self.array) is not np.ndarray and of_array(self.array).type == "meta":
+        raise RuntimeError(f"Tensor.{name}() cannot be called on meta tensors: they have no data")
+
+
+def numpy(self: Tensor, *, force: bool = False) -> Any:
+    """The tensor's own memory as a NumPy array; with `force` a detached copy if need be."""
+    if self.requires() and not force:
+        raise RuntimeError(
+            "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
+        )
+    place = of_array(self.array)
+    if place.type != "cpu":
+        if not force or place.type == "meta":
+            raise TypeError(
+                f"can't convert {place} device type tensor to numpy. Use Tensor.cpu() to copy the "
+                "tensor to host memory first."
+            )
+        return transfer(self.array, as_device("cpu"))
+    return self.array.view()
+
+
+def as_array(self: Tensor, dtype: Any = None, copy: bool | None = None) -> Any:
+    """The array protocol of NumPy."""
+    array = numpy(self)
+    if dtype is not None and array.dtype != dtype:
+        return array.astype(dtype)
+    return array.copy() if copy else array
+
+
+def dlpack(self: Tensor, *, stream: Any = None, **options: Any) -> Any:
+    """The DLPack protocol; the receiver shares the memory."""
+    if self.requires():
+        raise BufferError(
+            "Can't export tensors that require gradient, use tensor.detach()"
+        )
+    return self.array.__dlpack__(stream=stream, **options)
+
+
+def dlpack_device(self: Tensor) -> Any:
+    return self.array.__dlpack_device__()
+
+
+def clone_method(self: Tensor, *, memory_format: Any = None) -> Tensor:
+    """A copy that gradients flow through."""
+    return clone.call1(self)
+
+
+def set_real(self: Tensor, value: Any) -> None:
+    self.real.copy_(value)
+
+
+def set_imag(self: Tensor, value: Any) -> None:
+    self.imag.copy_(value)
+
+
+def as_subclass(self: Tensor, cls: type) -> Tensor:
+    """This tensor as an instance of a subclass, in the same place of the graph."""
+    out = make_subclass(cls, self.detach())
+    out.node, out.output_nr, out.needs_grad = self.node, self.output_nr, self.needs_grad
+    out.view_meta = self.view_meta
+    return out
+
+
+def make_subclass(cls: type, data: Tensor, require_grad: bool = False) -> Tensor:
+    """A new leaf of type `cls` around the memory of `data`."""
+    out = cls.__new__(cls)
+    Tensor.adopt(out, data.detach())
+    out.needs_grad = require_grad
+    return out
+
+
+def reduce_ex(self: Tensor, protocol: int) -> Any:
+    from .pickling import reduce_tensor
+
+    return reduce_tensor(self)
+
+
+def deepcopy(self: Tensor, memo: dict) -> Tensor:
+    from .pickling import deepcopy_tensor
+
+    return deepcopy_tensor(self, memo)
+
+
+def _sampler(name: str, fill_name: str) -> Any:
+    def sample(self: Tensor, *args: Any, generator: Any = None, **options: Any) -> Tensor:
+        from . import sampling
+        from .dispatch import check_inplace
+
+        state = thread_state()
+        check_inplace(self, state.grad_enabled and self.requires(), state)
+        getattr(sampling, fill_name)(self.array, *args, generator=generator, **options)
+        self.bump(name)
+        return self
+
+    sample.__name__ = name
+    sample.__doc__ = f"Fill with random numbers: {name[:-1]} distribution."
+    return sample
+
+
+PROPERTIES = {
+    "shape": property(shape),
+    "ndim": property(dim),
+    "nbytes": property(nbytes),
+    "itemsize": property(element_size),
+    "dtype": property(dtype_of),
+    "device": property(device_of),
+    "is_cuda": property(lambda self: of_array(self.array).type == "cuda"),
+    "is_cpu": property(lambda self: of_array(self.array).type == "cpu"),
+    "is_meta": property(lambda self: of_array(self.array).type == "meta"),
+    "is_sparse": property(lambda self: False),
+    "is_quantized": property(lambda self: False),
+    "is_nested": property(lambda self: False),
+}
+METHODS: dict[str, Any] = {
+    "size": size,
+    "stride": stride,
+    "dim": dim,
+    "ndimension": dim,
+    "numel": numel,
+    "nelement": numel,
+    "storage_offset": storage_offset,
+    "is_contiguous": is_contiguous,
+    "contiguous": contiguous,
+    "data_ptr": data_ptr,
+    "element_size": element_size,
+    "is_floating_point": is_floating_point,
+    "is_complex": is_complex,
+    "is_signed": is_signed,
+    "to": to,
+    "type": type_,
+    "type_as": type_as,
+    "cpu": cpu,
+    "cuda": cuda,
+    "item": item,
+    "tolist": tolist,
+    "numpy": numpy,
+    "clone": clone_method,
+    "as_subclass": as_subclass,
+    "_make_subclass": staticmethod(make_subclass),
+    "__array__": as_array,
+    "__dlpack__": dlpack,
+    "__dlpack_device__": dlpack_device,
+    "__reduce_ex__": reduce_ex,
+    "__deepcopy__": deepcopy,
+    "uniform_": _sampler("uniform_", "fill_uniform"),
+    "normal_": _sampler("normal_", "fill_normal"),
+    "bernoulli_": _sampler("bernoulli_", "fill_bernoulli"),
+    "exponential_": _sampler("exponential_", "fill_exponential"),
+    "random_": _sampler("random_", "fill_integers"),
+    **{
+        name: _caster(name, target)
+        for name, target in {
+            "float": dtypes.float32,
+            "double": dtypes.float64,
+            "half": dtypes.float16,
+            "bfloat16": dtypes.bfloat16,
+            "byte": dtypes.uint8,
+            "char": dtypes.int8,
+            "short": dtypes.int16,
+            "int": dtypes.int32,
+            "long": dtypes.int64,
+            "bool": dtypes.bool,
+            "cfloat": dtypes.complex64,
+            "cdouble": dtypes.complex128,
+        }.items()
+    },
+}

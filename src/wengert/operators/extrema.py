@@ -1,0 +1,227 @@
+"""Largest and smallest elements, and where they are: max, min, amax, amin, aminmax, argmax, argmin."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import return_types
+from ..tensor import Tensor
+from .declare import nondifferentiable, primitive
+from .pointwise import isnan, maximum, minimum, where
+from .reduce import normal_dim, normal_dims, restore_dims, scalar_name, sum, widened
+
+# What can have an extremum -----------------------------------------------------------------------
+
+
+def check_ordered(name: str, x: Any) -> None:
+    if x.dtype.kind == "c":
+        raise NotImplementedError(f'"{name}" not implemented for \'{scalar_name(x.dtype)}\'')
+
+
+def check_not_empty(name: str, x: Any, dims: tuple[int, ...]) -> None:
+    """Refuse to reduce over nothing where the operation has no identity."""
+    for d in dims:
+        if x.ndim and x.shape[d] == 0:
+            raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
+
+
+def _check_any(name: str, x: Any, error: type[Exception] = RuntimeError) -> None:
+    if x.size == 0:
+        raise error(
+            f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the "
+            "reduction dim with the 'dim' argument."
+        )
+
+
+# Gradients of selected elements ------------------------------------------------------------------
+
+
+def shared_evenly(g: Tensor, x: Tensor, out: Tensor) -> Tensor:
+    """The gradient of a value taken from all of `x`, in equal parts to the elements that have it."""
+    chosen = (x == out) | (isnan(x) & isnan(out))
+    return where(chosen, g / sum(chosen), 0)
+
+
+def shared_tangent(t: Tensor, x: Tensor, out: Tensor) -> Tensor:
+    """The mean tangent of the elements of `x` that have the value `out`."""
+    chosen = (x == out) | (isnan(x) & isnan(out))
+    return sum(where(chosen, t, 0)) / sum(chosen)
+
+
+def put_along(g: Tensor, shape: tuple, dim: int, index: Tensor, keepdim: bool) -> Tensor:
+    """Zeros of `shape` with `g` at the indices it was taken from along `dim`, each one once."""
+    if shape and not keepdim:
+        g, index = g.unsqueeze(dim), index.unsqueeze(dim)
+    return g.new_zeros(shape).scatter(dim, index, g)
+
+
+def take_along(t: Tensor, dim: int, index: Tensor, keepdim: bool) -> Tensor:
+    """The elements at the given indices along `dim`, as a reduction of that dimension."""
+    if not t.array.ndim or keepdim:
+        return t.gather(dim, index)
+    return t.gather(dim, index.unsqueeze(dim)).squeeze(dim)
+
+
+def _share_by_count(g: Tensor, x: Tensor, out: Tensor, dim: Any, keepdim: bool) -> Tensor:
+    chosen = x == restore_dims(out, x.shape, dim, keepdim)
+    g = restore_dims(g, x.shape, dim, keepdim)
+    return g * chosen / sum(chosen, dim, True)
+
+
+def _tangent_by_count(t: Tensor, x: Tensor, out: Tensor, dim: Any, keepdim: bool) -> Tensor:
+    chosen = x == restore_dims(out, x.shape, dim, keepdim)
+    return sum(t * chosen, dim, keepdim) / sum(chosen, dim, keepdim)
+
+
+# Values over several dimensions ------------------------------------------------------------------
+
+
+def _extremum(name: str, function: str) -> Any:
+    def kernel(xp: Any, x: Any, dim: Any, keepdim: bool) -> Any:
+        check_ordered(name, x)
+        if dim == ():
+            _check_any(name, x)
+        dims = normal_dims(dim, x.ndim)
+        check_not_empty(name, x, dims)
+        return getattr(xp, function)(x, axis=dims, keepdims=keepdim)
+
+    return primitive(
+        f"{name}(Tensor self, int[] dim=[], bool keepdim=False) -> Tensor",
+        kernel,
+        lambda g, self, dim, keepdim, out: _share_by_count(g, self, out, dim, keepdim),
+        lambda tangents, self, dim, keepdim, out: _tangent_by_count(
+            tangents["self"], self, out, dim, keepdim
+        ),
+        doc=f"The {function}imum over all or the given dimensions; ties share the gradient.",
+    )
+
+
+amax = _extremum("amax", "max")
+amin = _extremum("amin", "min")
+
+
+def _aminmax(xp: Any, x: Any, dim: int | None, keepdim: bool) -> Any:
+    check_ordered("aminmax", x)
+    if dim is None and x.size == 0:
+        raise RuntimeError(
+            "aminmax(): cannot compute aminmax over an empty dimension as the operation has no "
+            "identity."
+        )
+    dims = normal_dims(dim, x.ndim)
+    check_not_empty("aminmax", x, dims)
+    return xp.min(x, axis=dims, keepdims=keepdim), xp.max(x, axis=dims, keepdims=keepdim)
+
+
+_aminmax_operator = primitive(
+    "aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)",
+    _aminmax,
+    lambda g, self, dim, keepdim, out0, out1: (
+        _share_by_count(g[0], self, out0, dim, keepdim)
+        + _share_by_count(g[1], self, out1, dim, keepdim)
+    ),
+    lambda tangents, self, dim, keepdim, out0, out1: (
+        _tangent_by_count(tangents["self"], self, out0, dim, keepdim),
+        _tangent_by_count(tangents["self"], self, out1, dim, keepdim),
+    ),
+    doc="Minimum and maximum together, over all or one dimension.",
+)
+aminmax = return_types.returning(return_types.aminmax, _aminmax_operator)
+
+# max and min: of all, along one dimension, of two tensors ----------------------------------------
+
+
+def _of_all(name: str) -> Any:
+    def kernel(xp: Any, x: Any) -> Any:
+        check_ordered(f"{name}_all", x)
+        _check_any(name, x)
+        return getattr(xp, name)(x)
+
+    return primitive(
+        f"{name}(Tensor self) -> Tensor",
+        kernel,
+        lambda g, self, out: shared_evenly(g, self, out),
+        lambda tangents, self, out: shared_tangent(tangents["self"], self, out),
+        name=f"{name.title()}Backward1",
+        doc=f"The {name}imum of all elements; ties share the gradient.",
+    )
+
+
+def _along(name: str) -> Any:
+    def kernel(xp: Any, x: Any, dim: int, keepdim: bool) -> Any:
+        check_ordered(name, x)
+        dim = normal_dim(dim, x.ndim)
+        check_not_empty(name, x, (dim,))
+        if not x.ndim:
+            return x.copy(), xp.zeros((), "int64")
+        indices = xp.expand_dims(_first(xp, name, x, dim), dim)
+        values = xp.take_along_axis(x, indices, dim)
+        if keepdim:
+            return values, indices
+        return xp.squeeze(values, dim), xp.squeeze(indices, dim)
+
+    return primitive(
+        f"{name}.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
+        kernel,
+        lambda g, self_shape, dim, keepdim, out1: put_along(g[0], self_shape, dim, out1, keepdim),
+        lambda tangents, dim, keepdim, out1: (
+            take_along(tangents["self"], dim, out1, keepdim),
+            None,
+        ),
+        nondifferentiable_outputs=(1,),
+        name=f"{name.title()}Backward0",
+        doc=f"The {name}imum along a dimension and its index.",
+    )
+
+
+def _first(xp: Any, name: str, x: Any, dim: int | None, keepdim: bool = False) -> Any:
+    """Index of the first extremum; NaN counts as both largest and smallest."""
+    function = xp.argmax if name.endswith("max") else xp.argmin
+    return function(widened(x), axis=dim, keepdims=keepdim)
+
+
+def _named(name: str, pairwise: Any) -> Any:
+    whole, along, kind = _of_all(name), _along(name), getattr(return_types, name)
+    along_named = return_types.returning(kind, along)
+
+    def function(input: Tensor, *args: Any, **kwargs: Any) -> Any:
+        if "other" in kwargs or (args and isinstance(args[0], Tensor) and args[0].array.ndim):
+            return pairwise(input, *args, **kwargs)
+        if args and isinstance(args[0], Tensor) and args[0].array.dtype.kind not in "iu":
+            return pairwise(input, *args, **kwargs)
+        if args or "dim" in kwargs or "axis" in kwargs:
+            return along_named(input, *args, **kwargs)
+        return whole(input, **kwargs)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = (
+        f"The {name}imum of all elements; given `dim`, the {name}ima along it with their indices; "
+        f"given a second tensor, the elementwise {name}imum."
+    )
+    return function
+
+
+max = _named("max", maximum)
+min = _named("min", minimum)
+
+
+def _position(name: str) -> Any:
+    def kernel(xp: Any, x: Any, dim: int | None, keepdim: bool) -> Any:
+        if x.dtype.kind in "bc":
+            word = "bool" if x.dtype.kind == "b" else "complex"
+            raise RuntimeError(f"{name}(): does not support {word} input")
+        if dim is None:
+            _check_any(name, x, IndexError)
+            return _first(xp, name, x, None, keepdim)
+        dim = normal_dim(dim, x.ndim)
+        check_not_empty(name, x, (dim,))
+        return _first(xp, name, x, dim if x.ndim else None, keepdim)
+
+    return nondifferentiable(
+        f"{name}(Tensor self, int? dim=None, bool keepdim=False) -> Tensor",
+        kernel,
+        doc=f"Index of the {name[3:]}imum of all elements, or along a dimension.",
+    )
+
+
+argmax = _position("argmax")
+argmin = _position("argmin")

@@ -1,0 +1,432 @@
+"""Indexing with brackets: views for what is basic, `index` and `index_put` for tensors of indices.
+
+Integers select, slices narrow and None adds a dimension, each as a view; the tensors left over go
+to one gathering or scattering operator. A dimension selected by an integer is gone before tensors
+are looked at, so unlike in NumPy it has no influence on where their dimensions appear.
+"""
+
+from __future__ import annotations
+
+import operator as python_operator
+import warnings
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes
+from ..conversion import tensor as make_tensor
+from ..dispatch import InplaceOperator, arrays_of, operator_named, operators
+from ..errors import shape_text
+from ..tensor import Tensor, wrap
+from . import views
+from .declare import linear, primitive
+from .pointwise import zeros_like
+
+_MASK_TYPES = (dtypes.bool.numpy, dtypes.uint8.numpy)
+_INDEX_TYPES = (dtypes.int64.numpy, dtypes.int32.numpy, *_MASK_TYPES)
+# Below this many elements numpy.add.at is done before flat positions are computed.
+_SMALL = 64
+# A longer list is always data, never a list of separate indices.
+_MOST_SEPARATE_INDICES = 32
+
+
+# Arrays of indices --------------------------------------------------------------------------------
+
+
+def array_key(x: Any, indices: list) -> tuple:
+    """The NumPy key for `indices`, one per dimension of `x` and None for a whole one.
+
+    A mask stands for as many dimensions as it has.
+    """
+    key = []
+    dim = 0
+    for index in indices:
+        if index is None:
+            key.append(slice(None))
+            dim += 1
+            continue
+        if index.dtype not in _INDEX_TYPES:
+            raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
+        if index.dtype in _MASK_TYPES:
+            _check_mask(x, index, dim)
+            key.append(index.astype(bool, copy=False))
+            dim += index.ndim
+        else:
+            key.append(index)
+            dim += 1
+    if dim > x.ndim:
+        raise IndexError(f"too many indices for tensor of dimension {x.ndim} (got {dim})")
+    return tuple(key)
+
+
+def _check_mask(x: Any, mask: Any, dim: int) -> None:
+    for i, length in enumerate(mask.shape):
+        if dim + i >= x.ndim or x.shape[dim + i] != length:
+            raise IndexError(
+                f"The shape of the mask {shape_text(mask.shape)} at index {i} does not match the "
+                f"shape of the indexed tensor {shape_text(x.shape)} at index {dim + i}"
+            )
+
+
+def index_error(error: IndexError, key: tuple) -> IndexError:
+    """NumPy's complaint about a key, in the words used for tensors."""
+    text = str(error)
+    if text.startswith("shape mismatch"):
+        shapes = [
+            (int(each.sum()),) if each.dtype == bool else each.shape
+            for each in key
+            if isinstance(each, np.ndarray)
+        ]
+        return IndexError(
+            "shape mismatch: indexing tensors could not be broadcast together with shapes "
+            + ", ".join(shape_text(shape) for shape in shapes)
+        )
+    return IndexError(text.replace("for axis", "for dimension"))
+
+
+def add_at(xp: Any, out: Any, key: tuple, values: Any) -> None:
+    """`out[key] += values`, where a position that occurs several times counts each time."""
+    if len(key) == 1 and key[0].dtype == bool:
+        out[key] += values
+        return
+    if getattr(values, "size", 1) < _SMALL or not out.flags.c_contiguous:
+        xp.add.at(out, key, values)
+        return
+    covered = sum(each.ndim if getattr(each, "dtype", None) == bool else 1 for each in key)
+    rows = xp.arange(_product(out.shape[:covered])).reshape(out.shape[:covered])[key]
+    add_rows(xp, out, rows, xp.broadcast_to(values, rows.shape + out.shape[covered:]))
+
+
+def add_rows(xp: Any, out: Any, rows: Any, values: Any) -> None:
+    """Add `values` to the given rows of a contiguous array, seen as a matrix of so many columns."""
+    if not rows.size or not values.size:
+        return
+    width = values.size // rows.size
+    positions = rows.reshape(-1)
+    if width != 1:
+        positions = (positions[:, None] * width + xp.arange(width)).reshape(-1)
+    xp.add.at(out.reshape(-1), positions, values.reshape(-1))
+
+
+def _product(lengths: tuple[int, ...]) -> int:
+    total = 1
+    for length in lengths:
+        total *= length
+    return total
+
+
+# index and index_put ------------------------------------------------------------------------------
+
+
+def _index(xp: Any, x: Any, indices: list) -> Any:
+    key = array_key(x, indices)
+    try:
+        if len(key) == 1 and key[0].dtype != bool and key[0].ndim and x.flags.c_contiguous:
+            return x.take(key[0], 0)
+        out = xp.asarray(x[key])
+    except IndexError as error:
+        raise index_error(error, key) from None
+    only_points = all(isinstance(each, slice) or each.ndim == 0 for each in key)
+    return out.copy() if only_points else out
+
+
+def _index_backward(xp: Any, g: Any, size: tuple, indices: list) -> Any:
+    out = xp.zeros(size, g.dtype)
+    add_at(xp, out, array_key(out, indices), g)
+    return out
+
+
+index = linear(
+    "index(Tensor self, Tensor?[] indices) -> Tensor",
+    _index,
+    lambda g, self_shape, indices: index_backward.call((g, self_shape, indices)),
+    doc="The elements at given indices: one tensor of indices, or None, per dimension.",
+)
+index_backward = linear(
+    "_index_backward(Tensor grad, int[] size, Tensor?[] indices) -> Tensor",
+    _index_backward,
+    lambda g, indices: index.call((g, indices)),
+    widens=True,
+    doc="Zeros of a size with a gradient added at the given indices.",
+)
+
+
+def _index_put(xp: Any, out: Any, indices: list, values: Any, accumulate: bool) -> None:
+    if values.dtype != out.dtype:
+        raise RuntimeError(
+            "Index put requires the source and destination dtypes match, got "
+            f"{dtypes.from_numpy(out.dtype).scalar_name} for the destination and "
+            f"{dtypes.from_numpy(values.dtype).scalar_name} for the source."
+        )
+    key = array_key(out, indices)
+    try:
+        if accumulate:
+            add_at(xp, out, key, values)
+        else:
+            out[key] = values
+    except IndexError as error:
+        raise index_error(error, key) from None
+    except ValueError:
+        raise RuntimeError(
+            f"shape mismatch: value tensor of shape {shape_text(values.shape)} cannot be broadcast "
+            f"to indexing result of shape {shape_text(out[key].shape)}"
+        ) from None
+
+
+class UpdateOperator(InplaceOperator):
+    """In-place variant of an operator whose kernel writes into its first array."""
+
+    def __init__(self, functional: Any, schema: Any, write: Any) -> None:
+        InplaceOperator.__init__(self, functional, schema)
+        self.write = write
+
+    def _write(self, target: Tensor, args: tuple) -> None:
+        if type(target.array) is np.ndarray:
+            self.write(np, *arrays_of(args))
+        else:
+            InplaceOperator._write(self, target, args)
+
+
+def update(
+    schema: str, write: Any, vjp: Any, jvp: Any, kernel: Any = None, **options: Any
+) -> Any:
+    """Declare an operator by how it writes into an array: into a copy, or in place for ``name_``.
+
+    `kernel` is needed only where the result can be larger than what is written into.
+    """
+
+    def write_copy(xp: Any, x: Any, *args: Any) -> Any:
+        out = x.copy()
+        write(xp, out, *args)
+        return out
+
+    functional = primitive(schema, kernel or write_copy, vjp, jvp, inplace=True, **options)
+    derived = operators()[functional.name + "_"]
+    operators()[functional.name + "_"] = UpdateOperator(functional, derived.schema, write)
+    return functional
+
+
+def tangent_or_zeros(tangents: dict, name: str, value: Any) -> Any:
+    """The tangent of an argument, zeros in its place where it has none."""
+    if name in tangents:
+        return tangents[name]
+    return zeros_like(value) if isinstance(value, Tensor) else 0
+
+
+def _without(g: Tensor, indices: list) -> Tensor:
+    """The gradient with zeros where `indices` point."""
+    return index_put.call((g, indices, wrap(np.zeros((), g.array.dtype)), False))
+
+
+index_put = update(
+    "index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor",
+    _index_put,
+    {
+        "self": lambda g, indices, accumulate: g if accumulate else _without(g, indices),
+        "values": lambda g, indices: index.call((g, indices)),
+    },
+    lambda tangents, self, indices, values, accumulate: index_put.call(
+        (
+            tangent_or_zeros(tangents, "self", self),
+            indices,
+            tangent_or_zeros(tangents, "values", values),
+            accumulate,
+        )
+    ),
+    doc="The tensor with `values` written at, or added to, the given indices.",
+)
+index_put_ = operator_named("index_put_")
+alias = linear(
+    "alias(Tensor(a) self) -> Tensor(a)",
+    lambda xp, x: x.view(),
+    lambda g: g,
+    view=True,
+    doc="The whole tensor as a view.",
+)
+
+
+# Brackets -----------------------------------------------------------------------------------------
+
+
+def getitem(tensor: Tensor, item: Any) -> Tensor:
+    """`tensor[item]`."""
+    kind = type(item)
+    if kind is int:
+        return _select(tensor, 0, item)
+    if kind is slice and tensor.array.ndim:
+        return views.slice_.call((tensor, 0, *_bounds(item, tensor.array.shape[0])))
+    part, indices = _split(tensor, item)
+    if indices:
+        return index.call((part, indices))
+    return alias.call((part,)) if part is tensor else part
+
+
+def setitem(tensor: Tensor, item: Any, value: Any) -> None:
+    """`tensor[item] = value` for a number, a tensor that broadcasts, or an array."""
+    if item is False:
+        return
+    part, indices = _split(tensor, item)
+    if indices:
+        index_put_.call((part, indices, _values(part, value), False))
+        return
+    if not isinstance(value, (int, float, complex)):
+        value = _without_leading_ones(_as_tensor(tensor, value), part.array.ndim)
+        if value.array.ndim or not part.array.ndim:
+            operator_named("copy_").call((part, value, False))
+            return
+    operator_named("fill_").call((part, value))
+
+
+def _values(target: Tensor, value: Any) -> Tensor:
+    """What is assigned through tensors of indices, a number in the type of the target."""
+    if not isinstance(value, (int, float, complex)):
+        given = isinstance(value, Tensor)
+        value = _as_tensor(target, value)
+        if given and not (value.array.ndim == 0 and value.array.dtype != target.array.dtype):
+            return _without_leading_ones(value, 0)
+        return value.to(dtypes.from_numpy(target.array.dtype))
+    if isinstance(value, complex) and not target.array.dtype.kind == "c":
+        name = dtypes.from_numpy(target.array.dtype).name
+        raise RuntimeError(f"value cannot be converted to type {name} without overflow")
+    return wrap(np.asarray(value).astype(target.array.dtype))
+
+
+def _as_tensor(target: Tensor, value: Any) -> Tensor:
+    if isinstance(value, Tensor):
+        return value
+    if isinstance(value, (np.ndarray, np.generic)):
+        return make_tensor(value)
+    raise TypeError(
+        f"can't assign a {type(value).__name__} to a tensor of type "
+        f"{dtypes.from_numpy(target.array.dtype).name}"
+    )
+
+
+def _without_leading_ones(value: Tensor, ndim: int) -> Tensor:
+    """`value` without the leading dimensions of size one, as long as it has more than `ndim`."""
+    shape = value.array.shape
+    extra = 0
+    while len(shape) - extra > ndim and shape[extra] == 1:
+        extra += 1
+    return value.reshape(shape[extra:]) if extra else value
+
+
+def _select(x: Tensor, dim: int, index: int) -> Tensor:
+    shape = x.array.shape
+    if dim >= len(shape):
+        raise IndexError(
+            "invalid index of a 0-dim tensor. Use `tensor.item()` to convert a 0-dim tensor to a "
+            "number"
+            if not shape
+            else f"too many indices for tensor of dimension {len(shape)}"
+        )
+    length = shape[dim]
+    if not -length <= index < length:
+        raise IndexError(
+            f"index {index} is out of bounds for dimension {dim} with size {length}"
+        )
+    return views.select.call((x, dim, index + length if index < 0 else index))
+
+
+def _bounds(item: slice, length: int) -> tuple[int, int, int]:
+    """Start, end and step of a slice, within 0 and `length`."""
+    if item.step is not None and python_operator.index(item.step) < 0:
+        raise ValueError("step must be greater than zero")
+    start, end, step = item.indices(length)
+    return start, max(start, end), step
+
+
+def _split(x: Tensor, item: Any) -> tuple[Tensor, list]:
+    """The view that the basic part of an index makes, and tensors for its dimensions.
+
+    In the list None stands for a whole dimension; it is empty where the view is all.
+    """
+    items = [_convert(each) for each in _items(item)]
+    specified = sum(_dimensions(each) for each in items)
+    ndim = x.array.ndim
+    if specified > ndim:
+        if ndim == 0 and type(items[0]) is int:
+            _select(x, 0, 0)
+        raise IndexError(f"too many indices for tensor of dimension {ndim}")
+    indices: list = []
+    covered = 0
+    dim = 0
+    for each in items:
+        kind = type(each)
+        if kind is int:
+            x = _select(x, dim, each)
+            continue
+        if kind is slice:
+            bounds = _bounds(each, x.array.shape[dim])
+            if bounds != (0, x.array.shape[dim], 1):
+                x = views.slice_.call((x, dim, *bounds))
+            dim += 1
+            continue
+        if each is Ellipsis:
+            dim += ndim - specified
+            continue
+        if each is None or kind is bool:
+            x = views.unsqueeze.call((x, dim))
+            if each is None:
+                dim += 1
+                continue
+            each = wrap(np.zeros(int(each), np.int64))
+        indices += [None] * (dim - covered)
+        indices.append(each)
+        dim += each.array.ndim if each.array.dtype in _MASK_TYPES else 1
+        covered = dim
+    return x, indices
+
+
+def _items(item: Any) -> tuple:
+    """The parts of an index: a tuple's, or those of a list that cannot be one tensor of indices."""
+    if isinstance(item, tuple):
+        return item
+    if isinstance(item, list) and len(item) < _MOST_SEPARATE_INDICES:
+        separate = (slice, Tensor, np.ndarray, list, tuple, range, type(None), type(Ellipsis))
+        if any(isinstance(each, separate) for each in item):
+            warnings.warn(
+                "a list that holds more than numbers is taken for a tuple of indices; write "
+                "x[tuple(seq)] for that, or x[wengert.tensor(seq)] for a tensor of indices",
+                UserWarning,
+                stacklevel=4,
+            )
+            return tuple(item)
+    return (item,)
+
+
+def _convert(item: Any) -> Any:
+    """One part of an index as an int, slice, bool, None, Ellipsis or tensor with dimensions."""
+    if type(item) is int or type(item) is slice or item is None or item is Ellipsis:
+        return item
+    if isinstance(item, (bool, np.bool_)):
+        return bool(item)
+    if isinstance(item, np.ndarray):
+        item = wrap(item)
+    elif isinstance(item, (list, tuple, range)):
+        item = make_tensor(list(item) or np.zeros(0, np.int64))
+        if item.array.dtype.kind == "f":
+            item = wrap(item.array.astype(np.int64))
+    if not isinstance(item, Tensor):
+        if not hasattr(item, "__index__"):
+            raise (TypeError if isinstance(item, (str, bytes)) else IndexError)(
+                "only integers, slices (`:`), ellipsis (`...`), None and long or byte tensors are "
+                f"valid indices (got {type(item).__name__})"
+            )
+        return python_operator.index(item)
+    if item.array.dtype not in _INDEX_TYPES and not (
+        item.array.ndim == 0 and item.array.dtype.kind in "iu"
+    ):
+        raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
+    if item.array.ndim:
+        return item
+    return bool(item.item()) if item.array.dtype in _MASK_TYPES else int(item.item())
+
+
+def _dimensions(item: Any) -> int:
+    """How many dimensions of the tensor one part of an index takes up."""
+    if item is None or item is Ellipsis or type(item) is bool:
+        return 0
+    if isinstance(item, Tensor) and item.array.dtype in _MASK_TYPES:
+        return item.array.ndim
+    return 1

@@ -1,0 +1,862 @@
+"""Gathering and scattering along one dimension, masks, flat positions, and embeddings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes
+from ..errors import dimension_error, shape_text
+from ..tensor import Tensor, wrap
+from .declare import linear, nondifferentiable
+from .getitem import add_at as _add_at
+from .getitem import index as _index
+from .getitem import index_backward as _index_backward
+from .getitem import index_put as index_put
+from .getitem import tangent_or_zeros as _tangent
+from .getitem import update as _update
+from .pointwise import where as _where
+from .pointwise import zeros_like as _zeros_like
+
+_BOTH_INDEX_TYPES = (dtypes.int64.numpy, dtypes.int32.numpy)
+
+
+def _normal_dim(dim: int, ndim: int) -> int:
+    if not -max(ndim, 1) <= dim < max(ndim, 1):
+        raise dimension_error(dim, ndim)
+    return dim + ndim if dim < 0 < ndim else max(dim, 0)
+
+
+def _check_range(index: Any, dim: int, length: int, name: str = "", error: Any = None) -> None:
+    """Refuse indices outside of 0 to `length`; NumPy would count negative ones from the end."""
+    if index.size and (index.min() < 0 or index.max() >= length):
+        wrong = index[(index < 0) | (index >= length)][0]
+        raise (error or RuntimeError)(
+            f"{name}index {wrong} is out of bounds for dimension {dim} with size {length}"
+        )
+
+
+def _scalar_name(array: Any) -> str:
+    return dtypes.from_numpy(array.dtype).scalar_name
+
+
+# gather and scatter: an index for every element, along one dimension -------------------------------
+
+
+def _check_along(name: str, x: Any, dim: int, index: Any, src: Any = None) -> int:
+    """Check the operands of gather or scatter; the dimension, counted from the front."""
+    dim = _normal_dim(dim, x.ndim)
+    if index.dtype not in _BOTH_INDEX_TYPES:
+        raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index")
+    what = "input" if name == "gather" else "self"
+    if index.size and max(index.ndim, 1) != max(x.ndim, 1):
+        raise RuntimeError(
+            f"Index tensor must have the same number of dimensions as {what} tensor"
+        )
+    if src is not None:
+        _check_source(name, x, index, src)
+    if not index.size:
+        return dim
+    for i in range(index.ndim if x.ndim else 0):
+        fits = i == dim or index.shape[i] <= x.shape[i]
+        if src is None and not fits:
+            raise RuntimeError(
+                f"Size does not match at dimension {i} expected index {shape_text(index.shape)} "
+                f"to be no larger than self {shape_text(x.shape)} apart from dimension {dim}"
+            )
+        if src is not None and not (fits and index.shape[i] <= src.shape[i]):
+            raise RuntimeError(
+                f"Expected index {shape_text(index.shape)} to be no larger than self "
+                f"{shape_text(x.shape)} apart from dimension {dim} and to be no larger size than "
+                f"src {shape_text(src.shape)}"
+            )
+    _check_range(index, dim, x.shape[dim] if x.ndim else 1)
+    return dim
+
+
+def _check_source(name: str, x: Any, index: Any, src: Any) -> None:
+    if src.dtype != x.dtype:
+        raise RuntimeError(f"{name}(): Expected self.dtype to be equal to src.dtype")
+    if index.size and max(index.ndim, 1) != max(src.ndim, 1):
+        raise RuntimeError("Index tensor must have the same number of dimensions as src tensor")
+
+
+def _along(xp: Any, dim: int, index: Any) -> tuple:
+    """The key with which `x[key]` is x gathered along `dim`."""
+    if index.ndim < 2:
+        return (index,)
+    grid = xp.ogrid[tuple([slice(0, n) for n in index.shape])]
+    return (*grid[:dim], index, *grid[dim + 1 :])
+
+
+def _positions(xp: Any, shape: tuple, dim: int, index: Any) -> Any:
+    """The same as positions in a contiguous array of `shape`."""
+    stride = 1
+    total: Any = 0
+    for i in reversed(range(index.ndim)):
+        steps = index if i == dim else xp.arange(index.shape[i])
+        if i != dim:
+            steps = steps.reshape((-1,) + (1,) * (index.ndim - 1 - i))
+        total = total + steps * stride
+        stride *= shape[i] if shape else 1
+    return total
+
+
+def _gather(xp: Any, x: Any, dim: int, index: Any, sparse_grad: bool) -> Any:
+    dim = _check_along("gather", x, dim, index)
+    if not index.size:
+        return xp.zeros(index.shape, x.dtype)
+    if x.flags.c_contiguous:
+        return x.reshape(-1).take(_positions(xp, x.shape, dim, index))
+    return x[_along(xp, dim, index)]
+
+
+def _gather_backward(xp: Any, g: Any, size: tuple, dim: int, index: Any) -> Any:
+    out = xp.zeros(size, g.dtype)
+    _write_sum(xp, out, dim, index, g)
+    return out
+
+
+def _write_sum(xp: Any, out: Any, dim: int, index: Any, src: Any) -> None:
+    """Add `src` to `out` at the places `index` names, as checked before."""
+    if not index.size:
+        return
+    dim = _normal_dim(dim, out.ndim)
+    src = _cropped(src, index.shape)
+    if out.flags.c_contiguous:
+        positions = _positions(xp, out.shape, dim, index).reshape(-1)
+        xp.add.at(out.reshape(-1), positions, src.reshape(-1))
+    else:
+        xp.add.at(out, _along(xp, dim, index), src)
+
+
+def _cropped(src: Any, shape: tuple) -> Any:
+    """The leading part of an array or tensor, in the shape of the index."""
+    if src.shape == shape:
+        return src
+    return src[tuple([slice(0, n) for n in shape])] if src.ndim == len(shape) else src.reshape(shape)
+
+
+gather = linear(
+    "gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor",
+    _gather,
+    lambda g, self_shape, dim, index: _gather_backward_.call((g, self_shape, dim, index)),
+    doc="Elements picked along a dimension, by an index for each of them.",
+)
+_gather_backward_ = linear(
+    "_gather_backward(Tensor grad, int[] size, int dim, Tensor index) -> Tensor",
+    _gather_backward,
+    lambda g, dim, index: gather.call((g, dim, index, False)),
+    widens=True,
+    doc="Zeros of a size with a gradient added where gather picked from.",
+)
+
+
+def _padded(g: Tensor, shape: tuple) -> Tensor:
+    """The gradient of the part of a source that an index uses, as that of the whole source."""
+    if g.array.shape == shape:
+        return g
+    whole = wrap(np.zeros(shape, g.array.dtype))
+    whole[tuple([slice(0, n) for n in g.array.shape])] = g
+    return whole
+
+
+def _scatter(xp: Any, out: Any, dim: int, index: Any, src: Any, reduce: str | None) -> None:
+    is_array = isinstance(src, np.ndarray)
+    dim = _check_along("scatter", out, dim, index, src if is_array else None)
+    if reduce not in (None, "add", "multiply"):
+        raise RuntimeError("reduce argument must be either add or multiply.")
+    if not index.size:
+        return
+    target = out if out.ndim else out.reshape(1)
+    key = _along(xp, dim, index)
+    values = _cropped(src, index.shape) if is_array else src
+    if reduce is None:
+        target[key] = values
+    else:
+        (xp.add if reduce == "add" else xp.multiply).at(target, key, values)
+
+
+def _scatter_self(g: Tensor, dim: int, index: Tensor, reduce: str | None) -> Tensor:
+    if reduce == "multiply":
+        raise NotImplementedError(
+            "the derivative of scatter() with reduce='multiply' is not implemented; use "
+            "scatter_reduce() with reduce='prod'"
+        )
+    return g if reduce == "add" else scatter.call((g, dim, index, 0, None))
+
+
+def _scatter_source(
+    g: Tensor, dim: int, index: Tensor, src_shape: tuple, reduce: str | None
+) -> Tensor:
+    _scatter_self(g, dim, index, reduce if reduce == "multiply" else "add")
+    return _padded(gather.call((g, dim, index, False)), src_shape)
+
+
+scatter = _update(
+    "scatter(Tensor self, int dim, Tensor index, Tensor src, *, str? reduce=None) -> Tensor",
+    _scatter,
+    {
+        "self": lambda g, dim, index, reduce: _scatter_self(g, dim, index, reduce),
+        "src": lambda g, dim, index, src_shape, reduce: _scatter_source(
+            g, dim, index, src_shape, reduce
+        ),
+    },
+    lambda tangents, self, dim, index, src, reduce: scatter.call(
+        (_tangent(tangents, "self", self), dim, index, _tangent(tangents, "src", src), reduce)
+    ),
+    widens=False,
+    doc="The tensor with elements of `src`, or one number, written along a dimension.",
+    aliases={"value": "src"},
+)
+scatter.broadcasts = True
+
+
+def _scatter_add(xp: Any, out: Any, dim: int, index: Any, src: Any) -> None:
+    _check_along("scatter", out, dim, index, src)
+    _write_sum(xp, out, dim, index, src)
+
+
+scatter_add = _update(
+    "scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
+    _scatter_add,
+    {
+        "self": lambda g: g,
+        "src": lambda g, dim, index, src_shape: _padded(
+            gather.call((g, dim, index, False)), src_shape
+        ),
+    },
+    lambda tangents, self, dim, index, src: scatter_add.call(
+        (_tangent(tangents, "self", self), dim, index, _tangent(tangents, "src", src))
+    ),
+    doc="The tensor with elements of `src` added along a dimension.",
+)
+
+
+# scatter_reduce -----------------------------------------------------------------------------------
+
+_REDUCTIONS = {"sum": "add", "mean": "add", "prod": "multiply", "amax": "maximum", "amin": "minimum"}
+
+
+def _neutral(reduce: str, dtype: Any) -> Any:
+    """What does not change the result of a reduction."""
+    if reduce in ("sum", "mean", "prod"):
+        return int(reduce == "prod")
+    if dtype.kind == "b":
+        return reduce == "amin"
+    if dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        return limits.min if reduce == "amax" else limits.max
+    return -np.inf if reduce == "amax" else np.inf
+
+
+def _scatter_reduce(
+    xp: Any, out: Any, dim: int, index: Any, src: Any, reduce: str, include_self: bool
+) -> None:
+    dim = _check_along("scatter_reduce", out, dim, index, src)
+    if reduce not in _REDUCTIONS:
+        raise RuntimeError(
+            f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}"
+        )
+    if not index.size:
+        return
+    target = out if out.ndim else out.reshape(1)
+    key = _along(xp, dim, index)
+    if not include_self:
+        target[key] = _neutral(reduce, out.dtype)
+    getattr(xp, _REDUCTIONS[reduce]).at(target, key, _cropped(src, index.shape))
+    if reduce == "mean":
+        count = xp.full(target.shape, int(include_self))
+        xp.add.at(count, key, 1)
+        count = xp.maximum(count, 1)
+        target[...] = target // count if out.dtype.kind in "iu" else target / count
+
+
+def _scatter_weights(
+    self: Tensor,
+    dim: int,
+    index: Tensor,
+    src: Tensor,
+    reduce: str,
+    include_self: bool,
+    out: Tensor,
+) -> tuple[Any, Tensor]:
+    """Derivative of each result by its element of `self`, and by each element of `src`."""
+    src = _cropped(src, index.array.shape)
+    mine = _zeros_like(self) + 1
+    if not include_self:
+        mine = scatter.call((mine, dim, index, 0, None))
+    ones = _zeros_like(src) + 1
+    if reduce == "sum":
+        return mine, ones
+    if reduce == "mean":
+        share = 1 / _at_least_one(scatter_add.call((mine, dim, index, ones)))
+        return mine * share, gather.call((share, dim, index, False))
+    if reduce == "prod":
+        return _product_weights(self, dim, index, src, include_self, mine)
+    wins = mine * (self == out).to(self.dtype)
+    src_wins = (src == gather.call((out, dim, index, False))).to(self.dtype)
+    share = 1 / _at_least_one(scatter_add.call((wins, dim, index, src_wins)))
+    return wins * share, src_wins * gather.call((share, dim, index, False))
+
+
+def _at_least_one(count: Tensor) -> Tensor:
+    return _where(count == 0, 1, count)
+
+
+def _product_weights(
+    self: Tensor, dim: int, index: Tensor, src: Tensor, include_self: bool, mine: Tensor
+) -> tuple[Tensor, Tensor]:
+    """The product of all other factors: by division, unless this one or another is zero."""
+    zero, src_zero = self == 0, src == 0
+    zeros = scatter_add.call((mine * zero.to(self.dtype), dim, index, src_zero.to(self.dtype)))
+    safe, src_safe = _where(zero, 1, self), _where(src_zero, 1, src)
+    product = scatter_reduce.call((safe, dim, index, src_safe, "prod", include_self))
+    src_zeros = gather.call((zeros, dim, index, False))
+    src_product = gather.call((product, dim, index, False))
+    return (
+        mine * _where(zeros == zero.to(self.dtype), product / safe, 0),
+        _where(src_zeros == src_zero.to(self.dtype), src_product / src_safe, 0),
+    )
+
+
+def _scatter_reduce_source(
+    g: Tensor, dim: int, index: Tensor, src_shape: tuple, weights: tuple
+) -> Tensor:
+    return _padded(gather.call((g, dim, index, False)) * weights[1].conj(), src_shape)
+
+
+def _scatter_reduce_tangent(
+    tangents: dict, self: Tensor, dim: int, index: Tensor, src: Tensor, weights: tuple
+) -> Tensor:
+    t = _cropped(_tangent(tangents, "src", src), index.array.shape)
+    return scatter_add.call(
+        (_tangent(tangents, "self", self) * weights[0], dim, index, t * weights[1])
+    )
+
+
+scatter_reduce = _update(
+    "scatter_reduce(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, "
+    "bool include_self=True) -> Tensor",
+    _scatter_reduce,
+    {
+        "self": lambda g, self, dim, index, src, reduce, include_self, out: (
+            g
+            * _scatter_weights(self, dim, index, src, reduce, include_self, out)[0].conj()
+        ),
+        "src": lambda g, self, dim, index, src, reduce, include_self, out: _scatter_reduce_source(
+            g,
+            dim,
+            index,
+            src.array.shape,
+            _scatter_weights(self, dim, index, src, reduce, include_self, out),
+        ),
+    },
+    lambda tangents, self, dim, index, src, reduce, include_self, out: _scatter_reduce_tangent(
+        tangents,
+        self,
+        dim,
+        index,
+        src,
+        _scatter_weights(self, dim, index, src, reduce, include_self, out),
+    ),
+    doc="The tensor with elements of `src` reduced into it along a dimension.",
+)
+
+
+# One vector of indices for a whole dimension --------------------------------------------------------
+
+
+def _key_at(x: Any, dim: int, index: Any) -> tuple:
+    return (slice(None),) * dim + (index.reshape(-1),)
+
+
+def _indices_at(dim: int, ndim: int, index: Tensor) -> list:
+    return [None] * _normal_dim(dim, ndim) + [index]
+
+
+def _index_select(xp: Any, x: Any, dim: int, index: Any) -> Any:
+    dim = _normal_dim(dim, x.ndim)
+    if index.ndim > 1:
+        raise IndexError("index_select(): Index is supposed to be a vector")
+    if index.dtype not in _BOTH_INDEX_TYPES:
+        raise RuntimeError("index_select(): Expected dtype int32 or int64 for index")
+    if x.ndim == 0:
+        if index.size != 1:
+            raise RuntimeError(
+                "index_select(): Index to scalar can have only 1 value, got "
+                f"{index.size} value(s)"
+            )
+        _check_range(index, dim, 1)
+        return x.copy()
+    _check_range(index, dim, x.shape[dim], "index_select(): ")
+    return x.take(index.reshape(-1), dim)
+
+
+def _index_select_backward(g: Tensor, shape: tuple, dim: int, index: Tensor) -> Tensor:
+    if not shape:
+        return g
+    index = index.reshape(-1)
+    return _index_backward.call((g, shape, _indices_at(dim, len(shape), index)))
+
+
+index_select = linear(
+    "index_select(Tensor self, int dim, Tensor index) -> Tensor",
+    _index_select,
+    lambda g, self_shape, dim, index: _index_select_backward(g, self_shape, dim, index),
+    doc="The slices at given indices of a dimension, as a copy.",
+)
+
+
+def _check_slices(name: str, x: Any, dim: int, index: Any, source: Any) -> int:
+    """Check the operands of index_add or index_copy; the dimension, counted from the front."""
+    dim = _normal_dim(dim, x.ndim)
+    if index.ndim > 1:
+        raise IndexError(
+            f"{name}(): Index is supposed to be a vector, but got dim: {index.ndim} with type: "
+            f"{_scalar_name(index)} and size: {shape_text(index.shape)}"
+        )
+    if index.dtype not in _BOTH_INDEX_TYPES or (
+        name == "index_copy_" and index.dtype != dtypes.int64.numpy
+    ):
+        raise RuntimeError(
+            f"{name}(): Expected a long tensor for index, but got {_scalar_name(index)}"
+        )
+    if source.dtype != x.dtype:
+        raise RuntimeError(
+            f"{name}(): self ({_scalar_name(x)}) and source ({_scalar_name(source)}) must have the "
+            "same scalar type, expected to have the same dtype"
+        )
+    count = source.shape[dim] if source.ndim else 1
+    error = IndexError if name == "index_copy_" else RuntimeError
+    if index.size != count:
+        raise error(
+            f"{name}(): Number of indices ({index.size}) should be equal to source.size(dim): "
+            f"({count}), for dim: {dim}"
+        )
+    rest, source_rest = list(x.shape), list(source.shape)
+    del rest[dim : dim + 1], source_rest[dim : dim + 1]
+    if rest != source_rest or source.ndim > x.ndim:
+        raise RuntimeError(
+            f"{name}(): source tensor shape must match self tensor shape, excluding the specified "
+            f"dimension (same slice shapes). Got self.shape = {shape_text(x.shape)} source.shape = "
+            f"{shape_text(source.shape)}"
+        )
+    prefix = "index_copy_(): " if name == "index_copy_" else ""
+    _check_range(index, dim, x.shape[dim] if x.ndim else 1, prefix, error)
+    return dim
+
+
+def _index_add(xp: Any, out: Any, dim: int, index: Any, source: Any, alpha: Any) -> None:
+    dim = _check_slices("index_add_", out, dim, index, source)
+    values = source if alpha == 1 else (source * alpha).astype(out.dtype)
+    if out.ndim:
+        _add_at(xp, out, _key_at(out, dim, index), values)
+    else:
+        out += values.reshape(())
+
+
+index_add = _update(
+    "index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor",
+    _index_add,
+    {
+        "self": lambda g: g,
+        "source": lambda g, dim, index, source_shape, alpha: (
+            index_select.call((g, dim, index)) * alpha
+        ).reshape(source_shape),
+    },
+    lambda tangents, self, dim, index, source, alpha: index_add.call(
+        (
+            _tangent(tangents, "self", self),
+            dim,
+            index,
+            _tangent(tangents, "source", source),
+            alpha,
+        )
+    ),
+    doc="The tensor with `alpha` times the slices of `source` added at given indices.",
+)
+
+
+def _index_copy(xp: Any, out: Any, dim: int, index: Any, source: Any) -> None:
+    dim = _check_slices("index_copy_", out, dim, index, source)
+    if out.ndim:
+        out[_key_at(out, dim, index)] = source
+    else:
+        out[...] = source.reshape(())
+
+
+index_copy = _update(
+    "index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor",
+    _index_copy,
+    {
+        "self": lambda g, dim, index: index_fill.call((g, dim, index, 0)),
+        "source": lambda g, dim, index, source_shape: index_select.call(
+            (g, dim, index)
+        ).reshape(source_shape),
+    },
+    lambda tangents, self, dim, index, source: index_copy.call(
+        (_tangent(tangents, "self", self), dim, index, _tangent(tangents, "source", source))
+    ),
+    widens=False,
+    doc="The tensor with the slices at given indices replaced by those of `source`.",
+)
+
+
+def _index_fill(xp: Any, out: Any, dim: int, index: Any, value: Any) -> None:
+    dim = _normal_dim(dim, out.ndim)
+    if index.dtype != dtypes.int64.numpy:
+        raise IndexError("index_fill_(): Expected dtype int64 for index.")
+    if index.ndim > 1:
+        raise RuntimeError("Index has to be a vector/scalar")
+    _check_value("index_fill_", value)
+    length = out.shape[dim] if out.ndim else 1
+    if index.size and (index.min() < -length or index.max() >= length):
+        wrong = index[(index < -length) | (index >= length)][0]
+        raise IndexError(f"index {wrong} is out of bounds for dimension {dim} with size {length}")
+    if out.ndim:
+        out[_key_at(out, dim, index)] = value
+    elif index.size:
+        out[...] = value
+
+
+def _check_value(name: str, value: Any) -> None:
+    if getattr(value, "ndim", 0):
+        raise RuntimeError(
+            f"{name} only supports a 0-dimensional value tensor, but got tensor with {value.ndim} "
+            "dimension(s)."
+        )
+
+
+def _wrapped(index: Tensor, length: int) -> Tensor:
+    """Indices counted from the front."""
+    return _where(index < 0, index + length, index)
+
+
+index_fill = _update(
+    "index_fill(Tensor self, int dim, Tensor index, Tensor value) -> Tensor",
+    _index_fill,
+    {
+        "self": lambda g, dim, index: index_fill.call((g, dim, index, 0)),
+        "value": lambda g, dim, index: index_select.call(
+            (g, dim, _wrapped(index, g.array.shape[dim] if g.array.ndim else 1))
+        ).sum(),
+    },
+    lambda tangents, self, dim, index, value: index_fill.call(
+        (_tangent(tangents, "self", self), dim, index, _tangent(tangents, "value", value))
+    ),
+    widens=False,
+    doc="The tensor with one value written into the slices at given indices.",
+)
+index_fill.broadcasts = True
+
+
+# Masks --------------------------------------------------------------------------------------------
+
+
+def _check_fill(out: Any, mask: Any, value: Any) -> None:
+    if mask.dtype.kind != "b":
+        raise RuntimeError(
+            "masked_fill_ only supports boolean masks, but got mask with dtype "
+            f"{dtypes.from_numpy(mask.dtype).name}"
+        )
+    _check_value("masked_fill_", value)
+    if isinstance(value, complex) and out.dtype.kind != "c":
+        raise RuntimeError("value cannot be converted to a real type without overflow")
+
+
+def _masked_fill(xp: Any, x: Any, mask: Any, value: Any) -> Any:
+    _check_fill(x, mask, value)
+    return xp.where(mask, xp.asarray(value).astype(x.dtype), x)
+
+
+def _masked_fill_into(xp: Any, out: Any, mask: Any, value: Any) -> None:
+    _check_fill(out, mask, value)
+    try:
+        xp.copyto(out, xp.asarray(value).astype(out.dtype), where=mask)
+    except ValueError:
+        raise RuntimeError(
+            f"output with shape {shape_text(out.shape)} doesn't match the broadcast shape "
+            f"{shape_text(xp.broadcast_shapes(out.shape, mask.shape))}"
+        ) from None
+
+
+masked_fill = _update(
+    "masked_fill(Tensor self, Tensor mask, Tensor value) -> Tensor",
+    _masked_fill_into,
+    {
+        "self": lambda g, mask: masked_fill.call((g, mask, 0)),
+        "value": lambda g, mask: _where(mask, g, 0).sum(),
+    },
+    lambda tangents, self, mask, value: masked_fill.call(
+        (_tangent(tangents, "self", self), mask, _tangent(tangents, "value", value))
+    ),
+    kernel=_masked_fill,
+    widens=False,
+    doc="The tensor with one value where the mask is true.",
+)
+masked_fill.broadcasts = True
+
+
+def _masked_select(xp: Any, x: Any, mask: Any) -> Any:
+    if mask.dtype.kind != "b":
+        raise RuntimeError("masked_select: expected BoolTensor for mask")
+    x, mask = xp.broadcast_arrays(x, mask)
+    return x[mask]
+
+
+def _masked_select_backward(g: Tensor, shape: tuple, mask: Tensor) -> Tensor:
+    whole = np.broadcast_shapes(shape, mask.array.shape)
+    return _index_backward.call((g, whole, [mask.expand(whole)]))
+
+
+masked_select = linear(
+    "masked_select(Tensor self, Tensor mask) -> Tensor",
+    _masked_select,
+    lambda g, self_shape, mask: _masked_select_backward(g, self_shape, mask),
+    doc="The elements where the mask is true, in one dimension.",
+)
+masked_select.broadcasts = True
+
+
+def _masked_scatter(xp: Any, out: Any, mask: Any, source: Any) -> None:
+    if mask.dtype.kind != "b":
+        raise RuntimeError(
+            "masked_scatter_ only supports boolean masks, but got mask with dtype "
+            f"{dtypes.from_numpy(mask.dtype).name}"
+        )
+    if source.dtype != out.dtype:
+        raise RuntimeError(
+            "masked_scatter: expected self and source to have same dtypes but got "
+            f"{_scalar_name(out)} and {_scalar_name(source)}"
+        )
+    mask = xp.broadcast_to(mask, out.shape)
+    count = int(mask.sum())
+    if source.size < count:
+        raise RuntimeError(
+            f"masked_scatter: Number of elements of source < number of ones in mask ({source.size} "
+            f"< {count})"
+        )
+    out[mask] = source.reshape(-1)[:count]
+
+
+def _masked_scatter_whole(xp: Any, x: Any, mask: Any, source: Any) -> Any:
+    out = xp.broadcast_to(x, xp.broadcast_shapes(x.shape, mask.shape)).copy()
+    _masked_scatter(xp, out, mask, source)
+    return out
+
+
+def _masked_scatter_source(g: Tensor, mask: Tensor, shape: tuple) -> Tensor:
+    picked = masked_select.call((g, mask))
+    positions = wrap(np.arange(picked.array.shape[0]))
+    return _index_backward.call((picked, (_size(shape),), [positions])).reshape(shape)
+
+
+def _size(shape: tuple[int, ...]) -> int:
+    total = 1
+    for length in shape:
+        total *= length
+    return total
+
+
+masked_scatter = _update(
+    "masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor",
+    _masked_scatter,
+    {
+        "self": lambda g, mask: masked_fill.call((g, mask, 0)),
+        "source": lambda g, mask, source_shape: _masked_scatter_source(g, mask, source_shape),
+    },
+    lambda tangents, self, mask, source: masked_scatter.call(
+        (_tangent(tangents, "self", self), mask, _tangent(tangents, "source", source))
+    ),
+    kernel=_masked_scatter_whole,
+    widens=False,
+    doc="The tensor with the elements of `source`, in order, where the mask is true.",
+)
+masked_scatter.broadcasts = True
+
+
+# Positions in the flattened tensor --------------------------------------------------------------------
+
+
+def _check_flat(name: str, x: Any, index: Any) -> None:
+    if index.dtype != dtypes.int64.numpy:
+        raise RuntimeError(
+            f"{name}(): Expected a long tensor for index, but got {_scalar_name(index)}"
+        )
+    if index.size and not x.size:
+        raise IndexError(f"{name}(): tried to {name} from an empty tensor")
+    if index.size and (index.min() < -x.size or index.max() >= x.size):
+        wrong = index[(index < -x.size) | (index >= x.size)][0]
+        raise IndexError(
+            f"out of range: tried to access index {wrong} on a tensor of {x.size} elements."
+        )
+
+
+def _take(xp: Any, x: Any, index: Any) -> Any:
+    _check_flat("take", x, index)
+    return x.take(index) if index.size else xp.zeros(index.shape, x.dtype)
+
+
+take = linear(
+    "take(Tensor self, Tensor index) -> Tensor",
+    _take,
+    lambda g, self_shape, index: _index_backward.call(
+        (g.reshape(-1), (_size(self_shape),), [index.reshape(-1)])
+    ).reshape(self_shape),
+    doc="The elements at given positions of the flattened tensor.",
+)
+
+
+def _put(xp: Any, out: Any, index: Any, source: Any, accumulate: bool) -> None:
+    if source.dtype != out.dtype:
+        raise RuntimeError(
+            f"put_(): self and source expected to have the same dtype, but got self.dtype = "
+            f"{_scalar_name(out)} and source.dtype = {_scalar_name(source)}"
+        )
+    if index.size != source.size:
+        raise IndexError(
+            "put_(): Expected source and index to have the same number of elements, but got "
+            f"source.numel() = {source.size}, index.numel() = {index.size}"
+        )
+    _check_flat("put_", out, index)
+    positions = xp.where(index < 0, index + out.size, index).reshape(-1)
+    key = xp.unravel_index(positions, out.shape) if out.ndim else ()
+    if accumulate:
+        xp.add.at(out, key, source.reshape(-1) if out.ndim else source.sum())
+    elif index.size:
+        out[key] = source.reshape(-1) if out.ndim else source.reshape(-1)[-1]
+
+
+put = _update(
+    "put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor",
+    _put,
+    {
+        "self": lambda g, index, accumulate: (
+            g if accumulate else put.call((g, index, _zeros_for_index(g, index), False))
+        ),
+        "source": lambda g, index, source_shape: take.call((g, index)).reshape(source_shape),
+    },
+    lambda tangents, self, index, source, accumulate: put.call(
+        (
+            _tangent(tangents, "self", self),
+            index,
+            _tangent(tangents, "source", source),
+            accumulate,
+        )
+    ),
+    doc="The tensor with values written at, or added to, positions of the flattened tensor.",
+)
+
+
+def _zeros_for_index(g: Tensor, index: Tensor) -> Tensor:
+    return wrap(np.zeros(index.array.shape, g.array.dtype))
+
+
+def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
+    """Elements picked along a dimension, where the other dimensions broadcast.
+
+    Without `dim` the tensor is flattened first. Negative indices count from the end.
+    """
+    if indices.array.dtype not in _BOTH_INDEX_TYPES:
+        raise RuntimeError("take_along_dim(): dtype of indices should be Long or Int")
+    if dim is None:
+        input, indices, dim = input.reshape(-1), indices.reshape(-1), 0
+    shape, index_shape = input.array.shape, indices.array.shape
+    if len(shape) != len(index_shape):
+        raise RuntimeError(
+            "take_along_dim(): input and indices should have the same number of dimensions, but "
+            f"got {len(shape)} dimensions for input, and {len(index_shape)} dimensions for indices"
+        )
+    dim = _normal_dim(dim, len(shape))
+    if not shape:
+        return gather.call((input, 0, indices, False))
+    others = np.broadcast_shapes(
+        (*shape[:dim], 1, *shape[dim + 1 :]), (*index_shape[:dim], 1, *index_shape[dim + 1 :])
+    )
+    input = input.expand((*others[:dim], shape[dim], *others[dim + 1 :]))
+    indices = indices.expand((*others[:dim], index_shape[dim], *others[dim + 1 :]))
+    return gather.call((input, dim, _wrapped(indices, shape[dim]), False))
+
+
+# Where elements are --------------------------------------------------------------------------------
+
+argwhere = nondifferentiable(
+    "argwhere(Tensor self) -> Tensor",
+    lambda xp, x: xp.argwhere(x),
+    doc="The indices of the elements that are not zero, one row for each.",
+)
+
+
+def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
+    """The indices of the elements that are not zero: as rows, or as one tensor per dimension."""
+    if not as_tuple:
+        return argwhere.call1(input)
+    found = argwhere.call1(input.reshape(1) if input.array.ndim == 0 else input)
+    return found.unbind(1)
+
+
+def _one_hot(xp: Any, x: Any, num_classes: int) -> Any:
+    if x.dtype != dtypes.int64.numpy:
+        raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
+    if not x.size and num_classes <= 0:
+        raise RuntimeError("Can not infer total number of classes from empty tensor.")
+    if x.size and x.min() < 0:
+        raise RuntimeError("Class values must be non-negative.")
+    if num_classes == -1:
+        num_classes = int(x.max()) + 1
+    elif x.size and x.max() >= num_classes:
+        raise RuntimeError("Class values must be smaller than num_classes.")
+    return (x[..., None] == xp.arange(num_classes)).astype(x.dtype)
+
+
+one_hot = nondifferentiable(
+    "one_hot(Tensor self, int num_classes=-1) -> Tensor",
+    _one_hot,
+    doc="For each class number a row of zeros with a one in its place.",
+)
+
+
+# Embedding ----------------------------------------------------------------------------------------
+
+
+def _embedding(
+    xp: Any, weight: Any, indices: Any, padding_idx: int, scale_grad_by_freq: bool, sparse: bool
+) -> Any:
+    if weight.ndim != 2:
+        raise RuntimeError("'weight' must be 2-D")
+    if indices.dtype not in _BOTH_INDEX_TYPES:
+        raise RuntimeError(
+            "Expected tensor for argument #1 'indices' to have one of the following scalar types: "
+            f"Long, Int; but got {_scalar_name(indices)} instead (while checking arguments for "
+            "embedding)"
+        )
+    if sparse:
+        raise NotImplementedError("embedding(): sparse gradients are not supported")
+    if indices.size and (indices.min() < 0 or indices.max() >= weight.shape[0]):
+        raise IndexError("index out of range in self")
+    return weight.take(indices, 0)
+
+
+def _embedding_backward(
+    g: Tensor, shape: tuple, indices: Tensor, padding_idx: int, scale_grad_by_freq: bool
+) -> Tensor:
+    """Rows of the gradient added up by index; those of the padding are left out."""
+    if padding_idx >= 0:
+        g = masked_fill.call((g, (indices == padding_idx).unsqueeze(-1), 0))
+    if scale_grad_by_freq:
+        counts = np.bincount(indices.array.reshape(-1), minlength=shape[0])[indices.array]
+        g = g / wrap(counts[..., None])
+    return _index_backward.call((g, shape, [indices]))
+
+
+embedding = linear(
+    "embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, "
+    "bool sparse=False) -> Tensor",
+    _embedding,
+    lambda g, weight_shape, indices, padding_idx, scale_grad_by_freq: _embedding_backward(
+        g, weight_shape, indices, padding_idx, scale_grad_by_freq
+    ),
+    doc="The rows of a table at given indices.",
+)

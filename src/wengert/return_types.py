@@ -1,0 +1,101 @@
+"""Named tuples that operators with several results return: ``wengert.max(x, 0).indices``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from operator import itemgetter
+from typing import Any
+
+
+class NamedResult(tuple):
+    """A tuple whose items also have the names in `fields`; made of the items or one sequence."""
+
+    __slots__ = ()
+    fields: tuple[str, ...] = ()
+
+    def __new__(cls, *items: Any) -> NamedResult:
+        if len(items) == 1 and len(cls.fields) != 1:
+            items = tuple(items[0])
+        if len(items) != len(cls.fields):
+            raise TypeError(
+                f"{cls.__name__}() takes a sequence of {len(cls.fields)} items "
+                f"({len(items)} given)"
+            )
+        return tuple.__new__(cls, items)
+
+    def __repr__(self) -> str:
+        items = ",\n".join(f"{name}={item!r}" for name, item in zip(self.fields, self, strict=True))
+        return f"wengert.return_types.{type(self).__name__}(\n{items})"
+
+
+class ValuesAndIndices(NamedResult):
+    """Elements that were selected, and where in the input they were."""
+
+    __slots__ = ()
+    fields = ("values", "indices")
+    values = property(itemgetter(0))
+    indices = property(itemgetter(1))
+
+
+class max(ValuesAndIndices):
+    __slots__ = ()
+
+
+class min(ValuesAndIndices):
+    __slots__ = ()
+
+
+class median(ValuesAndIndices):
+    __slots__ = ()
+
+
+class nanmedian(ValuesAndIndices):
+    __slots__ = ()
+
+
+class mode(ValuesAndIndices):
+    __slots__ = ()
+
+
+class kthvalue(ValuesAndIndices):
+    __slots__ = ()
+
+
+class sort(ValuesAndIndices):
+    __slots__ = ()
+
+
+class topk(ValuesAndIndices):
+    __slots__ = ()
+
+
+class cummax(ValuesAndIndices):
+    __slots__ = ()
+
+
+class cummin(ValuesAndIndices):
+    __slots__ = ()
+
+
+class aminmax(NamedResult):
+    __slots__ = ()
+    fields = ("min", "max")
+    min = property(itemgetter(0))
+    max = property(itemgetter(1))
+
+
+def returning(kind: type[NamedResult], operator: Any) -> Callable[..., Any]:
+    """`operator` as a function whose results come as `kind`, with ``out=`` for all of them."""
+
+    def function(*args: Any, out: Any = None, **kwargs: Any) -> Any:
+        result = kind(operator(*args, **kwargs))
+        if out is None:
+            return result
+        from .dispatch import copy_to_out
+
+        return copy_to_out(kind.__name__, result, out)
+
+    function.__name__ = function.__qualname__ = kind.__name__
+    function.__doc__ = operator.doc
+    function.__wrapped__ = operator  # type: ignore[attr-defined]
+    return function
