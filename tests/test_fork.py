@@ -16,7 +16,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning"),
 ]
 
-CHILD_SECONDS = 60
+CHILD_SECONDS = 30
 
 
 def check_backward():
@@ -27,6 +27,19 @@ def check_backward():
     (second,) = wengert.autograd.grad((x**3).sum(), x, create_graph=True)
     (third,) = wengert.autograd.grad(second.sum(), x)
     assert third.tolist() == [6.0, 12.0]
+
+
+def succeeds_in_time(pid):
+    """Wait for a child, kill it when it hangs, and return whether it exited with 0."""
+    deadline = time.monotonic() + CHILD_SECONDS
+    while time.monotonic() < deadline:
+        done, status = os.waitpid(pid, os.WNOHANG)
+        if done:
+            return os.waitstatus_to_exitcode(status) == 0
+        time.sleep(0.005)
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+    return False
 
 
 def run_in_child(function):
@@ -41,15 +54,7 @@ def run_in_child(function):
             traceback.print_exc()
         finally:
             os._exit(status)
-    deadline = time.monotonic() + CHILD_SECONDS
-    while time.monotonic() < deadline:
-        done, status = os.waitpid(pid, os.WNOHANG)
-        if done:
-            return os.waitstatus_to_exitcode(status) == 0
-        time.sleep(0.005)
-    os.kill(pid, signal.SIGKILL)
-    os.waitpid(pid, 0)
-    return False
+    return succeeds_in_time(pid)
 
 
 def test_child_of_fresh_process():
@@ -94,8 +99,7 @@ def test_child_forked_inside_a_hook_finishes_the_running_backward():
     finally:
         if pids[0] == 0:
             os._exit(0 if x.grad is not None and x.grad.item() == 6.0 else 1)
-    _, status = os.waitpid(pids[0], 0)
-    assert os.waitstatus_to_exitcode(status) == 0
+    assert succeeds_in_time(pids[0])
     assert x.grad.item() == 6.0
 
 
@@ -205,17 +209,18 @@ def test_grad_mode_is_inherited():
 
 def test_forked_workers():
     context = multiprocessing.get_context("fork")
-    results = context.SimpleQueue()
 
-    def work(value):
+    def work(value, channel):
         x = wengert.tensor(value, requires_grad=True)
         (x * x).backward()
-        results.put(x.grad.item())
+        channel.send(x.grad.item())
 
-    processes = [context.Process(target=work, args=(float(i),)) for i in range(3)]
-    for process in processes:
+    gradients = []
+    for i in range(3):
+        receiver, sender = context.Pipe(duplex=False)
+        process = context.Process(target=work, args=(float(i), sender), daemon=True)
         process.start()
-    gradients = sorted(results.get() for _ in processes)
-    for process in processes:
+        assert receiver.poll(CHILD_SECONDS)
+        gradients.append(receiver.recv())
         process.join(CHILD_SECONDS)
     assert gradients == [0.0, 2.0, 4.0]

@@ -188,6 +188,11 @@ class TestUniform:
         sampling.fill_uniform(array, 3, 3)
         assert np.all(array == 3)
 
+    def test_method(self, lib):
+        made = lib.empty(100)
+        assert made.uniform_(3, to=4) is made
+        assert all(3 <= each < 4 for each in made.tolist())
+
     def test_strided_target(self, generator):
         holder = np.zeros((4, 6), np.float32)
         sampling.fill_uniform(holder[:, ::2], generator=generator)
@@ -246,6 +251,11 @@ class TestNormal:
         drawn = lib.normal(lib.zeros(2, 1), lib.ones(3, dtype=lib.float64))
         assert tuple(drawn.shape) == (2, 3)
         assert drawn.dtype == lib.float32
+
+    def test_method(self, lib):
+        made = lib.empty(100)
+        assert made.normal_(mean=10, std=0.1) is made
+        assert all(9 < each < 11 for each in made.tolist())
 
     def test_complex_means(self):
         mean = wengert.tensor([1 + 2j] * MANY)
@@ -332,9 +342,22 @@ class TestIntegers:
         sampling.fill_integers(array)
         assert array.min() == 0 and array.max() == last
 
+    def test_methods(self, lib):
+        made = lib.zeros(200, dtype=lib.int32)
+        assert made.random_(3) is made
+        assert set(made.tolist()) == {0, 1, 2}
+        assert set(made.random_(5, 7).tolist()) == {5, 6}
+        assert set(made.random_(5, to=7).tolist()) == {5, 6}
+        assert min(made.random_(2**31 - 9, None).tolist()) >= 2**31 - 9
+        assert max(made.random_().tolist()) > 2**24
+        with pytest.raises(TypeError, match="random_"):
+            made.random_(1.5)
+        with pytest.raises(TypeError, match="random_"):
+            made.random_(1, 2, 3)
+
     def test_lower_bound_only(self):
         array = np.zeros(1000, np.int8)
-        sampling.fill_integers(array, 120)
+        sampling.fill_range(array, 120)
         assert set(array.tolist()) == set(range(120, 128))
 
     @pytest.mark.parametrize(
@@ -412,6 +435,13 @@ class TestBernoulli:
         sampling.fill_bernoulli(array, np.array([0.0, 1.0]))
         assert array.tolist() == [[0, 1]] * 3
 
+    def test_method(self, lib):
+        made = lib.empty(3, 2, dtype=lib.int32)
+        assert made.bernoulli_(lib.tensor([0.0, 1.0])).tolist() == [[0, 1]] * 3
+        assert made.bernoulli_(p=1.0).tolist() == [[1, 1]] * 3
+        with pytest.raises(RuntimeError, match="expand"):
+            made.bernoulli_(lib.ones(3))
+
     @pytest.mark.parametrize(
         "call, error, phrase",
         [
@@ -436,6 +466,9 @@ class TestExponential:
         assert drawn.min() > 0
         assert abs(drawn.mean() - 0.5) < 0.02
         assert abs(drawn.std() - 0.5) < 0.02
+
+    def test_method(self, lib):
+        assert min(lib.zeros(50).exponential_(lambd=3.0).tolist()) > 0
 
     def test_refusals(self):
         with pytest.raises(RuntimeError, match="exponential_ expects lambda > 0.0, but found"):

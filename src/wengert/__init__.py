@@ -64,6 +64,11 @@ def is_tensor(obj: _Any) -> bool:
     return isinstance(obj, Tensor)
 
 
+def is_inference(input: Tensor) -> _Any:
+    """Whether `input` was made in inference mode."""
+    return input.is_inference()
+
+
 def __getattr__(name: str) -> _Any:
     if name in ("nn", "demo"):
         from importlib import import_module

@@ -92,8 +92,8 @@ def set_grad(self: Tensor, value: Tensor | None) -> None:
         )
     if value.device != self.device:
         raise RuntimeError(
-            f"attempting to assign a gradient located on device '{value.device}' to a tensor on "
-            f"device '{self.device}'"
+            f"attempting to assign a gradient with device type '{value.device}' to a tensor with "
+            f"device type '{self.device}'. Both must be on the same device"
         )
     if value.array.shape != self.array.shape:
         raise RuntimeError(
@@ -139,7 +139,7 @@ def register_hook(self: Tensor, hook: Callable[[Tensor], Tensor | None]) -> Remo
         node_cold = node.make_cold()
         if node_cold.tensor_hooks is None:
             node_cold.tensor_hooks = {}
-        hooks = node_cold.tensor_hooks.setdefault(self.output_nr, OrderedDict())
+        hooks = node_cold.tensor_hooks.setdefault(self.output_index, OrderedDict())
     handle = RemovableHandle(hooks)
     hooks[handle.id] = hook
     return handle
@@ -195,7 +195,7 @@ def detach_(self: Tensor) -> Tensor:
             "a view, clone() it first."
         )
     self.node = None
-    self.output_nr = 0
+    self.output_index = 0
     self.needs_grad = False
     return self
 
@@ -214,6 +214,10 @@ def set_data(self: Tensor, value: Tensor) -> None:
     self.accumulator = None
 
 
+def delete_data(self: Tensor) -> None:
+    raise RuntimeError("Deleting tensor data is not allowed. Delete tensor instead!")
+
+
 def version_number(self: Tensor) -> int:
     """How many in-place changes this memory has seen."""
     if self.inference:
@@ -224,6 +228,12 @@ def version_number(self: Tensor) -> int:
 def base(self: Tensor) -> Tensor | None:
     """The tensor that this one is a view of."""
     return None if self.view_meta is None else self.view_meta.base
+
+
+def output_nr(self: Tensor) -> int:
+    """Which output of its node this tensor is."""
+    self.current_node()
+    return self.output_index
 
 
 def is_view(self: Tensor) -> bool:
@@ -242,7 +252,8 @@ PROPERTIES = {
     "requires_grad": property(requires_grad, set_requires_grad),
     "grad": property(grad, set_grad, delete_grad),
     "retains_grad": property(retains_grad),
-    "data": property(data, set_data),
+    "data": property(data, set_data, delete_data),
+    "output_nr": property(output_nr),
     "_version": property(version_number),
     "_base": property(base),
 }

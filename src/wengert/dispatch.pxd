@@ -35,6 +35,7 @@ cdef class Operator(AbstractOperator):
     cdef public object meta_rule
     cdef public dict plans
     cdef public str node_name
+    cdef public object namer
     cdef public str doc
     cdef public object aliases
 

@@ -82,6 +82,7 @@ class Operator(AbstractOperator):
         self.meta_rule = None
         self.plans = {}
         self.node_name = name.title().replace("_", "") + "Backward0"
+        self.namer = None
         self.doc = ""
         self.aliases = {}
 
@@ -99,7 +100,7 @@ class Operator(AbstractOperator):
         if out is None:
             out = self.run_kernel((tensor.array, *self.tail))
         result = wrap(out)
-        if state.grad_enabled and tensor.requires() and self.grad_positions:
+        if state.recording() and tensor.requires() and self.grad_positions:
             self.record_small(state, x, None, 1, result)
         return result
 
@@ -137,7 +138,7 @@ class Operator(AbstractOperator):
         if out is None:
             out = self.run_kernel((a, b, *self.tail))
         result = wrap(out)
-        if mask and state.grad_enabled and self.grad_positions:
+        if mask and state.recording() and self.grad_positions:
             self.record_small(state, x, y, mask, result)
         return result
 
@@ -158,7 +159,7 @@ class Operator(AbstractOperator):
             else tuple([wrap(o) for o in out])
         )
         if (
-            state.grad_enabled
+            state.recording()
             and self.grad_positions
             and any_requires(args, self.grad_positions)
             and outs
@@ -169,10 +170,10 @@ class Operator(AbstractOperator):
             for i, t in enumerate(outs):
                 if i not in self.nondifferentiable_outputs and is_differentiable(t.array.dtype):
                     t.node = node
-                    t.output_nr = i
+                    t.output_index = i
                     t.needs_grad = True
             self.fill_saved(node, args, outs)
-        if self.is_view and not state.inference:
+        if self.is_view:
             self.set_view(state, args, outs)
         return outs[0] if self.outputs == 1 and type(out) is not list else outs
 
@@ -232,19 +233,22 @@ class Operator(AbstractOperator):
 
     def record_small(self, state: ThreadState, x: Any, y: Any, mask: int, result: Tensor) -> None:
         """Record a call of one or two operands, all of them differentiable, without lists."""
-        plan = self.plans.get(mask)
-        if plan is None:
-            plan = self.plan_for(mask)
+        if self.namer is None:
+            plan = self.plans.get(mask)
+            if plan is None:
+                plan = self.plan_for(mask, self.node_name)
+        else:
+            plan = self.named_plan(mask, (x, *self.tail) if y is None else (x, y, *self.tail))
         first = second = None
         nr = other_nr = 0
         if mask & 1:
             t = x
             first = edge_target(t)
-            nr = t.output_nr
+            nr = t.output_index
         if mask & 2:
             t = y
             second = edge_target(t)
-            other_nr = t.output_nr
+            other_nr = t.output_index
         if self.operands == 1:
             node = new_node(plan, state, result.array, (first,), (nr,) if nr else None)
         else:
@@ -294,7 +298,7 @@ class Operator(AbstractOperator):
                 if t.requires():
                     mask |= bit
                     nodes.append(edge_target(t))
-                    nr = t.output_nr
+                    nr = t.output_index
                     if nr:
                         if nrs is None:
                             nrs = [0] * (len(nodes) - 1)
@@ -311,7 +315,7 @@ class Operator(AbstractOperator):
                     if t is not None and t.requires():
                         mask |= bit
                         nodes.append(edge_target(t))
-                        nrs.append(t.output_nr)
+                        nrs.append(t.output_index)
                     else:
                         nodes.append(None)
                         nrs.append(0)
@@ -320,9 +324,9 @@ class Operator(AbstractOperator):
                 if nrs is not None:
                     nrs.append(0)
             bit <<= 1
-        plan = self.plans.get(mask)
+        plan = self.plans.get(mask) if self.namer is None else self.named_plan(mask, args)
         if plan is None:
-            plan = self.plan_for(mask)
+            plan = self.plan_for(mask, self.node_name)
         return new_node(
             plan, state, out_array, tuple(nodes), None if nrs is None else tuple(nrs)
         )
@@ -343,7 +347,12 @@ class Operator(AbstractOperator):
                 saved.append(save_output(outs[_OUT_SLOT - index], state))
         node.saved = tuple(saved)
 
-    def plan_for(self, mask: int) -> GradientPlan:
+    def named_plan(self, mask: int, args: tuple) -> GradientPlan:
+        """The plan of an operator whose node's name depends on its arguments."""
+        name = self.namer(*args)
+        return self.plans.get((mask, name)) or self.plan_for(mask, name)
+
+    def plan_for(self, mask: int, name: str) -> GradientPlan:
         """The plan for one pattern of inputs that require gradients, made once."""
         slots: list[int] = []
         steps = []
@@ -355,8 +364,8 @@ class Operator(AbstractOperator):
             if rule is None:
                 continue
             indices = []
-            for name in rule_reads(rule):
-                slot = self._slot(name)
+            for read in rule_reads(rule):
+                slot = self._slot(read)
                 if slot not in slots:
                     slots.append(slot)
                 indices.append(slots.index(slot))
@@ -365,7 +374,7 @@ class Operator(AbstractOperator):
             )
         plan = GradientPlan(
             self,
-            self.node_name,
+            name,
             len(self.grad_positions),
             tuple(steps),
             tuple(slots),
@@ -373,7 +382,7 @@ class Operator(AbstractOperator):
             conjugates=self.family == "elementwise",
             several_outputs=self.outputs != 1,
         )
-        self.plans[mask] = plan
+        self.plans[mask if name == self.node_name else (mask, name)] = plan
         return plan
 
     def _slot(self, name: str) -> int:
@@ -397,13 +406,17 @@ class Operator(AbstractOperator):
     def set_view(self, state: ThreadState, args: tuple, outs: tuple) -> None:
         """Make `outs` views of the first argument: shared version, base, way to be re-made."""
         x = args[0]
+        for t in outs:
+            t.inference = x.inference
+        if x.inference:
+            return
         meta = x.view_meta
         creation = VIEW_DEFAULT
         if len(outs) > 1 or self.outputs != 1:
             creation = VIEW_MULTI_OUTPUT
         elif not state.grad_enabled:
             creation = VIEW_NO_GRAD
-        if x.inference:
+        if state.inference:
             creation = VIEW_INFERENCE
         base = x
         steps = ((self, args[1:]),)
@@ -484,7 +497,7 @@ class InplaceOperator(AbstractOperator):
             return call_layers(self, args)
         functional = self.functional
         target = args[0]
-        recording = state.grad_enabled and any_requires(args, functional.grad_positions)
+        recording = state.recording() and any_requires(args, functional.grad_positions)
         check_inplace(target, recording, state)
         node = None
         if recording:
@@ -494,7 +507,7 @@ class InplaceOperator(AbstractOperator):
                 before = wrap(target.array.copy())
                 before.needs_grad = target.requires()
                 before.node = target.current_node()
-                before.output_nr = target.output_nr
+                before.output_index = target.output_index
                 saving = (before, *args[1:])
             if -1 not in node.plan.slots:
                 functional.fill_saved(node, saving, ())
@@ -511,6 +524,8 @@ class InplaceOperator(AbstractOperator):
     def _write(self, target: Tensor, args: tuple) -> None:
         array = target.array
         functional = self.functional
+        if 0 in array.strides and array.size > 1:
+            check_not_overlapping(self.name, array)
         arrays = arrays_of(args)
         if functional.ufunc is not None and _plain_floats(arrays, functional):
             token = quiet.enter()
@@ -657,13 +672,22 @@ def check_inplace(t: Tensor, recording: bool, state: ThreadState) -> None:
         )
 
 
+def check_not_overlapping(name: str, array: Any) -> None:
+    """Refuse to write to an expanded tensor: its elements share memory."""
+    if any(s == 0 and n > 1 for s, n in zip(array.strides, array.shape, strict=True)):
+        raise RuntimeError(
+            f"{name}(): unsupported operation: more than one element of the written-to tensor refers "
+            "to a single memory location. Please clone() the tensor before performing the operation."
+        )
+
+
 def rebase_history(t: Tensor, node: Node) -> None:
     """Make `node` the node of `t` after an in-place operation; for a view, rewrite its base."""
     meta = t.view_meta
     if meta is None:
         move_retained_grad(t, node)
         t.node = node
-        t.output_nr = 0
+        t.output_index = 0
         t.needs_grad = True
         return
     base = meta.base
@@ -671,16 +695,10 @@ def rebase_history(t: Tensor, node: Node) -> None:
     copy = CopySlices(base, node, meta.steps)
     move_retained_grad(base, copy)
     base.node = copy
-    base.output_nr = 0
+    base.output_index = 0
     base.needs_grad = True
     t.needs_grad = True
-    meta.version = -1
-    old = t.node
     regenerate_view(t)
-    if old is not None and t.cold is not None and t.cold.retains_grad:
-        hook = old.cold.retain_hooks.pop(t.output_nr, None)
-        if hook is not None:
-            add_retain_hook(t)
 
 
 def regenerate_view(t: Tensor) -> None:
@@ -695,17 +713,22 @@ def regenerate_view(t: Tensor) -> None:
         fresh = replay(meta.base, meta.steps)
     finally:
         state.grad_enabled = enabled
+    retained = t.cold is not None and t.cold.retains_grad and t.node is not None
+    if retained:
+        t.node.cold.retain_hooks.pop(t.output_index, None)
     t.node = fresh.node
-    t.output_nr = fresh.output_nr
+    t.output_index = fresh.output_index
     t.needs_grad = fresh.needs_grad
     meta.version = t.version()
+    if retained and t.node is not None:
+        add_retain_hook(t)
 
 
 def move_retained_grad(t: Tensor, node: Node) -> None:
     """Let `retain_grad` follow the tensor to its new node."""
     if t.cold is None or not t.cold.retains_grad or t.node is None:
         return
-    hook = t.node.cold.retain_hooks.pop(t.output_nr, None)
+    hook = t.node.cold.retain_hooks.pop(t.output_index, None)
     if hook is not None:
         cold = node.make_cold()
         if cold.retain_hooks is None:
@@ -720,7 +743,7 @@ def add_retain_hook(t: Tensor) -> None:
     cold = t.node.make_cold()
     if cold.retain_hooks is None:
         cold.retain_hooks = {}
-    cold.retain_hooks[t.output_nr] = weakref.ref(t)
+    cold.retain_hooks[t.output_index] = weakref.ref(t)
 
 
 def _has_half(args: tuple) -> bool:

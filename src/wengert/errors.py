@@ -40,7 +40,7 @@ def inplace_view_error(t: Any, indirect: bool) -> RuntimeError:
 
     creation = t.view_meta.creation
     node = t.node
-    which = f"Output {t.output_nr} of {node.name()}" if node is not None else "This view"
+    which = f"Output {t.output_index} of {node.name()}" if node is not None else "This view"
     what = (
         "is a view and its base or another view of its base has been modified inplace."
         if indirect

@@ -1,5 +1,4 @@
-"""Memory layouts and memory formats: names that PyTorch programs pass; only dense strided memory
-exists here."""
+"""Memory layouts and memory formats that programs name; all memory here is dense and strided."""
 
 from __future__ import annotations
 

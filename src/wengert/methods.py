@@ -291,7 +291,7 @@ def set_imag(self: Tensor, value: Any) -> None:
 def as_subclass(self: Tensor, cls: type) -> Tensor:
     """This tensor as an instance of a subclass, in the same place of the graph."""
     out = make_subclass(cls, self.detach())
-    out.node, out.output_nr, out.needs_grad = self.node, self.output_nr, self.needs_grad
+    out.node, out.output_index, out.needs_grad = self.node, self.output_index, self.needs_grad
     out.view_meta = self.view_meta
     return out
 

@@ -54,6 +54,7 @@ cdef enum:
     SUB = 1
     MUL = 2
     DIV = 3
+    RSUB = 4
 
     NEG = 0
     ABS = 1
@@ -112,9 +113,12 @@ cdef void arrays_loop(int code, real* a, real* b, real* out, Py_ssize_t n) noexc
     elif code == MUL:
         for i in range(n):
             out[i] = a[i] * b[i]
-    else:
+    elif code == DIV:
         for i in range(n):
             out[i] = a[i] / b[i]
+    else:
+        for i in range(n):
+            out[i] = b[i] - a[i]
 
 
 cdef void right_scalar_loop(int code, real* a, real s, real* out, Py_ssize_t n) noexcept nogil:
@@ -128,9 +132,12 @@ cdef void right_scalar_loop(int code, real* a, real s, real* out, Py_ssize_t n) 
     elif code == MUL:
         for i in range(n):
             out[i] = a[i] * s
-    else:
+    elif code == DIV:
         for i in range(n):
             out[i] = a[i] / s
+    else:
+        for i in range(n):
+            out[i] = s - a[i]
 
 
 cdef void left_scalar_loop(int code, real s, real* b, real* out, Py_ssize_t n) noexcept nogil:
@@ -144,9 +151,12 @@ cdef void left_scalar_loop(int code, real s, real* b, real* out, Py_ssize_t n) n
     elif code == MUL:
         for i in range(n):
             out[i] = s * b[i]
-    else:
+    elif code == DIV:
         for i in range(n):
             out[i] = s / b[i]
+    else:
+        for i in range(n):
+            out[i] = b[i] - s
 
 
 cdef void unary_loop_float(int code, float* a, float* out, Py_ssize_t n) noexcept nogil:

@@ -35,8 +35,8 @@ from .sampling import (
     draw_multinomial,
     draw_permutation,
     fill_bernoulli,
-    fill_integers,
     fill_normal,
+    fill_range,
     fill_uniform,
 )
 from .tensor import Tensor
@@ -122,7 +122,7 @@ def randint(
     first, last = _bounds("randint", given, low, high)
     shape = sequence_size("randint", size)
     array = _blank(shape, dtype, out, device, dtypes.int64)
-    fill_integers(array, first, last, generator)
+    fill_range(array, first, last, generator)
     return finish("randint", array, out, requires_grad)
 
 
@@ -312,5 +312,5 @@ def randint_like(
     check_options(layout, False)
     first, last = _bounds("randint_like", list(bounds), low, high)
     array = _blank_like("randint_like", input, dtype, device, memory_format)
-    fill_integers(array, first, last, generator)
+    fill_range(array, first, last, generator)
     return finish("randint_like", array, None, requires_grad)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from operator import itemgetter
 from typing import Any
 
@@ -82,20 +81,3 @@ class aminmax(NamedResult):
     fields = ("min", "max")
     min = property(itemgetter(0))
     max = property(itemgetter(1))
-
-
-def returning(kind: type[NamedResult], operator: Any) -> Callable[..., Any]:
-    """`operator` as a function whose results come as `kind`, with ``out=`` for all of them."""
-
-    def function(*args: Any, out: Any = None, **kwargs: Any) -> Any:
-        result = kind(operator(*args, **kwargs))
-        if out is None:
-            return result
-        from .dispatch import copy_to_out
-
-        return copy_to_out(kind.__name__, result, out)
-
-    function.__name__ = function.__qualname__ = kind.__name__
-    function.__doc__ = operator.doc
-    function.__wrapped__ = operator  # type: ignore[attr-defined]
-    return function

@@ -6,6 +6,7 @@ Numbers are drawn on the host by NumPy and then moved; shape-only arrays are che
 from __future__ import annotations
 
 import math
+import operator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,18 +24,18 @@ _FINE_PROBABILITY = 1e-3
 
 
 def fill_uniform(
-    array: Any, low: float = 0.0, high: float = 1.0, generator: Generator | None = None
+    array: Any, low: float = 0.0, to: float = 1.0, generator: Generator | None = None
 ) -> None:
-    """Draw from [low, high); both parts of complex numbers are drawn."""
+    """Draw from [low, to); both parts of complex numbers are drawn."""
     kind = dtypes.from_numpy(array.dtype)
     _require_floating("uniform_", kind)
-    _check_range(low, high, kind.to_real())
+    _check_range(low, to, kind.to_real())
     source = source_of(generator)
     if _has_no_values(array):
         return
     values = _standard_uniform(array, kind, source)
-    if low != 0 or high != 1:
-        values *= high - low
+    if low != 0 or to != 1:
+        values *= to - low
         values += low
     _deposit(array, values)
 
@@ -64,7 +65,7 @@ def fill_normal(
     _deposit(array, values)
 
 
-def fill_integers(
+def fill_range(
     array: Any, low: int = 0, high: int | None = None, generator: Generator | None = None
 ) -> None:
     """Draw whole numbers from [low, high); without `high`, up to the last that is exact."""
@@ -89,8 +90,25 @@ def fill_integers(
     _deposit(array, np.asarray(source.integers(low, high, array.shape, drawn_as)))
 
 
+def fill_integers(
+    array: Any, *bounds: Any, to: Any = None, generator: Generator | None = None
+) -> None:
+    """Draw whole numbers with the bounds of `random_`: none, `to`, or `from` and `to`."""
+    if len(bounds) + (to is not None) > 2:
+        raise TypeError(f"random_() takes at most 2 bounds but {len(bounds)} were given")
+    given = bounds if to is None else (*bounds, to)
+    for bound in given:
+        if isinstance(bound, (bool, float, complex)):
+            raise TypeError(f"random_(): bounds must be int, not {type(bound).__name__}")
+    first, last = given if len(given) == 2 else (0, given[0] if given else None)
+    fill_range(
+        array, operator.index(first), None if last is None else operator.index(last), generator
+    )
+
+
 def fill_bernoulli(array: Any, p: Any = 0.5, generator: Generator | None = None) -> None:
-    """Draw ones with probability `p`, a number or an array that broadcasts, and zeros."""
+    """Draw ones with probability `p`, a number or what broadcasts to the array, else zeros."""
+    p = getattr(p, "array", p)
     kind = dtypes.from_numpy(array.dtype)
     if kind.is_complex:
         raise NotImplementedError(f"\"bernoulli_\" not implemented for '{kind.scalar_name}'")
@@ -101,6 +119,10 @@ def fill_bernoulli(array: Any, p: Any = 0.5, generator: Generator | None = None)
             raise NotImplementedError(f"\"bernoulli\" not implemented for probabilities '{name}'")
         if _has_no_values(array) or _has_no_values(p):
             return
+        if not _expands_to(p.shape, array.shape):
+            raise RuntimeError(
+                f"probabilities of shape {list(p.shape)} do not expand to {list(array.shape)}"
+            )
         if not np.all((p >= 0) & (p <= 1)):
             raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true for all probabilities")
         fine = True
@@ -114,7 +136,7 @@ def fill_bernoulli(array: Any, p: Any = 0.5, generator: Generator | None = None)
     _deposit(array, np.asarray(drawn < p))
 
 
-def fill_exponential(array: Any, rate: float = 1.0, generator: Generator | None = None) -> None:
+def fill_exponential(array: Any, lambd: float = 1.0, generator: Generator | None = None) -> None:
     """Draw from the exponential distribution; never 0, so that dividing by the result is safe."""
     kind = dtypes.from_numpy(array.dtype)
     if kind.category != dtypes.FLOATING:
@@ -122,14 +144,14 @@ def fill_exponential(array: Any, rate: float = 1.0, generator: Generator | None 
             "Exponential distribution is a continuous probability distribution. dtype must be a "
             f"floating point but you specified {kind.scalar_name}"
         )
-    if not rate > 0:
-        raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={rate:g}")
+    if not lambd > 0:
+        raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd:g}")
     source = source_of(generator)
     if _has_no_values(array):
         return
     values = _standard("standard_exponential", array, kind, source)
-    if rate != 1:
-        values /= rate
+    if lambd != 1:
+        values /= lambd
     np.maximum(values, dtypes.finfo(kind).tiny, out=values)
     _deposit(array, values)
 
@@ -216,6 +238,11 @@ def _has_no_values(array: Any) -> bool:
 
 
 # Checks.
+
+
+def _expands_to(shape: tuple[int, ...], larger: tuple[int, ...]) -> bool:
+    pairs = zip(reversed(shape), reversed(larger), strict=False)
+    return len(shape) <= len(larger) and all(one in (1, other) for one, other in pairs)
 
 
 def _require_floating(function: str, kind: dtypes.dtype) -> None:

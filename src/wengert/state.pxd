@@ -25,6 +25,8 @@ cdef class ThreadState:
     cdef public object node
     cdef public int depth
 
+    cpdef bint recording(self)
+
 
 cdef ThreadState _current
 

@@ -35,6 +35,10 @@ class ThreadState:
         self.node = None
         self.depth = 0
 
+    def recording(self) -> bool:
+        """Whether operations are recorded: gradients are enabled and it is not inference mode."""
+        return self.grad_enabled and not self.inference
+
 
 class _Forget:
     """Lives in a thread-local, so it dies with its thread and takes the thread's state along."""

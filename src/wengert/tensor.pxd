@@ -47,7 +47,7 @@ cdef class Tensor:
     cdef public object array
     cdef public VersionCounter counter
     cdef public object node
-    cdef public int output_nr
+    cdef public int output_index
     cdef public bint needs_grad
     cdef public bint inference
     cdef public bint watched
@@ -69,7 +69,7 @@ cdef class Tensor:
 cpdef Tensor wrap(object array)
 
 cdef AbstractOperator _add, _sub, _mul, _div, _pow, _matmul, _neg, _abs
-cdef AbstractOperator _remainder, _floor_divide
+cdef AbstractOperator _rsub, _remainder, _floor_divide
 cdef AbstractOperator _lt, _le, _gt, _ge, _eq, _ne
 cdef AbstractOperator _and, _or, _xor, _invert, _lshift, _rshift
 cdef AbstractOperator _iadd, _isub, _imul, _idiv, _ipow, _iremainder, _ifloor_divide

@@ -73,7 +73,7 @@ def wrap(array: Any) -> Tensor:
     t.array = array
     t.counter = None
     t.node = None
-    t.output_nr = 0
+    t.output_index = 0
     t.needs_grad = False
     t.inference = thread_state().inference
     t.watched = False
@@ -100,7 +100,7 @@ class Tensor:
         self.array = source.array
         self.counter = source.counter
         self.node = None
-        self.output_nr = 0
+        self.output_index = 0
         self.needs_grad = False
         self.inference = source.inference
         self.watched = False
@@ -186,7 +186,7 @@ class Tensor:
         return _sub.call2(self, other)
 
     def __rsub__(self, other: Any) -> Tensor:
-        return _sub.call2(other, self)
+        return _rsub.call2(self, other)
 
     def __isub__(self, other: Any) -> Tensor:
         return _isub.call2(self, other)
@@ -372,7 +372,7 @@ if not _native.compiled:  # a plain class has an instance dictionary for them al
     del Tensor.__getattr__, Tensor.__setattr__
 
 _add = _sub = _mul = _div = _pow = _matmul = _neg = _abs = AbstractOperator()
-_remainder = _floor_divide = _add
+_rsub = _remainder = _floor_divide = _add
 _lt = _le = _gt = _ge = _eq = _ne = _add
 _and = _or = _xor = _invert = _lshift = _rshift = _add
 _iadd = _isub = _imul = _idiv = _ipow = _iremainder = _ifloor_divide = _add
@@ -383,11 +383,12 @@ _getitem = _setitem = _regenerate_view = None
 def bind_operators(table: dict[str, Any]) -> None:
     """Give the Tensor methods above the operators they stand for."""
     global _add, _sub, _mul, _div, _pow, _matmul, _neg, _abs, _remainder, _floor_divide
-    global _lt, _le, _gt, _ge, _eq, _ne, _and, _or, _xor, _invert, _lshift, _rshift
+    global _rsub, _lt, _le, _gt, _ge, _eq, _ne, _and, _or, _xor, _invert, _lshift, _rshift
     global _iadd, _isub, _imul, _idiv, _ipow, _iremainder, _ifloor_divide
     global _iand, _ior, _ixor, _getitem, _setitem, _regenerate_view
     _add, _sub, _mul, _div = table["add"], table["sub"], table["mul"], table["div"]
     _pow, _matmul, _neg, _abs = table["pow"], table["matmul"], table["neg"], table["abs"]
+    _rsub = table["rsub"]
     _remainder, _floor_divide = table["remainder"], table["floor_divide"]
     _lt, _le, _gt, _ge = table["lt"], table["le"], table["gt"], table["ge"]
     _eq, _ne = table["eq"], table["ne"]

@@ -2,9 +2,7 @@
 
 import pytest
 
-ignore_cycle_warning = pytest.mark.filterwarnings(
-    "ignore:Using backward.. with create_graph=True"
-)
+ignore_cycle_warning = pytest.mark.filterwarnings("ignore:Using backward.. with create_graph=True")
 
 
 # Accumulation over calls and paths

@@ -4,9 +4,7 @@ import math
 
 import pytest
 
-ignore_cycle_warning = pytest.mark.filterwarnings(
-    "ignore:Using backward.. with create_graph=True"
-)
+ignore_cycle_warning = pytest.mark.filterwarnings("ignore:Using backward.. with create_graph=True")
 
 
 def derivatives(lib, function, at, order):

@@ -574,9 +574,7 @@ def test_engine_captures_without_accumulating(lib):
 
 def test_engine_accumulates_and_returns_nothing(lib):
     x, y = (lib.ones((), requires_grad=True) for _ in range(2))
-    result = run_backward(
-        lib, (x * y,), (lib.ones(()),), False, False, (x,), accumulate_grad=True
-    )
+    result = run_backward(lib, (x * y,), (lib.ones(()),), False, False, (x,), accumulate_grad=True)
     assert result is None
     assert x.grad.item() == 1.0
     assert y.grad is None
@@ -610,7 +608,5 @@ def test_engine_needs_all_its_leading_arguments(lib):
 
 def test_engine_takes_edges_as_roots(lib):
     x = lib.ones((), requires_grad=True)
-    (dx,) = run_backward(
-        lib, (gradient_edge(lib, x * 2),), (lib.ones(()),), False, False, (x,)
-    )
+    (dx,) = run_backward(lib, (gradient_edge(lib, x * 2),), (lib.ones(()),), False, False, (x,))
     assert dx.item() == 2.0

@@ -644,9 +644,7 @@ def test_backward_hooks_run_on_the_calling_thread(lib):
 # Names
 
 
-@pytest.mark.parametrize(
-    "name", ["no_grad", "enable_grad", "set_grad_enabled", "inference_mode"]
-)
+@pytest.mark.parametrize("name", ["no_grad", "enable_grad", "set_grad_enabled", "inference_mode"])
 def test_modes_are_found_in_all_their_places(lib, name):
     mode = getattr(lib, name)
     assert getattr(lib.autograd, name) is mode

@@ -5,9 +5,7 @@ import weakref
 
 import pytest
 
-ignore_cycle_warning = pytest.mark.filterwarnings(
-    "ignore:Using backward.. with create_graph=True"
-)
+ignore_cycle_warning = pytest.mark.filterwarnings("ignore:Using backward.. with create_graph=True")
 
 
 def accumulator(lib, leaf):

@@ -154,6 +154,7 @@ def test_each_element_of_a_list_runs_its_own_backward(lib):
     leaves = [lib.tensor(float(i), requires_grad=True) for i in range(5)]
     x = lib.tensor(2.0, requires_grad=True)
     for leaf in leaves:
+
         def run(g, leaf=leaf):
             with lib.enable_grad():
                 (leaf * leaf).backward()

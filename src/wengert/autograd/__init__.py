@@ -20,6 +20,8 @@ from .grad_mode import is_view_replay_enabled as is_view_replay_enabled
 from .grad_mode import no_grad as no_grad
 from .grad_mode import set_grad_enabled as set_grad_enabled
 from .grad_mode import set_multithreading_enabled as set_multithreading_enabled
+from .gradcheck import gradcheck as gradcheck
+from .gradcheck import gradgradcheck as gradgradcheck
 from .variable import Variable as Variable
 
 __all__ = [
@@ -64,6 +66,8 @@ def backward(
         grad_tensors = grad_variables
     if inputs is not None and not _is_one(inputs) and len(inputs) == 0:
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
+    if create_graph:
+        _warn_of_cycle()
     roots = _as_tuple(tensors)
     grads = _make_grads(roots, _grads_tuple(grad_tensors, len(roots)))
     Variable._execution_engine.run_backward(
@@ -114,6 +118,8 @@ def grad(
         )
     roots = _as_tuple(outputs)
     targets = _as_tuple(inputs)
+    if not targets:
+        raise ValueError("grad requires non-empty inputs.")
     grads = _make_grads(roots, _grads_tuple(grad_outputs, len(roots)))
     result = Variable._execution_engine.run_backward(
         roots,
@@ -126,6 +132,23 @@ def grad(
     )
     assert result is not None
     return _materialized(result, targets) if materialize_grads else result
+
+
+_cycle_warned = False
+
+
+def _warn_of_cycle() -> None:
+    global _cycle_warned
+    if not _cycle_warned:
+        _cycle_warned = True
+        warnings.warn(
+            "Using backward() with create_graph=True will create a reference cycle between the "
+            "parameter and its gradient, which lives until the garbage collector runs. Use "
+            "autograd.grad when creating the graph to avoid it, or reset the .grad fields to None "
+            "after use.",
+            UserWarning,
+            stacklevel=3,
+        )
 
 
 def _materialized(result: tuple, targets: tuple) -> tuple:
@@ -220,10 +243,6 @@ def _is_checkpoint_valid() -> bool:
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("gradcheck", "gradgradcheck"):
-        from . import gradcheck as module
-
-        return getattr(module, name)
     if name == "functional":
         from importlib import import_module
 

@@ -37,7 +37,7 @@ def modified_in_place_error(saved: Any, node: Any, current: int) -> RuntimeError
     counter = saved.counter if tensor is None else tensor.counter
     array = saved.array if tensor is None else tensor.array
     producer = node if tensor is None else tensor.node
-    output_nr = saved.output_nr
+    output_nr = saved.output_nr if tensor is None else tensor.output_index
     origin = ""
     if producer is not None:
         origin = f", which is output {output_nr} of {producer.name()},"

@@ -150,6 +150,8 @@ class set_grad_enabled(_Mode):
     """Set recording on or off, at once and, used with `with`, until the block ends."""
 
     def __init__(self, mode: bool) -> None:
+        if not isinstance(mode, bool):
+            raise TypeError(f"set_grad_enabled(): mode must be bool, not {type(mode).__name__}")
         state = thread_state()
         self.previous = state.grad_enabled
         self.mode = mode
@@ -192,9 +194,8 @@ class inference_mode(_Mode):
         state = thread_state()
         self.previous = (state.inference, state.grad_enabled, state.forward_grad_enabled)
         state.inference = self.mode
-        if self.mode:
-            state.grad_enabled = False
-            state.forward_grad_enabled = False
+        state.grad_enabled = not self.mode
+        state.forward_grad_enabled = not self.mode
 
     def __exit__(self, *exception: object) -> None:
         state = thread_state()

@@ -41,8 +41,7 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
             "It is not possible to get the gradient edge for a Tensor that does not require "
             "gradients"
         )
-    node = edge_node(tensor)
-    return GradientEdge(node, tensor.output_nr if tensor.node is not None else 0)
+    return GradientEdge(edge_node(tensor), tensor.output_index)
 
 
 def increment_version(tensor: Tensor | Sequence[Tensor]) -> None:

@@ -57,7 +57,8 @@ def _check_replacement(hook: Any, result: Any, gradient: Any) -> None:
     name = getattr(hook, "__name__", type(hook).__name__)
     if not isinstance(result, Tensor):
         raise TypeError(
-            f"hook '{name}' must return a Tensor or None, but it returned {type(result).__name__}"
+            f"expected Variable, but hook returned '{type(result).__name__}' (hook '{name}' must return "
+            "a Tensor or None)"
         )
     if gradient is None:
         return
@@ -104,17 +105,22 @@ def run_post_hooks(node: Node, outputs: list, grads: Any, task: Any) -> list:
         replaced = _as_tuple(hook, result, len(outputs))
         for new, old in zip(replaced, outputs, strict=True):
             if new is not None:
+                if old is None:
+                    raise RuntimeError("can't replace a None gradient with a non-None value")
                 _check_replacement(hook, new, old)
         outputs = list(replaced)
     return outputs
 
 
 def _as_tuple(hook: Any, result: Any, count: int) -> tuple:
-    replaced = result if isinstance(result, tuple) else (result,)
-    if len(replaced) != count:
-        name = getattr(hook, "__name__", type(hook).__name__)
+    name = getattr(hook, "__name__", type(hook).__name__)
+    if not isinstance(result, tuple):
+        raise TypeError(
+            f"expected tuple, but hook returned '{type(result).__name__}' (hook '{name}')"
+        )
+    if len(result) != count:
         raise RuntimeError(
-            f"hook '{name}' has returned an incorrect number of values (got {len(replaced)}, but "
+            f"hook '{name}' has returned an incorrect number of values (got {len(result)}, but "
             f"expected {count})"
         )
-    return replaced
+    return result

@@ -19,6 +19,7 @@ cdef class GradientStep:
 cdef class GradientPlan:
     cdef public object operator
     cdef public str name
+    cdef public type node_class
     cdef public int edges
     cdef public bint conjugates
     cdef public bint several_outputs
@@ -123,6 +124,7 @@ cpdef save_output(Tensor t, ThreadState state)
 cpdef object edge_target(Tensor t)
 @cython.locals(t=Tensor)
 cdef object _unpack(object item, Node node)
+cdef bint _holds_tensors(tuple items)
 @cython.locals(node=AccumulateGrad)
 cpdef Node accumulator_of(Tensor t)
 cpdef Node edge_node(Tensor t)

@@ -52,12 +52,23 @@ class GradientPlan:
     ) -> None:
         self.operator = operator
         self.name = name
+        self.node_class = node_class(name)
         self.edges = edges
         self.steps = steps
         self.slots = slots
         self.saved_names = saved_names
         self.conjugates = conjugates
         self.several_outputs = several_outputs
+
+
+_node_classes: dict[str, type] = {}
+
+
+def node_class(name: str) -> type:
+    """The class of nodes of one name, such as ``MulBackward0``; all behave alike."""
+    if name not in _node_classes:
+        _node_classes[name] = type(name, (Node,), {"__slots__": (), "__module__": __name__})
+    return _node_classes[name]
 
 
 class Freed:
@@ -112,7 +123,7 @@ class SavedVariable:
         if self.needs_grad:
             t.needs_grad = True
             t.node = node
-            t.output_nr = self.output_nr
+            t.output_index = self.output_nr
         return t
 
     def _with_history(self, t: Tensor) -> Tensor:
@@ -121,7 +132,7 @@ class SavedVariable:
         alias = wrap(t.array)
         alias.needs_grad = True
         alias.node = edge_node(original)
-        alias.output_nr = original.output_nr if original.node is not None else 0
+        alias.output_index = original.output_index
         return alias
 
 
@@ -154,7 +165,7 @@ def save(value: Any, state: ThreadState) -> Any:
 def save_output(t: Tensor, state: ThreadState) -> Any:
     """What a node keeps of its own output."""
     if state.saved_hooks:
-        return _pack(t, True, t.output_nr)
+        return _pack(t, True, t.output_index)
     saved = SavedVariable()
     saved.array = t.array
     counter = t.shared_counter()
@@ -162,7 +173,7 @@ def save_output(t: Tensor, state: ThreadState) -> Any:
     t.watched = True
     saved.counter = counter
     saved.version = counter.value
-    saved.output_nr = t.output_nr
+    saved.output_nr = t.output_index
     saved.is_output = True
     saved.needs_grad = t.needs_grad
     return saved
@@ -205,7 +216,7 @@ def _history_of(t: Tensor) -> Tensor:
         return t
     alias = wrap(None)
     alias.node = node
-    alias.output_nr = t.output_nr
+    alias.output_index = t.output_index
     alias.needs_grad = True
     return alias
 
@@ -230,7 +241,7 @@ def new_node(
     next_nrs: tuple | None,
 ) -> Node:
     """A node for one recorded call; `out_array` is its first output."""
-    node = Node.__new__(Node)
+    node = plan.node_class.__new__(plan.node_class)
     node.plan = plan
     node.next_nodes = next_nodes
     node.next_nrs = next_nrs
@@ -350,8 +361,9 @@ class Node:
         return [_unpack(item, self) for item in saved]
 
     def release(self, freed: Freed) -> None:
-        """Drop the saved values; later use reports `freed`."""
-        if self.saved is not None:
+        """Drop the saved tensors; later use reports `freed`. Numbers and shapes may stay."""
+        saved = self.saved
+        if type(saved) is tuple and _holds_tensors(saved):
             self.saved = freed
 
     # Graph surface ---------------------------------------------------------------------------
@@ -412,7 +424,10 @@ class Node:
     def _saved_attribute(self, name: str) -> Any:
         raw = name.startswith("_raw_saved_")
         wanted = name[11:] if raw else name[7:]
-        if wanted in self.plan.saved_names:
+        if wanted not in self.plan.saved_names:
+            if wanted in saved_names_of(self.plan.operator):
+                return None
+        else:
             if type(self.saved) is Freed:
                 raise already_freed_error(self, self.saved)
             item = self.saved[self.plan.saved_names.index(wanted)]
@@ -424,6 +439,17 @@ class Node:
 
     def __repr__(self) -> str:
         return f"<{self.name()} object at {id(self):#x}>"
+
+    def __reduce__(self) -> Any:
+        raise TypeError(f"cannot pickle '{self.name()}' object: a graph does not leave its process")
+
+
+def saved_names_of(operator: Any) -> set[str]:
+    """What nodes of an operator may save, whichever inputs require gradients."""
+    if operator is None:
+        return set()
+    everything = operator.plan_for((1 << len(operator.grad_positions)) - 1, "all")
+    return set(everything.saved_names)
 
 
 def _register(hooks: OrderedDict, fn: Callable) -> RemovableHandle:
@@ -446,7 +472,12 @@ def _unpack(item: Any, node: Node) -> Any:
 
 
 def _holds_tensors(items: tuple) -> bool:
-    return any(isinstance(item, (Tensor, SavedVariable)) for item in items)
+    for item in items:
+        if isinstance(item, (Tensor, SavedVariable)):
+            return True
+        if type(item) is tuple and _holds_tensors(item):
+            return True
+    return False
 
 
 class AccumulateGrad(Node):
@@ -461,8 +492,15 @@ class AccumulateGrad(Node):
         self.is_accumulator = True
         self.code = None
 
+    def make_cold(self) -> NodeCold:
+        """Hooks on a leaf's sink live as long as the leaf, which from now on holds the sink."""
+        self.variable.accumulator = self
+        if self.cold is None:
+            self.cold = NodeCold()
+        return self.cold
+
     def run(self, grads: Any) -> list:
-        if grads is not None:
+        if grads is not None and self.variable.needs_grad:
             self.accumulate(grads)
         return []
 
@@ -511,7 +549,7 @@ class AccumulateGrad(Node):
 
 def _copy_in_layout(array: Any, like: Any) -> Any:
     """A copy of `array` with the memory order of `like` where that is dense, else C order."""
-    if like.flags.c_contiguous or like.ndim < 2:
+    if like.flags.c_contiguous or like.ndim < 2 or 0 in like.strides:
         return array.copy("C")
     order = sorted(range(like.ndim), key=lambda i: (-like.strides[i], i))
     ordered = array.transpose(order).copy("C")
@@ -533,8 +571,9 @@ _COPY_SLICES_PLAN = GradientPlan(None, "CopySlices", 2)
 
 def accumulator_of(t: Tensor) -> Node:
     """The leaf's sink; the graph keeps it alive, the leaf only remembers it."""
-    if t.accumulator is not None:
-        node = t.accumulator()
+    known = t.accumulator
+    if known is not None:
+        node = known if isinstance(known, AccumulateGrad) else known()
         if node is not None:
             return node
     node = AccumulateGrad(t)
@@ -568,7 +607,7 @@ class CopySlices(Node):
             self,
             _COPY_SLICES_PLAN,
             (edge_node(base), *inner.edges()[1:]),
-            (base.output_nr, *(inner.next_nrs or (0,) * len(inner.next_nodes))[1:]),
+            (base.output_index, *(inner.next_nrs or (0,) * len(inner.next_nodes))[1:]),
         )
         self.inner = inner
         self.steps = steps

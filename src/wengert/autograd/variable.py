@@ -7,7 +7,7 @@ from typing import Any
 from ..tensor import Tensor
 from . import engine
 from .graph import GradientEdge
-from .node import GradientPlan, Node, edge_node
+from .node import Node, edge_node
 
 __all__ = ["Variable", "VariableMeta"]
 
@@ -44,7 +44,7 @@ class ExecutionEngine:
     def _roots(self, tensors: tuple, grad_tensors: tuple) -> tuple[list, list]:
         for name, value in (("tensors", tensors), ("grad_tensors", grad_tensors)):
             if not isinstance(value, tuple):
-                raise TypeError(
+                raise RuntimeError(
                     f"{name} argument is expected to be a tuple, but got {type(value).__name__}"
                 )
         if len(tensors) != len(grad_tensors):
@@ -55,32 +55,32 @@ class ExecutionEngine:
                 node, nr = tensor
             elif isinstance(tensor, Tensor):
                 node = edge_node(tensor)
-                nr = tensor.output_nr if tensor.node is not None else 0
+                nr = tensor.output_index
                 if node is None:
                     raise RuntimeError(
                         f"element {i} of tensors does not require grad and does not have a grad_fn"
                     )
             else:
-                raise TypeError(f"element {i} of tensors tuple is not a Tensor or a GradientEdge")
+                raise RuntimeError(f"element {i} of tensors tuple is not a Tensor or a GradientEdge")
             if grad is None:
                 raise RuntimeError(
                     f"element {i} of gradients tuple is None, but the corresponding Tensor requires "
                     "grad"
                 )
             if not isinstance(grad, Tensor):
-                raise TypeError(f"element {i} of gradients tuple is not a Tensor or None")
+                raise RuntimeError(f"element {i} of gradients tuple is not a Tensor or None")
             roots.append((node, nr))
             grads.append(grad)
         return roots, grads
 
     def _targets(self, inputs: tuple, accumulate: bool) -> list:
         if not isinstance(inputs, tuple):
-            raise TypeError("inputs to run_backward must be a tuple")
+            raise RuntimeError("inputs to run_backward must be a tuple")
         targets = []
         for value in inputs:
             if isinstance(value, GradientEdge):
                 if not isinstance(value.node, Node):
-                    raise TypeError(
+                    raise RuntimeError(
                         "GradientEdge first object must be an autograd.graph.Node but got "
                         f"{type(value.node).__name__}"
                     )
@@ -90,21 +90,13 @@ class ExecutionEngine:
                     raise RuntimeError("One of the differentiated Tensors does not require grad")
                 if accumulate:
                     value.retain_grad()
-                targets.append(self._target(value))
+                targets.append((edge_node(value), value.output_index))
             else:
-                raise TypeError(
+                raise RuntimeError(
                     "all inputs have to be Tensors or GradientEdges, but got "
                     f"{type(value).__name__}"
                 )
         return targets
-
-    def _target(self, tensor: Tensor) -> tuple:
-        """The edge of an input; a leaf that no graph uses gets a node that nothing leads to."""
-        node = tensor.current_node()
-        if node is not None:
-            return node, tensor.output_nr
-        accumulator = None if tensor.accumulator is None else tensor.accumulator()
-        return (accumulator or Node(_UNREACHABLE, (), None)), 0
 
     def queue_callback(self, callback: Any) -> None:
         """Call `callback` when the running backward has ended."""
@@ -113,9 +105,6 @@ class ExecutionEngine:
     def is_checkpoint_valid(self) -> bool:
         """Whether no backward under way is restricted by `inputs=`."""
         return engine.is_checkpoint_valid()
-
-
-_UNREACHABLE = GradientPlan(None, "Identity", 0)
 
 
 class VariableMeta(type):

@@ -9,6 +9,9 @@
 - `nondifferentiable`: a kernel.
 - a composite is a plain function over operators and needs no declaration.
 
+The name of an operator's nodes is its own in title case with ``Backward0``; `name` gives another one,
+as a string or as a function of the arguments.
+
 The parameter names of a rule say what it reads and therefore what is saved: an argument by its
 name, ``out`` (``out0``, ``out1``) for results, ``self_shape`` for only a shape.
 """
@@ -36,7 +39,7 @@ def elementwise(
     dtype: Callable | None = None,
     native: int = -1,
     inplace: bool = True,
-    name: str | None = None,
+    name: str | Callable[..., str] | None = None,
     doc: str = "",
     aliases: dict[str, str] | None = None,
 ) -> Operator:
@@ -59,7 +62,7 @@ def linear(
     inplace: bool = False,
     widens: bool = False,
     meta: Callable | None = None,
-    name: str | None = None,
+    name: str | Callable[..., str] | None = None,
     doc: str = "",
     aliases: dict[str, str] | None = None,
 ) -> Operator:
@@ -84,7 +87,7 @@ def primitive(
     inplace: bool = False,
     widens: bool = True,
     meta: Callable | None = None,
-    name: str | None = None,
+    name: str | Callable[..., str] | None = None,
     doc: str = "",
     aliases: dict[str, str] | None = None,
 ) -> Operator:
@@ -114,7 +117,7 @@ def nondifferentiable(
     inplace: bool = False,
     view: bool = False,
     meta: Callable | None = None,
-    name: str | None = None,
+    name: str | Callable[..., str] | None = None,
     doc: str = "",
     aliases: dict[str, str] | None = None,
 ) -> Operator:
@@ -134,7 +137,7 @@ def _operator(
     family: str,
     kernel: str | Callable,
     rules: Rules | None,
-    node_name: str | None,
+    node_name: str | Callable[..., str] | None,
     doc: str,
     aliases: dict[str, str] | None,
 ) -> Operator:
@@ -145,8 +148,10 @@ def _operator(
         operator.ufunc = getattr(np, kernel)
     operator.doc = doc
     operator.aliases = aliases or {}
-    if node_name is not None:
+    if isinstance(node_name, str):
         operator.node_name = node_name
+    elif node_name is not None:
+        operator.namer = node_name
     if rules is not None:
         operator.rules = rules if isinstance(rules, dict) else {parsed.arguments[0].name: rules}
         unknown = set(operator.rules) - set(parsed.names)

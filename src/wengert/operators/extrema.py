@@ -6,24 +6,23 @@ from typing import Any
 
 from .. import return_types
 from ..tensor import Tensor
+from .along import (
+    check_not_empty,
+    check_ordered,
+    normal_dim,
+    normal_dims,
+    presented,
+    put_along,
+    restore_dims,
+    returning,
+    shared_evenly,
+    shared_tangent,
+    take_along,
+    widened,
+)
 from .declare import nondifferentiable, primitive
-from .pointwise import isnan, maximum, minimum, where
-from .reduce import normal_dim, normal_dims, restore_dims, scalar_name, sum, widened
-
-# What can have an extremum -----------------------------------------------------------------------
-
-
-def check_ordered(name: str, x: Any) -> None:
-    if x.dtype.kind == "c":
-        raise NotImplementedError(f'"{name}" not implemented for \'{scalar_name(x.dtype)}\'')
-
-
-def check_not_empty(name: str, x: Any, dims: tuple[int, ...]) -> None:
-    """Refuse to reduce over nothing where the operation has no identity."""
-    for d in dims:
-        if x.ndim and x.shape[d] == 0:
-            raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
-
+from .pointwise import maximum, minimum
+from .reduce import sum
 
 def _check_any(name: str, x: Any, error: type[Exception] = RuntimeError) -> None:
     if x.size == 0:
@@ -31,35 +30,6 @@ def _check_any(name: str, x: Any, error: type[Exception] = RuntimeError) -> None
             f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the "
             "reduction dim with the 'dim' argument."
         )
-
-
-# Gradients of selected elements ------------------------------------------------------------------
-
-
-def shared_evenly(g: Tensor, x: Tensor, out: Tensor) -> Tensor:
-    """The gradient of a value taken from all of `x`, in equal parts to the elements that have it."""
-    chosen = (x == out) | (isnan(x) & isnan(out))
-    return where(chosen, g / sum(chosen), 0)
-
-
-def shared_tangent(t: Tensor, x: Tensor, out: Tensor) -> Tensor:
-    """The mean tangent of the elements of `x` that have the value `out`."""
-    chosen = (x == out) | (isnan(x) & isnan(out))
-    return sum(where(chosen, t, 0)) / sum(chosen)
-
-
-def put_along(g: Tensor, shape: tuple, dim: int, index: Tensor, keepdim: bool) -> Tensor:
-    """Zeros of `shape` with `g` at the indices it was taken from along `dim`, each one once."""
-    if shape and not keepdim:
-        g, index = g.unsqueeze(dim), index.unsqueeze(dim)
-    return g.new_zeros(shape).scatter(dim, index, g)
-
-
-def take_along(t: Tensor, dim: int, index: Tensor, keepdim: bool) -> Tensor:
-    """The elements at the given indices along `dim`, as a reduction of that dimension."""
-    if not t.array.ndim or keepdim:
-        return t.gather(dim, index)
-    return t.gather(dim, index.unsqueeze(dim)).squeeze(dim)
 
 
 def _share_by_count(g: Tensor, x: Tensor, out: Tensor, dim: Any, keepdim: bool) -> Tensor:
@@ -125,7 +95,7 @@ _aminmax_operator = primitive(
     ),
     doc="Minimum and maximum together, over all or one dimension.",
 )
-aminmax = return_types.returning(return_types.aminmax, _aminmax_operator)
+aminmax = returning(return_types.aminmax, _aminmax_operator)
 
 # max and min: of all, along one dimension, of two tensors ----------------------------------------
 
@@ -169,7 +139,8 @@ def _along(name: str) -> Any:
         ),
         nondifferentiable_outputs=(1,),
         name=f"{name.title()}Backward0",
-        doc=f"The {name}imum along a dimension and its index.",
+        doc=f"The {name}imum of all elements; given `dim`, along it and with its index; given a "
+        "second tensor, elementwise.",
     )
 
 
@@ -181,23 +152,16 @@ def _first(xp: Any, name: str, x: Any, dim: int | None, keepdim: bool = False) -
 
 def _named(name: str, pairwise: Any) -> Any:
     whole, along, kind = _of_all(name), _along(name), getattr(return_types, name)
-    along_named = return_types.returning(kind, along)
+    along_named = returning(kind, along)
 
     def function(input: Tensor, *args: Any, **kwargs: Any) -> Any:
-        if "other" in kwargs or (args and isinstance(args[0], Tensor) and args[0].array.ndim):
-            return pairwise(input, *args, **kwargs)
-        if args and isinstance(args[0], Tensor) and args[0].array.dtype.kind not in "iu":
+        if "other" in kwargs or (args and isinstance(args[0], Tensor)):
             return pairwise(input, *args, **kwargs)
         if args or "dim" in kwargs or "axis" in kwargs:
             return along_named(input, *args, **kwargs)
         return whole(input, **kwargs)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = (
-        f"The {name}imum of all elements; given `dim`, the {name}ima along it with their indices; "
-        f"given a second tensor, the elementwise {name}imum."
-    )
-    return function
+    return presented(function, name, __name__, along)
 
 
 max = _named("max", maximum)

@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes
+from ..backends.numpy import quiet
 from ..conversion import tensor as make_tensor
 from ..dispatch import InplaceOperator, arrays_of, operator_named, operators
-from ..errors import shape_text
+from ..errors import broadcast_error, shape_text
 from ..tensor import Tensor, wrap
 from . import views
 from .declare import linear, primitive
@@ -181,10 +182,16 @@ class UpdateOperator(InplaceOperator):
         self.write = write
 
     def _write(self, target: Tensor, args: tuple) -> None:
-        if type(target.array) is np.ndarray:
-            self.write(np, *arrays_of(args))
-        else:
+        if type(target.array) is not np.ndarray:
             InplaceOperator._write(self, target, args)
+            return
+        token = quiet.enter()
+        try:
+            self.write(np, *arrays_of(args))
+        except ValueError as error:
+            raise broadcast_error(self.name, arrays_of(args), error) from None
+        finally:
+            quiet.exit(token)
 
 
 def update(

@@ -11,7 +11,6 @@ from ..errors import dimension_error, shape_text
 from ..tensor import Tensor, wrap
 from .declare import linear, nondifferentiable
 from .getitem import add_at as _add_at
-from .getitem import index as _index
 from .getitem import index_backward as _index_backward
 from .getitem import index_put as index_put
 from .getitem import tangent_or_zeros as _tangent
@@ -19,6 +18,7 @@ from .getitem import update as _update
 from .pointwise import where as _where
 from .pointwise import zeros_like as _zeros_like
 
+_OUT_OF_RANGE = "index out of range in self: "
 _BOTH_INDEX_TYPES = (dtypes.int64.numpy, dtypes.int32.numpy)
 
 
@@ -60,16 +60,12 @@ def _check_along(name: str, x: Any, dim: int, index: Any, src: Any = None) -> in
         return dim
     for i in range(index.ndim if x.ndim else 0):
         fits = i == dim or index.shape[i] <= x.shape[i]
-        if src is None and not fits:
+        if not fits or (src is not None and index.shape[i] > src.shape[i]):
+            start = f"Size does not match at dimension {i} expected" if name == "gather" else "Expected"
+            end = "" if src is None else f" and to be no larger size than src {shape_text(src.shape)}"
             raise RuntimeError(
-                f"Size does not match at dimension {i} expected index {shape_text(index.shape)} "
-                f"to be no larger than self {shape_text(x.shape)} apart from dimension {dim}"
-            )
-        if src is not None and not (fits and index.shape[i] <= src.shape[i]):
-            raise RuntimeError(
-                f"Expected index {shape_text(index.shape)} to be no larger than self "
-                f"{shape_text(x.shape)} apart from dimension {dim} and to be no larger size than "
-                f"src {shape_text(src.shape)}"
+                f"{start} index {shape_text(index.shape)} to be no larger than self "
+                f"{shape_text(x.shape)} apart from dimension {dim}{end}"
             )
     _check_range(index, dim, x.shape[dim] if x.ndim else 1)
     return dim
@@ -92,6 +88,8 @@ def _along(xp: Any, dim: int, index: Any) -> tuple:
 
 def _positions(xp: Any, shape: tuple, dim: int, index: Any) -> Any:
     """The same as positions in a contiguous array of `shape`."""
+    if index.ndim == 0:
+        return index
     stride = 1
     total: Any = 0
     for i in reversed(range(index.ndim)):
@@ -125,7 +123,7 @@ def _write_sum(xp: Any, out: Any, dim: int, index: Any, src: Any) -> None:
     dim = _normal_dim(dim, out.ndim)
     src = _cropped(src, index.shape)
     if out.flags.c_contiguous:
-        positions = _positions(xp, out.shape, dim, index).reshape(-1)
+        positions = xp.asarray(_positions(xp, out.shape, dim, index)).reshape(-1)
         xp.add.at(out.reshape(-1), positions, src.reshape(-1))
     else:
         xp.add.at(out, _along(xp, dim, index), src)
@@ -254,11 +252,11 @@ def _neutral(reduce: str, dtype: Any) -> Any:
 def _scatter_reduce(
     xp: Any, out: Any, dim: int, index: Any, src: Any, reduce: str, include_self: bool
 ) -> None:
-    dim = _check_along("scatter_reduce", out, dim, index, src)
     if reduce not in _REDUCTIONS:
         raise RuntimeError(
             f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}"
         )
+    dim = _check_along("scatter", out, dim, index, src)
     if not index.size:
         return
     target = out if out.ndim else out.reshape(1)
@@ -368,7 +366,7 @@ scatter_reduce = _update(
 # One vector of indices for a whole dimension --------------------------------------------------------
 
 
-def _key_at(x: Any, dim: int, index: Any) -> tuple:
+def _key_at(dim: int, index: Any) -> tuple:
     return (slice(None),) * dim + (index.reshape(-1),)
 
 
@@ -388,9 +386,9 @@ def _index_select(xp: Any, x: Any, dim: int, index: Any) -> Any:
                 "index_select(): Index to scalar can have only 1 value, got "
                 f"{index.size} value(s)"
             )
-        _check_range(index, dim, 1)
+        _check_range(index, dim, 1, _OUT_OF_RANGE, IndexError)
         return x.copy()
-    _check_range(index, dim, x.shape[dim], "index_select(): ")
+    _check_range(index, dim, x.shape[dim], _OUT_OF_RANGE, IndexError)
     return x.take(index.reshape(-1), dim)
 
 
@@ -443,8 +441,8 @@ def _check_slices(name: str, x: Any, dim: int, index: Any, source: Any) -> int:
             f"dimension (same slice shapes). Got self.shape = {shape_text(x.shape)} source.shape = "
             f"{shape_text(source.shape)}"
         )
-    prefix = "index_copy_(): " if name == "index_copy_" else ""
-    _check_range(index, dim, x.shape[dim] if x.ndim else 1, prefix, error)
+    prefix = "index_copy_(): " if name == "index_copy_" else _OUT_OF_RANGE
+    _check_range(index, dim, x.shape[dim] if x.ndim else 1, prefix, IndexError)
     return dim
 
 
@@ -452,7 +450,7 @@ def _index_add(xp: Any, out: Any, dim: int, index: Any, source: Any, alpha: Any)
     dim = _check_slices("index_add_", out, dim, index, source)
     values = source if alpha == 1 else (source * alpha).astype(out.dtype)
     if out.ndim:
-        _add_at(xp, out, _key_at(out, dim, index), values)
+        _add_at(xp, out, _key_at(dim, index), values)
     else:
         out += values.reshape(())
 
@@ -482,7 +480,7 @@ index_add = _update(
 def _index_copy(xp: Any, out: Any, dim: int, index: Any, source: Any) -> None:
     dim = _check_slices("index_copy_", out, dim, index, source)
     if out.ndim:
-        out[_key_at(out, dim, index)] = source
+        out[_key_at(dim, index)] = source
     else:
         out[...] = source.reshape(())
 
@@ -516,7 +514,7 @@ def _index_fill(xp: Any, out: Any, dim: int, index: Any, value: Any) -> None:
         wrong = index[(index < -length) | (index >= length)][0]
         raise IndexError(f"index {wrong} is out of bounds for dimension {dim} with size {length}")
     if out.ndim:
-        out[_key_at(out, dim, index)] = value
+        out[_key_at(dim, index)] = value
     elif index.size:
         out[...] = value
 
@@ -534,14 +532,17 @@ def _wrapped(index: Tensor, length: int) -> Tensor:
     return _where(index < 0, index + length, index)
 
 
+def _distinct(g: Tensor, dim: int, index: Tensor) -> Tensor:
+    """Each index once, counted from the front: a value written twice counts once."""
+    return wrap(np.unique(_wrapped(index, g.array.shape[dim] if g.array.ndim else 1).array))
+
+
 index_fill = _update(
     "index_fill(Tensor self, int dim, Tensor index, Tensor value) -> Tensor",
     _index_fill,
     {
         "self": lambda g, dim, index: index_fill.call((g, dim, index, 0)),
-        "value": lambda g, dim, index: index_select.call(
-            (g, dim, _wrapped(index, g.array.shape[dim] if g.array.ndim else 1))
-        ).sum(),
+        "value": lambda g, dim, index: index_select.call((g, dim, _distinct(g, dim, index))).sum(),
     },
     lambda tangents, self, dim, index, value: index_fill.call(
         (_tangent(tangents, "self", self), dim, index, _tangent(tangents, "value", value))
@@ -573,13 +574,17 @@ def _masked_fill(xp: Any, x: Any, mask: Any, value: Any) -> Any:
 
 def _masked_fill_into(xp: Any, out: Any, mask: Any, value: Any) -> None:
     _check_fill(out, mask, value)
-    try:
-        xp.copyto(out, xp.asarray(value).astype(out.dtype), where=mask)
-    except ValueError:
+    _check_mask_fits(xp, out, mask)
+    xp.copyto(out, xp.asarray(value).astype(out.dtype), where=mask)
+
+
+def _check_mask_fits(xp: Any, out: Any, mask: Any) -> None:
+    whole = xp.broadcast_shapes(out.shape, mask.shape)
+    if whole != out.shape:
         raise RuntimeError(
             f"output with shape {shape_text(out.shape)} doesn't match the broadcast shape "
-            f"{shape_text(xp.broadcast_shapes(out.shape, mask.shape))}"
-        ) from None
+            f"{shape_text(whole)}"
+        )
 
 
 masked_fill = _update(
@@ -631,6 +636,7 @@ def _masked_scatter(xp: Any, out: Any, mask: Any, source: Any) -> None:
             "masked_scatter: expected self and source to have same dtypes but got "
             f"{_scalar_name(out)} and {_scalar_name(source)}"
         )
+    _check_mask_fits(xp, out, mask)
     mask = xp.broadcast_to(mask, out.shape)
     count = int(mask.sum())
     if source.size < count:

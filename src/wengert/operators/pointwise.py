@@ -9,7 +9,7 @@ from ..tensor import Tensor
 from .declare import elementwise, keep, nondifferentiable, primitive, promote, promote_float
 
 # Loop numbers of the native module.
-ADD, SUB, MUL, DIV = range(4)
+ADD, SUB, MUL, DIV, RSUB = range(5)
 NEG, ABS, EXP, LOG, SQRT, SIN, COS, TANH, SIGMOID, RELU, SQUARE, RECIPROCAL = range(12)
 
 
@@ -32,6 +32,15 @@ sub = elementwise(
     {"self": lambda t: t, "other": lambda t, alpha: -t if alpha == 1 else t * -alpha},
     native=SUB,
     doc="Difference of two tensors, the second multiplied by `alpha`.",
+)
+rsub = elementwise(
+    "rsub(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
+    lambda xp, x, y, alpha: xp.subtract(y, x if alpha == 1 else x * alpha),
+    {"self": lambda t, alpha: -t if alpha == 1 else t * -alpha, "other": lambda t: t},
+    inplace=False,
+    native=RSUB,
+    name="RsubBackward1",
+    doc="The second tensor minus the first, the first multiplied by `alpha`.",
 )
 mul = elementwise(
     "mul(Tensor self, Tensor other) -> Tensor",
@@ -146,6 +155,11 @@ pow = elementwise(
         "self": lambda t, self, exponent: _pow_self(t, self, exponent),
         "exponent": lambda t, self, exponent, out: _pow_other(t, self, exponent, out),
     },
+    name=lambda self, exponent: (
+        "PowBackward2"
+        if not isinstance(self, Tensor)
+        else "PowBackward1" if isinstance(exponent, Tensor) else "PowBackward0"
+    ),
     doc="Power of two tensors or numbers.",
     aliases={"other": "exponent"},
 )
@@ -526,6 +540,11 @@ clamp = elementwise(
         "min": lambda t, self, min, max: _clamp_low(t, self, min, max),
         "max": lambda t, self, min, max: _clamp_high(t, self, min, max),
     },
+    name=lambda self, min, max: (
+        "ClampBackward0"
+        if isinstance(min, Tensor) or isinstance(max, Tensor)
+        else "ClampBackward1"
+    ),
     doc="The tensor limited to the range from `min` to `max`.",
 )
 maximum = elementwise(

@@ -8,98 +8,23 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import dtypes
-from ..errors import broadcast_error, dimension_error, shape_text
+from ..errors import broadcast_error, shape_text
 from ..native import native
 from ..tensor import Tensor
+from .along import (
+    in_dtype,
+    normal_dims,
+    overloaded,
+    presented,
+    reduced_size,
+    restore_dims,
+    scalar_name,
+    sum_dtype,
+    widened,
+    working_dtype,
+)
 from .declare import linear, nondifferentiable, primitive
 from .pointwise import isnan, logical_not, where
-
-# What reductions, scans and sorts share ----------------------------------------------------------
-
-
-def normal_dim(dim: int, ndim: int) -> int:
-    """`dim` counted from the front; a 0-d tensor takes 0 and -1, as if it had one dimension."""
-    if not -max(ndim, 1) <= dim < max(ndim, 1):
-        raise dimension_error(dim, ndim)
-    return dim % ndim if ndim else 0
-
-
-def normal_dims(dim: Any, ndim: int) -> tuple[int, ...]:
-    """`dim` (None, an int or several) as a tuple of non-negative dimensions; None means all."""
-    if dim is None or (isinstance(dim, tuple) and not dim):
-        return tuple(range(ndim))
-    result: list[int] = []
-    for d in (dim,) if isinstance(dim, int) else dim:
-        d = normal_dim(d, ndim)
-        if d in result:
-            raise RuntimeError(f"dim {d} appears multiple times in the list of dims")
-        result.append(d)
-    return tuple(result) if ndim else ()
-
-
-def restore_dims(g: Tensor, shape: tuple, dim: Any, keepdim: bool) -> Tensor:
-    """A reduced tensor with the reduced dimensions back as ones."""
-    if keepdim or not shape:
-        return g
-    dims = normal_dims(dim, len(shape))
-    return g.reshape(tuple(1 if i in dims else n for i, n in enumerate(shape)))
-
-
-def reduced_size(shape: tuple, dim: Any) -> int:
-    """How many elements are reduced to one."""
-    return math.prod(shape[d] for d in normal_dims(dim, len(shape)))
-
-
-def is_half(dtype: Any) -> bool:
-    """Whether arrays of this type are 16-bit floats, which compute in float32."""
-    return dtype.itemsize == 2 and dtype.kind in "fV"
-
-
-def working_dtype(dtype: Any) -> Any:
-    """The type in which results of type `dtype` are computed."""
-    return dtypes.float32.numpy if is_half(dtype) else dtype
-
-
-def widened(x: Any) -> Any:
-    """The array in the type it computes in."""
-    return x.astype(dtypes.float32.numpy) if is_half(x.dtype) else x
-
-
-def in_dtype(x: Any, dtype: Any) -> Any:
-    """The array in another type; the imaginary part is dropped where that type is real."""
-    if x.dtype.kind == "c" and dtype.kind != "c":
-        x = x.real
-    return x.astype(dtype, copy=False)
-
-
-def scalar_name(dtype: Any) -> str:
-    """The word that error messages use for an array's type."""
-    return dtypes.from_numpy(dtype).scalar_name
-
-
-def sum_dtype(x: Any, dtype: Any) -> Any:
-    """The result type of sums and products: integers are added up as int64."""
-    if dtype is not None:
-        return dtype.numpy
-    return dtypes.int64.numpy if x.dtype.kind in "biu" else x.dtype
-
-
-def overloaded(whole: Any, along: Any) -> Callable[..., Any]:
-    """One function of two operators: `along` dimensions where any are given, else the `whole`."""
-
-    def function(input: Tensor, *args: Any, **kwargs: Any) -> Any:
-        if not args:
-            if not kwargs and isinstance(input, Tensor):
-                return whole.call1(input)
-            if "dim" not in kwargs and "axis" not in kwargs:
-                return whole(input, **kwargs)
-        return along(input, *args, **kwargs)
-
-    function.__name__ = function.__qualname__ = whole.name
-    function.__doc__ = along.doc
-    function.__wrapped__ = along  # type: ignore[attr-defined]
-    return function
-
 
 # Sums --------------------------------------------------------------------------------------------
 
@@ -408,10 +333,12 @@ _std_mean = primitive(
 
 
 def _unbiased_or_corrected(operator: Any) -> Callable[..., Any]:
-    """The older signatures, ``(unbiased)`` and ``(dim, unbiased, keepdim)``, beside the newer one."""
+    """The older ``(unbiased)`` and ``(dim, unbiased, keepdim)`` beside the operator's signature."""
 
     def function(input: Tensor, *args: Any, **kwargs: Any) -> Any:
-        names = ("unbiased",) if args and isinstance(args[0], bool) else ("dim", "unbiased", "keepdim")
+        names: tuple[str, ...] = ("dim", "unbiased", "keepdim")
+        if args and isinstance(args[0], bool):
+            names = ("unbiased",)
         if len(args) > len(names):
             raise TypeError(
                 f"{operator.name}() takes at most {len(names)} positional arguments after the "
@@ -427,10 +354,7 @@ def _unbiased_or_corrected(operator: Any) -> Callable[..., Any]:
             kwargs["correction"] = int(kwargs.pop("unbiased"))
         return operator(input, **kwargs)
 
-    function.__name__ = function.__qualname__ = operator.name
-    function.__doc__ = operator.doc
-    function.__wrapped__ = operator  # type: ignore[attr-defined]
-    return function
+    return presented(function, operator.name, __name__, operator)
 
 
 var = _unbiased_or_corrected(_var)

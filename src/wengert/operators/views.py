@@ -1,4 +1,4 @@
-"""Views: other shapes, orders and parts of the same memory, and the transposes of those operators."""
+"""Views: other shapes of the same memory, other orders of its dimensions, parts of it."""
 
 from __future__ import annotations
 
@@ -7,96 +7,23 @@ import warnings
 from typing import Any
 
 from .. import dtypes
-from ..backends.numpy import ndarray, view_shape
-from ..errors import dimension_error, shape_text
+from ..backends.numpy import view_shape
+from ..errors import shape_text
 from ..tensor import Tensor
+from .copying import pack
 from .declare import linear, nondifferentiable
+from .geometry import (
+    at,
+    inferred,
+    int_sequence,
+    offset_of,
+    overload_number,
+    strided,
+    wrap_dim,
+    wrap_dims,
+)
 
-_ALL = slice(None)
-
-
-# Dimensions, sizes and memory ----------------------------------------------------------------------
-
-
-def wrap_dim(dim: int, ndim: int) -> int:
-    """`dim` counted from the front; a tensor without dimensions is treated as if it had one."""
-    count = ndim or 1
-    if not -count <= dim < count:
-        raise dimension_error(dim, ndim)
-    return dim + count if dim < 0 else dim
-
-
-def wrap_dims(dims: Any, ndim: int) -> tuple[int, ...]:
-    """Several dimensions counted from the front, none of them twice."""
-    wrapped: list[int] = []
-    for dim in dims:
-        dim = wrap_dim(dim, ndim)
-        if dim in wrapped:
-            raise RuntimeError(f"dim {dim} appears multiple times in the list of dims")
-        wrapped.append(dim)
-    return tuple(wrapped)
-
-
-def int_sequence(function: str, name: str, given: tuple, keyword: Any = None) -> tuple[int, ...]:
-    """Ints given as separate arguments, as one sequence, or by keyword."""
-    if keyword is not None:
-        if given:
-            raise TypeError(f"{function}() got multiple values for argument '{name}'")
-        given = (keyword,)
-    elif not given:
-        raise TypeError(f'{function}() missing 1 required positional arguments: "{name}"')
-    items = given[0] if len(given) == 1 and isinstance(given[0], (tuple, list)) else given
-    result = []
-    for position, item in enumerate(items):
-        if isinstance(item, bool) or not hasattr(item, "__index__"):
-            raise TypeError(
-                f"{function}(): argument '{name}' must be tuple of ints, but found element of type "
-                f"{type(item).__name__} at pos {position}"
-            )
-        result.append(python_operator.index(item))
-    return tuple(result)
-
-
-def at(dim: int, index: Any) -> tuple:
-    """The key that applies `index` to dimension `dim`; the result is an array even without dims."""
-    return (_ALL,) * dim + (index, Ellipsis)
-
-
-def strided(xp: Any, x: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
-    """A writable view with the given shape and strides in bytes that starts where `x` does."""
-    if type(x) is ndarray and x.size and x.flags.c_contiguous:
-        return ndarray(shape, x.dtype, x, 0, strides)
-    return xp.lib.stride_tricks.as_strided(x, shape, strides, subok=True)
-
-
-# Other shapes --------------------------------------------------------------------------------------
-
-
-def inferred(shape: tuple[int, ...], size: int) -> tuple[int, ...]:
-    """`shape` with its -1 replaced, after checking that it has `size` elements."""
-    known = 1
-    unknown = -1
-    for i, n in enumerate(shape):
-        if n >= 0:
-            known *= n
-        elif n != -1:
-            raise RuntimeError(
-                f"invalid shape dimension {n} at index {i} of shape {shape_text(shape)}"
-            )
-        elif unknown >= 0:
-            raise RuntimeError("only one dimension can be inferred")
-        else:
-            unknown = i
-    if unknown < 0 and known == size:
-        return shape
-    if unknown >= 0 and known and size % known == 0:
-        return shape[:unknown] + (size // known,) + shape[unknown + 1 :]
-    if unknown >= 0 and known == size == 0:
-        raise RuntimeError(
-            f"cannot reshape tensor of 0 elements into shape {shape_text(shape)} because the "
-            "unspecified dimension size -1 can be any value and is ambiguous"
-        )
-    raise RuntimeError(f"shape '{shape_text(shape)}' is invalid for input of size {size}")
+# Other shapes ------------------------------------------------------------------------------------
 
 
 def _view(xp: Any, x: Any, size: tuple[int, ...]) -> Any:
@@ -129,13 +56,6 @@ unsafe_view = linear(
     _view,
     lambda g, self_shape: reshape(g, self_shape),
     doc="Another shape for memory that no other tensor knows of, and so not counted as a view.",
-)
-contiguous_copy = linear(
-    "_contiguous_copy(Tensor self) -> Tensor",
-    lambda xp, x: x.copy("C"),
-    lambda g: g,
-    name="CloneBackward0",
-    doc="A copy whose elements lie in memory in the order of their indices.",
 )
 
 
@@ -194,7 +114,7 @@ def reshape(input: Tensor, *sizes: Any, shape: Any = None) -> Tensor:
         return view_.call((input, size))
     if view_shape(array, size) is not None:
         return reshape_alias.call((input, size))
-    return unsafe_view.call((contiguous_copy.call((input,)), size))
+    return unsafe_view.call((pack.call1(input), size))
 
 
 def view_as(input: Tensor, other: Tensor) -> Tensor:
@@ -225,7 +145,7 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
 
 def ravel(input: Tensor) -> Tensor:
     """All elements in one dimension, as a view where the tensor is contiguous."""
-    whole = input if input.array.flags.c_contiguous else contiguous_copy.call((input,))
+    whole = input if input.array.flags.c_contiguous else pack.call1(input)
     return view_.call((whole, (-1,)))
 
 
@@ -296,49 +216,20 @@ def broadcast_to(input: Tensor, *shape: Any, size: Any = None) -> Tensor:
     return expand.call((input, int_sequence("broadcast_to", "size", shape, size), False))
 
 
-def _squeeze_dims(xp: Any, x: Any, dim: Any) -> Any:
-    dims = wrap_dims(dim, x.ndim) if isinstance(dim, tuple) else (wrap_dim(dim, x.ndim),)
-    return x.squeeze(tuple([d for d in dims if x.ndim and x.shape[d] == 1]))
+def _squeeze(xp: Any, x: Any, dim: tuple[int, ...] | None) -> Any:
+    if dim is None:
+        return x.squeeze()
+    return x.squeeze(tuple([d for d in wrap_dims(dim, x.ndim) if x.ndim and x.shape[d] == 1]))
 
 
-squeeze_all = linear(
-    "squeeze(Tensor(a) self) -> Tensor(a)",
-    lambda xp, x: x.squeeze(),
+squeeze = linear(
+    "squeeze(Tensor(a) self, int[]? dim=None) -> Tensor(a)",
+    _squeeze,
     lambda g, self_shape: reshape(g, self_shape),
     view=True,
-    doc="The tensor without its dimensions of size one.",
+    name=lambda self, dim: f"SqueezeBackward{overload_number(dim)}",
+    doc="The tensor without its dimensions of size one, or without those of them that are given.",
 )
-squeeze_dim = linear(
-    "squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)",
-    _squeeze_dims,
-    lambda g, self_shape: reshape(g, self_shape),
-    view=True,
-    name="SqueezeBackward1",
-    doc="The tensor without one dimension if that has size one.",
-)
-squeeze_dims = linear(
-    "squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)",
-    _squeeze_dims,
-    lambda g, self_shape: reshape(g, self_shape),
-    view=True,
-    name="SqueezeBackward2",
-    doc="The tensor without those of the given dimensions that have size one.",
-)
-
-
-def squeeze(input: Tensor, *dims: Any, dim: Any = None, axis: Any = None) -> Tensor:
-    """The tensor without its dimensions of size one: all of them, or those given."""
-    overload, given = squeeze_overload(dims, axis if dim is None else dim)
-    return (squeeze_all, squeeze_dim, squeeze_dims)[overload].call((input, *given))
-
-
-def squeeze_overload(dims: tuple, keyword: Any) -> tuple[int, tuple]:
-    """Which form of squeeze is meant (all, one dimension, several), and its arguments."""
-    if not dims and keyword is None:
-        return 0, ()
-    several = len(dims) > 1 or isinstance(dims[0] if dims else keyword, (tuple, list))
-    given = int_sequence("squeeze", "dim", dims, keyword)
-    return (2, (given,)) if several else (1, given)
 
 
 def _unsqueeze(xp: Any, x: Any, dim: int) -> Any:
@@ -349,13 +240,13 @@ def _unsqueeze(xp: Any, x: Any, dim: int) -> Any:
 unsqueeze = linear(
     "unsqueeze(Tensor(a) self, int dim) -> Tensor(a)",
     _unsqueeze,
-    lambda g, dim: squeeze_dim.call((g, dim)),
+    lambda g, dim: squeeze.call((g, (dim,))),
     view=True,
     doc="The tensor with a dimension of size one inserted.",
 )
 
 
-# Other orders of the dimensions --------------------------------------------------------------------
+# Other orders of the dimensions ------------------------------------------------------------------
 
 
 def _permute(xp: Any, x: Any, dims: tuple[int, ...]) -> Any:
@@ -505,7 +396,7 @@ def _warn(message: str) -> None:
     warnings.warn(message, UserWarning, stacklevel=4)
 
 
-# Parts ---------------------------------------------------------------------------------------------
+# Parts -------------------------------------------------------------------------------------------
 
 
 def _select(xp: Any, x: Any, dim: int, index: int) -> Any:
@@ -520,7 +411,7 @@ def _select(xp: Any, x: Any, dim: int, index: int) -> Any:
     return x[at(dim, index)]
 
 
-def _select_backward(xp: Any, g: Any, input_sizes: tuple, dim: int, index: int) -> Any:
+def _select_into_zeros(xp: Any, g: Any, input_sizes: tuple, dim: int, index: int) -> Any:
     out = xp.zeros(input_sizes, g.dtype)
     out[at(wrap_dim(dim, out.ndim), index)] = g
     return out
@@ -529,13 +420,13 @@ def _select_backward(xp: Any, g: Any, input_sizes: tuple, dim: int, index: int) 
 select = linear(
     "select(Tensor(a) self, int dim, int index) -> Tensor(a)",
     _select,
-    lambda g, self_shape, dim, index: select_backward.call((g, self_shape, dim, index)),
+    lambda g, self_shape, dim, index: _select_backward.call((g, self_shape, dim, index)),
     view=True,
     doc="The part at one index of a dimension, without that dimension.",
 )
-select_backward = linear(
+_select_backward = linear(
     "select_backward(Tensor grad_output, int[] input_sizes, int dim, int index) -> Tensor",
-    _select_backward,
+    _select_into_zeros,
     lambda g, dim, index: select.call((g, dim, index)),
     doc="Zeros with a gradient at one index of a dimension.",
 )
@@ -549,7 +440,7 @@ def _slice_key(x: Any, dim: int, start: int | None, end: int | None, step: int) 
     return at(wrap_dim(dim, x.ndim), slice(start, end, step))
 
 
-def _slice_backward(
+def _slice_into_zeros(
     xp: Any, g: Any, input_sizes: tuple, dim: int, start: Any, end: Any, step: int
 ) -> Any:
     out = xp.zeros(input_sizes, g.dtype)
@@ -560,16 +451,16 @@ def _slice_backward(
 slice_ = linear(
     "slice(Tensor(a) self, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor(a)",
     lambda xp, x, dim, start, end, step: x[_slice_key(x, dim, start, end, step)],
-    lambda g, self_shape, dim, start, end, step: slice_backward.call(
+    lambda g, self_shape, dim, start, end, step: _slice_backward.call(
         (g, self_shape, dim, start, end, step)
     ),
     view=True,
     doc="A range of one dimension.",
 )
-slice_backward = linear(
+_slice_backward = linear(
     "slice_backward(Tensor grad_output, int[] input_sizes, int dim, int? start, int? end, "
     "int step) -> Tensor",
-    _slice_backward,
+    _slice_into_zeros,
     lambda g, dim, start, end, step: slice_.call((g, dim, start, end, step)),
     doc="Zeros with a gradient in a range of one dimension.",
 )
@@ -595,95 +486,3 @@ def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
             f"start ({begin}) + length ({length}) exceeds dimension size ({size})."
         )
     return slice_.call((input, dim, begin, begin + length, 1))
-
-
-def diagonal_view(xp: Any, x: Any, offset: int, dim1: int, dim2: int) -> Any:
-    """The diagonal of two dimensions as a writable view, with its own dimension last."""
-    first, second = wrap_dim(dim1, x.ndim), wrap_dim(dim2, x.ndim)
-    if first == second:
-        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
-    rows, columns = x.shape[first], x.shape[second]
-    length = max(0, min(rows + min(offset, 0), columns - max(offset, 0)))
-    if offset and length:
-        x = x[at(first, slice(-offset, None)) if offset < 0 else at(second, slice(offset, None))]
-    others = [i for i in range(x.ndim) if i not in (first, second)]
-    shape = (*[x.shape[i] for i in others], length)
-    strides = (*[x.strides[i] for i in others], x.strides[first] + x.strides[second])
-    return strided(xp, x, shape, strides)
-
-
-def _diagonal_backward(
-    xp: Any, g: Any, input_sizes: tuple, offset: int, dim1: int, dim2: int
-) -> Any:
-    out = xp.zeros(input_sizes, g.dtype)
-    diagonal_view(xp, out, offset, dim1, dim2)[...] = g
-    return out
-
-
-diagonal = linear(
-    "diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a)",
-    diagonal_view,
-    lambda g, self_shape, offset, dim1, dim2: diagonal_backward.call(
-        (g, self_shape, offset, dim1, dim2)
-    ),
-    view=True,
-    doc="The diagonal of two dimensions, as a last dimension.",
-)
-diagonal_backward = linear(
-    "diagonal_backward(Tensor grad_output, int[] input_sizes, int offset, int dim1, int dim2) "
-    "-> Tensor",
-    _diagonal_backward,
-    lambda g, offset, dim1, dim2: diagonal.call((g, offset, dim1, dim2)),
-    doc="Zeros with a gradient on a diagonal.",
-)
-
-
-def _unfold(xp: Any, x: Any, dimension: int, size: int, step: int) -> Any:
-    dim = wrap_dim(dimension, x.ndim)
-    length = x.shape[dim] if x.ndim else 1
-    if size < 0:
-        raise RuntimeError(f"size is {size} but must be >= 0")
-    if size > length:
-        raise RuntimeError(
-            f"maximum size for tensor at dimension {dim} is {length} but size is {size}"
-        )
-    if step <= 0:
-        raise RuntimeError(f"step is {step} but must be > 0")
-    if not x.ndim:
-        return strided(xp, x, (size,), (x.dtype.itemsize,))
-    stride = x.strides[dim]
-    shape = (*x.shape[:dim], (length - size) // step + 1, *x.shape[dim + 1 :], size)
-    return strided(
-        xp, x, shape, (*x.strides[:dim], stride * step, *x.strides[dim + 1 :], stride)
-    )
-
-
-def _unfold_backward(
-    xp: Any, g: Any, input_sizes: tuple, dim: int, size: int, step: int
-) -> Any:
-    out = xp.zeros(input_sizes, g.dtype)
-    if not out.ndim:
-        return g.sum().astype(g.dtype)
-    dim = wrap_dim(dim, out.ndim)
-    windows = g.shape[dim]
-    for i in range(size):
-        out[at(dim, slice(i, i + (windows - 1) * step + 1, step))] += g[..., i]
-    return out
-
-
-unfold = linear(
-    "unfold(Tensor(a) self, int dimension, int size, int step) -> Tensor(a)",
-    _unfold,
-    lambda g, self_shape, dimension, size, step: unfold_backward.call(
-        (g, self_shape, dimension, size, step)
-    ),
-    view=True,
-    doc="All windows of `size` indices of a dimension, `step` apart, as a last dimension.",
-)
-unfold_backward = linear(
-    "unfold_backward(Tensor grad_in, int[] input_sizes, int dim, int size, int step) -> Tensor",
-    _unfold_backward,
-    lambda g, dim, size, step: unfold.call((g, dim, size, step)),
-    widens=True,
-    doc="A gradient of windows added up where the windows overlap.",
-)

@@ -36,7 +36,7 @@ def check_inputs(inputs: Sequence[Any]) -> None:
                 " precision floating point or complex.",
                 stacklevel=3,
             )
-        if any(step == 0 and size > 1 for step, size in zip(x.stride(), x.shape, strict=True)):
+        if x.numel() and 0 in [step for step, n in zip(x.stride(), x.shape, strict=True) if n > 1]:
             raise RuntimeError(
                 f"The {index}th input has a dimension with stride 0. gradcheck only supports"
                 " inputs that are non-overlapping to be able to compute the numerical gradients"

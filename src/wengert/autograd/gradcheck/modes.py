@@ -268,7 +268,7 @@ class RandomVectors:
     def vector(self, like: wengert.Tensor) -> wengert.Tensor:
         """A vector of unit length and positive entries, as many as `like` has elements."""
         values = self.uniform((like.numel(),), like)
-        return values / values.norm()
+        return values / (values * values).sum().sqrt()
 
     def directions(self, like: wengert.Tensor) -> tuple[wengert.Tensor, ...]:
         """One vector for a real tensor; one for each part of a complex tensor."""

@@ -1,0 +1,166 @@
+"""What operators that work along dimensions share: reductions, scans, sorts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from .. import dtypes
+from ..dispatch import copy_to_out
+from ..errors import dimension_error
+from ..return_types import NamedResult
+from ..tensor import Tensor
+from .pointwise import isnan, where
+
+# Dimensions --------------------------------------------------------------------------------------
+
+
+def normal_dim(dim: int, ndim: int) -> int:
+    """`dim` counted from the front; a 0-d tensor takes 0 and -1, as if it had one dimension."""
+    if not -max(ndim, 1) <= dim < max(ndim, 1):
+        raise dimension_error(dim, ndim)
+    return dim % ndim if ndim else 0
+
+
+def normal_dims(dim: Any, ndim: int) -> tuple[int, ...]:
+    """`dim` (None, an int or several) as a tuple of non-negative dimensions; None means all."""
+    if dim is None or (isinstance(dim, tuple) and not dim):
+        return tuple(range(ndim))
+    result: list[int] = []
+    for d in (dim,) if isinstance(dim, int) else dim:
+        d = normal_dim(d, ndim)
+        if d in result:
+            raise RuntimeError(f"dim {d} appears multiple times in the list of dims")
+        result.append(d)
+    return tuple(result) if ndim else ()
+
+
+def restore_dims(g: Tensor, shape: tuple, dim: Any, keepdim: bool) -> Tensor:
+    """A reduced tensor with the reduced dimensions back as ones."""
+    if keepdim or not shape:
+        return g
+    dims = normal_dims(dim, len(shape))
+    return g.reshape(tuple(1 if i in dims else n for i, n in enumerate(shape)))
+
+
+def reduced_size(shape: tuple, dim: Any) -> int:
+    """How many elements are reduced to one."""
+    return math.prod(shape[d] for d in normal_dims(dim, len(shape)))
+
+
+# Types -------------------------------------------------------------------------------------------
+
+
+def is_half(dtype: Any) -> bool:
+    """Whether arrays of this type are 16-bit floats, which compute in float32."""
+    return dtype.itemsize == 2 and dtype.kind in "fV"
+
+
+def working_dtype(dtype: Any) -> Any:
+    """The type in which results of type `dtype` are computed."""
+    return dtypes.float32.numpy if is_half(dtype) else dtype
+
+
+def widened(x: Any) -> Any:
+    """The array in the type it computes in."""
+    return x.astype(dtypes.float32.numpy) if is_half(x.dtype) else x
+
+
+def in_dtype(x: Any, dtype: Any) -> Any:
+    """The array in another type; the imaginary part is dropped where that type is real."""
+    if x.dtype.kind == "c" and dtype.kind != "c":
+        x = x.real
+    return x.astype(dtype, copy=False)
+
+
+def scalar_name(dtype: Any) -> str:
+    """The word that error messages use for an array's type."""
+    return dtypes.from_numpy(dtype).scalar_name
+
+
+def sum_dtype(x: Any, dtype: Any) -> Any:
+    """The result type of sums and products: integers are added up as int64."""
+    if dtype is not None:
+        return dtype.numpy
+    return dtypes.int64.numpy if x.dtype.kind in "biu" else x.dtype
+
+
+# Refusals ----------------------------------------------------------------------------------------
+
+
+def check_ordered(name: str, x: Any) -> None:
+    if x.dtype.kind == "c":
+        raise NotImplementedError(f'"{name}" not implemented for \'{scalar_name(x.dtype)}\'')
+
+
+def check_not_empty(name: str, x: Any, dims: tuple[int, ...]) -> None:
+    """Refuse to reduce over nothing where the operation has no identity."""
+    for d in dims:
+        if x.ndim and x.shape[d] == 0:
+            raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
+
+
+# Gradients of selected elements ------------------------------------------------------------------
+
+
+def shared_evenly(g: Tensor, x: Tensor, out: Tensor) -> Tensor:
+    """The gradient of a value taken from all of `x`, in equal parts to the elements that have it."""
+    chosen = (x == out) | (isnan(x) & isnan(out))
+    return where(chosen, g / chosen.sum(), 0)
+
+
+def shared_tangent(t: Tensor, x: Tensor, out: Tensor) -> Tensor:
+    """The mean tangent of the elements of `x` that have the value `out`."""
+    chosen = (x == out) | (isnan(x) & isnan(out))
+    return where(chosen, t, 0).sum() / chosen.sum()
+
+
+def put_along(g: Tensor, shape: tuple, dim: int, index: Tensor, keepdim: bool) -> Tensor:
+    """Zeros of `shape` with `g` at the indices it was taken from along `dim`, each one once."""
+    if shape and not keepdim:
+        g, index = g.unsqueeze(dim), index.unsqueeze(dim)
+    return g.new_zeros(shape).scatter(dim, index, g)
+
+
+def take_along(t: Tensor, dim: int, index: Tensor, keepdim: bool) -> Tensor:
+    """The elements at the given indices along `dim`, as a reduction of that dimension."""
+    if not t.array.ndim or keepdim:
+        return t.gather(dim, index)
+    return t.gather(dim, index.unsqueeze(dim)).squeeze(dim)
+
+
+# Functions made of operators ---------------------------------------------------------------------
+
+
+def presented(function: Any, name: str, module: str, likeness: Any) -> Callable[..., Any]:
+    """`function` under a name, with the documentation and the signature of its `likeness`."""
+    function.__name__ = function.__qualname__ = name
+    function.__module__ = module
+    function.__doc__ = likeness.__doc__
+    function.__wrapped__ = likeness
+    return function
+
+
+def returning(kind: type[NamedResult], operator: Any) -> Callable[..., Any]:
+    """`operator` as a function whose results come as `kind`, with ``out=`` for all of them."""
+
+    def function(*args: Any, out: Any = None, **kwargs: Any) -> Any:
+        result = kind(operator(*args, **kwargs))
+        return result if out is None else copy_to_out(kind.__name__, result, out)
+
+    return presented(function, kind.__name__, operator.kernel.__module__, operator)
+
+
+def overloaded(whole: Any, along: Any) -> Callable[..., Any]:
+    """One function of two operators: `along` dimensions where any are given, else the `whole`."""
+
+    def function(input: Tensor, *args: Any, **kwargs: Any) -> Any:
+        if not args:
+            if not kwargs and isinstance(input, Tensor):
+                return whole.call1(input)
+            if "dim" not in kwargs and "axis" not in kwargs:
+                return whole(input, **kwargs)
+        return along(input, *args, **kwargs)
+
+    return presented(function, whole.name, whole.kernel.__module__, along)

@@ -1,0 +1,199 @@
+"""Copies in another arrangement: flipped, rolled, turned, repeated."""
+
+from __future__ import annotations
+
+import operator as python_operator
+from typing import Any
+
+from ..dtypes import from_numpy
+from ..errors import dimension_error, shape_text
+from ..tensor import Tensor, wrap
+from .declare import linear
+from .geometry import int_sequence, wrap_dim, wrap_dims
+from .views import expand, flatten, reshape, unsqueeze
+
+# Reversed and shifted ----------------------------------------------------------------------------
+
+flip = linear(
+    "flip(Tensor self, int[] dims) -> Tensor",
+    lambda xp, x, dims: xp.flip(x, wrap_dims(dims, x.ndim) if x.ndim else ()).copy("K"),
+    lambda g, dims: flip.call((g, dims)),
+    doc="The elements in reverse order along the given dimensions.",
+)
+
+
+def fliplr(input: Tensor) -> Tensor:
+    """The columns in reverse order."""
+    if input.array.ndim < 2:
+        raise RuntimeError("Input must be >= 2-d.")
+    return flip.call((input, (1,)))
+
+
+def flipud(input: Tensor) -> Tensor:
+    """The rows in reverse order."""
+    if input.array.ndim < 1:
+        raise RuntimeError("Input must be >= 1-d.")
+    return flip.call((input, (0,)))
+
+
+def _roll(xp: Any, x: Any, shifts: tuple[int, ...], dims: tuple[int, ...]) -> Any:
+    if len(shifts) != len(dims) and not (len(shifts) == 1 and not dims):
+        raise RuntimeError(
+            f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}"
+        )
+    if dims and not x.ndim:
+        raise IndexError(f"Dimension specified as {dims[0]} but tensor has no dimensions")
+    if not dims:
+        return xp.roll(x, shifts[0])
+    return xp.roll(x, shifts, tuple([wrap_dim(dim, x.ndim) for dim in dims]))
+
+
+roll_ = linear(
+    "roll(Tensor self, int[] shifts, int[] dims=[]) -> Tensor",
+    _roll,
+    lambda g, shifts, dims: roll_.call((g, tuple([-n for n in shifts]), dims)),
+    doc="The elements shifted along dimensions; those pushed out come in at the other end.",
+)
+
+
+def roll(input: Tensor, shifts: Any, dims: Any = ()) -> Tensor:
+    """The elements shifted along dimensions, or, without any given, in flattened order."""
+    places = () if dims is None else int_sequence("roll", "dims", (dims,))
+    return roll_.call((input, int_sequence("roll", "shifts", (shifts,)), places))
+
+
+def _rot90(xp: Any, x: Any, k: int, dims: tuple[int, ...]) -> Any:
+    if len(dims) != 2:
+        raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(dims)}")
+    if x.ndim < 2:
+        raise RuntimeError(f"expected total dims >= 2, but got total dims = {x.ndim}")
+    if dims[0] == dims[1] or abs(dims[0] - dims[1]) == x.ndim:
+        raise RuntimeError(
+            f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}"
+        )
+    return xp.rot90(x, k, [wrap_dim(dim, x.ndim) for dim in dims]).copy("K")
+
+
+rot90 = linear(
+    "rot90(Tensor self, int k=1, int[] dims=[0, 1]) -> Tensor",
+    _rot90,
+    lambda g, k, dims: rot90.call((g, -k, dims)),
+    doc="The tensor turned `k` times by a right angle, from the first to the second dimension.",
+)
+
+# Repeated ----------------------------------------------------------------------------------------
+
+
+def _repeat(xp: Any, x: Any, repeats: tuple[int, ...]) -> Any:
+    if len(repeats) < x.ndim:
+        raise RuntimeError(
+            "Number of dimensions of repeat dims can not be smaller than number of dimensions of "
+            f"tensor: got {len(repeats)} and {x.ndim}"
+        )
+    if any(n < 0 for n in repeats):
+        raise RuntimeError(
+            f"Trying to create tensor with negative dimension: repeat() got {shape_text(repeats)}"
+        )
+    return xp.tile(x, repeats)
+
+
+def _repeat_backward(g: Tensor, shape: tuple[int, ...], repeats: tuple[int, ...]) -> Tensor:
+    """The sum over all copies of each element."""
+    if not repeats:
+        return g
+    padded = (1,) * (len(repeats) - len(shape)) + shape
+    pairs = [n for pair in zip(repeats, padded, strict=True) for n in pair]
+    total = reshape(g, tuple(pairs)).sum(tuple(range(0, len(pairs), 2)))
+    return reshape(total, shape)
+
+
+repeat = linear(
+    "repeat(Tensor self, int[] repeats) -> Tensor",
+    _repeat,
+    lambda g, self_shape, repeats: _repeat_backward(g, self_shape, repeats),
+    doc="Copies of the tensor side by side, so many along each dimension.",
+)
+
+
+def tile(input: Tensor, *repeats: Any, dims: Any = None) -> Tensor:
+    """Copies of the tensor side by side; leading dimensions may be left out of `dims`."""
+    counts = int_sequence("tile", "dims", repeats, dims)
+    return repeat.call((input, (1,) * (input.array.ndim - len(counts)) + counts))
+
+
+def repeat_interleave(
+    input: Tensor,
+    repeats: Any = None,
+    dim: int | None = None,
+    *,
+    output_size: int | None = None,
+) -> Tensor:
+    """Each element, or each part along `dim`, several times in a row.
+
+    Called with a tensor of counts only, the index of each count that many times.
+    """
+    if repeats is None:
+        return wrap(_repeated_indices(input.array, None, output_size))
+    if not isinstance(repeats, Tensor):
+        if not hasattr(repeats, "__index__"):
+            raise TypeError(
+                "repeat_interleave(): argument 'repeats' must be int or Tensor, not "
+                f"{type(repeats).__name__}"
+            )
+        return _repeat_alike(input, python_operator.index(repeats), dim, output_size)
+    if dim is None:
+        input, dim = flatten(input), 0
+    dim = wrap_dim(dim, input.array.ndim)
+    indices = _repeated_indices(repeats.array, input.array.shape[dim], output_size)
+    return input.index_select(dim, wrap(indices))
+
+
+def _repeat_alike(input: Tensor, repeats: int, dim: int | None, output_size: int | None) -> Tensor:
+    if dim is None:
+        input, dim = flatten(input), 0
+    shape = input.array.shape
+    if not shape:
+        raise dimension_error(dim + 1, 0)
+    dim = wrap_dim(dim, len(shape))
+    if repeats < 0:
+        raise RuntimeError("Repeats must be non-negative")
+    _check_output_size(shape[dim] * repeats, output_size)
+    wide = expand.call(
+        (unsqueeze.call((input, dim + 1)), (*shape[: dim + 1], repeats, *shape[dim + 1 :]), False)
+    )
+    return flatten(wide.clone(), dim, dim + 1)
+
+
+def _repeated_indices(counts: Any, length: int | None, output_size: int | None) -> Any:
+    """The index of each of `counts`, that many times; one count alone serves for all."""
+    if counts.dtype.name not in ("int32", "int64"):
+        raise NotImplementedError(
+            "repeat_interleave(): not implemented for repeats of type "
+            f"'{from_numpy(counts.dtype).scalar_name}': they must be int32 or int64"
+        )
+    if counts.ndim > 1:
+        raise RuntimeError(
+            "repeat_interleave only accept 1D vector as repeat, but got repeats of shape "
+            f"{shape_text(counts.shape)}"
+        )
+    if (counts < 0).any():
+        raise RuntimeError("repeats can not be negative")
+    counts = counts.reshape(-1)
+    if length is not None and counts.size == 1:
+        counts = counts.repeat(length)
+    if length is not None and counts.size != length:
+        raise RuntimeError(
+            "repeats must have the same size as input along dim, but got repeats.size(0) = "
+            f"{counts.size} and input.size(dim) = {length}"
+        )
+    _check_output_size(int(counts.sum()), output_size)
+    ordinal = counts.copy()
+    ordinal.fill(1)
+    return (ordinal.cumsum() - 1).astype(counts.dtype).repeat(counts)
+
+
+def _check_output_size(total: int, output_size: int | None) -> None:
+    if output_size is not None and output_size != total:
+        raise RuntimeError(
+            f"repeat_interleave: Invalid output_size, expected {total} but got {output_size}"
+        )

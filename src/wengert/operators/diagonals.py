@@ -1,0 +1,109 @@
+"""Diagonals and triangles of matrices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..dispatch import operator_named
+from ..errors import dimension_error
+from ..tensor import Tensor
+from .declare import linear
+from .geometry import diagonal_view, wrap_dim
+from .views import reshape
+
+
+def _on_diagonal(
+    xp: Any, g: Any, input_sizes: tuple, offset: int, dim1: int, dim2: int
+) -> Any:
+    out = xp.zeros(input_sizes, g.dtype)
+    diagonal_view(xp, out, offset, dim1, dim2)[...] = g
+    return out
+
+
+diagonal = linear(
+    "diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a)",
+    diagonal_view,
+    lambda g, self_shape, offset, dim1, dim2: _diagonal_backward.call(
+        (g, self_shape, offset, dim1, dim2)
+    ),
+    view=True,
+    doc="The diagonal of two dimensions, as a last dimension.",
+)
+_diagonal_backward = linear(
+    "diagonal_backward(Tensor grad_output, int[] input_sizes, int offset, int dim1, int dim2) "
+    "-> Tensor",
+    _on_diagonal,
+    lambda g, offset, dim1, dim2: diagonal.call((g, offset, dim1, dim2)),
+    doc="Zeros with a gradient on a diagonal.",
+)
+
+
+def _triangle(name: str) -> Any:
+    def kernel(xp: Any, x: Any, diagonal: int) -> Any:
+        if x.ndim < 2:
+            raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
+        return getattr(xp, name)(x, diagonal)
+
+    return kernel
+
+
+tril = linear(
+    "tril(Tensor self, int diagonal=0) -> Tensor",
+    _triangle("tril"),
+    lambda g, diagonal: tril.call((g, diagonal)),
+    inplace=True,
+    doc="The elements on and below a diagonal, zeros elsewhere.",
+)
+triu = linear(
+    "triu(Tensor self, int diagonal=0) -> Tensor",
+    _triangle("triu"),
+    lambda g, diagonal: triu.call((g, diagonal)),
+    inplace=True,
+    doc="The elements on and above a diagonal, zeros elsewhere.",
+)
+tril_ = operator_named("tril_")
+triu_ = operator_named("triu_")
+
+
+def _diag_embed(xp: Any, x: Any, offset: int, dim1: int, dim2: int) -> Any:
+    if not x.ndim:
+        raise dimension_error(-1, 0)
+    first, second = wrap_dim(dim1, x.ndim + 1), wrap_dim(dim2, x.ndim + 1)
+    if first == second:
+        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    shape = list(x.shape[:-1])
+    for dim in sorted((first, second)):
+        shape.insert(dim, x.shape[-1] + abs(offset))
+    out = xp.zeros(shape, x.dtype)
+    diagonal_view(xp, out, offset, first, second)[...] = x
+    return out
+
+
+diag_embed = linear(
+    "diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor",
+    _diag_embed,
+    lambda g, offset, dim1, dim2: diagonal.call((g, offset, dim1, dim2)),
+    doc="Matrices of zeros with the last dimension on their diagonals.",
+)
+diagonal_copy = linear(
+    "diagonal_copy(Tensor self, int offset=0, int dim1=0, int dim2=1) -> Tensor",
+    lambda xp, x, offset, dim1, dim2: diagonal_view(xp, x, offset, dim1, dim2).copy(),
+    lambda g, self_shape, offset, dim1, dim2: _diagonal_backward.call(
+        (g, self_shape, offset, dim1, dim2)
+    ),
+    name="DiagonalBackward0_copy",
+    doc="A copy of the diagonal of two dimensions.",
+)
+
+
+def diag(input: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Tensor:
+    """A vector as a diagonal matrix, or the diagonal of a matrix."""
+    ndim = input.array.ndim
+    if ndim not in (1, 2):
+        raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {ndim}D")
+    return (diag_embed if ndim == 1 else diagonal_copy)(input, diagonal, out=out)
+
+
+def diagflat(input: Tensor, offset: int = 0) -> Tensor:
+    """All elements on the diagonal of a matrix."""
+    return diag_embed(reshape(input, (-1,)), offset)

@@ -1,0 +1,124 @@
+"""In-place forms of view operators: the tensor keeps its memory and gets another shape."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..autograd.forward_ad import set_tangent, tangent_of
+from ..dispatch import (
+    InplaceOperator,
+    Operator,
+    any_requires,
+    arrays_of,
+    check_inplace,
+    move_retained_grad,
+    register,
+)
+from ..schema import Schema, parse
+from ..state import ThreadState, thread_state
+from ..tensor import Tensor, ViewMeta
+from . import strides, views
+from .geometry import overload_number
+
+
+class InplaceView(InplaceOperator):
+    """Makes a tensor a view of itself; as every in-place change, that is recorded and counted."""
+
+    def call(self, args: tuple) -> Tensor:
+        state = thread_state()
+        if not state.layers:
+            return self._change(state, args)
+        layers, state.layers = state.layers, 0
+        try:
+            tangent = tangent_of(args[0])
+            target = self._change(state, args)
+            if tangent is not None:
+                set_tangent(target, self.functional.call((tangent, *args[1:])))
+            return target
+        finally:
+            state.layers = layers
+
+    def _change(self, state: ThreadState, args: tuple) -> Tensor:
+        view = self.functional
+        target: Tensor = args[0]
+        recording = state.grad_enabled and any_requires(args, view.grad_positions)
+        check_inplace(target, recording, state)
+        array = view.run_kernel(arrays_of(args))
+        node = None
+        if recording:
+            node = view.record(state, args, array)
+            view.fill_saved(node, args, ())
+        target.array = array
+        target.bump(self.name)
+        meta = target.view_meta
+        if meta is not None:
+            steps = (*meta.steps, (view, args[1:]))
+            target.view_meta = ViewMeta(meta.base, steps, meta.creation, target.version())
+        if node is None:
+            target.accumulator = None
+        else:
+            move_retained_grad(target, node)
+            target.node = node
+            target.output_index = 0
+        return target
+
+
+class InplaceAsStrided(InplaceView):
+    """as_strided_, whose operator wants places counted from the tensor's own first element."""
+
+    def __call__(
+        self, input: Tensor, size: Any, stride: Any, storage_offset: int | None = None
+    ) -> Tensor:
+        return self.call((input, *strides.relative(input, size, stride, storage_offset)))
+
+
+def _inplace(
+    view: Operator, schema: str, node_name: Any, kind: type[InplaceView] = InplaceView
+) -> InplaceView:
+    """The in-place form of `view`, whose nodes have a name of their own."""
+    twin = Operator(view.name, view.schema, view.family, view.kernel)
+    twin.rules = view.rules
+    twin.grad_positions = view.grad_positions
+    twin.is_view = True
+    if isinstance(node_name, str):
+        twin.node_name = node_name
+    else:
+        twin.namer = node_name
+    parsed: Schema = parse(schema)
+    inplace = kind(twin, parsed)
+    inplace.name = parsed.name
+    register(inplace)
+    return inplace
+
+
+transpose_ = _inplace(
+    views.transpose,
+    "transpose_(Tensor(a!) self, int dim0, int dim1) -> Tensor(a!)",
+    "TransposeBackward1",
+)
+swapdims_ = _inplace(
+    views.transpose,
+    "swapdims_(Tensor(a!) self, int dim0, int dim1) -> Tensor(a!)",
+    "TransposeBackward1",
+)
+swapaxes_ = _inplace(
+    views.transpose,
+    "swapaxes_(Tensor(a!) self, int axis0, int axis1) -> Tensor(a!)",
+    "TransposeBackward1",
+)
+t_ = _inplace(views.t, "t_(Tensor(a!) self) -> Tensor(a!)", "TBackward1")
+unsqueeze_ = _inplace(
+    views.unsqueeze, "unsqueeze_(Tensor(a!) self, int dim) -> Tensor(a!)", "UnsqueezeBackward1"
+)
+squeeze_ = _inplace(
+    views.squeeze,
+    "squeeze_(Tensor(a!) self, int[]? dim=None) -> Tensor(a!)",
+    lambda self, dim: f"SqueezeBackward{3 + overload_number(dim)}",
+)
+as_strided_ = _inplace(
+    strides.as_strided_relative,
+    "as_strided_(Tensor(a!) self, int[] size, int[] stride, int? storage_offset=None) "
+    "-> Tensor(a!)",
+    "AsStridedBackward1",
+    InplaceAsStrided,
+)

@@ -1,0 +1,135 @@
+"""Norms of vectors: vector_norm, norm."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from .. import dtypes
+from ..dtypes import from_numpy
+from ..tensor import Tensor
+from .along import in_dtype, normal_dims, restore_dims, scalar_name, working_dtype
+from .declare import primitive
+from .pointwise import abs, pow, sgn, where, zeros_like
+from .reduce import sum
+
+
+def _check_norm(x: Any, order: float, dim: Any, dtype: Any) -> None:
+    if x.dtype.kind in "biu":
+        raise RuntimeError(
+            "linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
+            + scalar_name(x.dtype)
+        )
+    if dtype is not None:
+        _check_norm_dtype(from_numpy(x.dtype), dtype)
+    if order < 0 or order == math.inf:
+        empty = [d for d in normal_dims(dim, x.ndim) if x.ndim and x.shape[d] == 0]
+        if empty:
+            which = f"the dimension {empty[0]}" if dim else "an empty tensor"
+            raise RuntimeError(
+                f"linalg.vector_norm cannot compute the {order} norm on {which} because the "
+                "operation does not have an identity"
+            )
+
+
+def _check_norm_dtype(given: dtypes.dtype, wanted: dtypes.dtype) -> None:
+    if wanted.category < dtypes.FLOATING:
+        raise RuntimeError(
+            "linalg.vector_norm: dtype should be floating point or complex, but got "
+            + wanted.scalar_name
+        )
+    if given.is_complex != wanted.is_complex:
+        kind = "complex" if given.is_complex else "real"
+        raise RuntimeError(
+            f"linalg.vector_norm: dtype should be {kind} for {kind} inputs, but got "
+            + wanted.scalar_name
+        )
+    if dtypes.promote_types(given, wanted) is not wanted:
+        raise RuntimeError(
+            f"linalg.vector_norm: the dtype of the input ({given.scalar_name}) should be "
+            f"convertible without narrowing to the specified dtype ({wanted.scalar_name})"
+        )
+
+
+def _vector_norm(xp: Any, x: Any, order: float, dim: Any, keepdim: bool, dtype: Any) -> Any:
+    _check_norm(x, order, dim, dtype)
+    goal = x.dtype if dtype is None else dtype.numpy
+    x = in_dtype(x, working_dtype(goal))
+    how = {"axis": normal_dims(dim, x.ndim), "keepdims": keepdim}
+    if order == 2:
+        square = x.real**2 + x.imag**2 if x.dtype.kind == "c" else x * x
+        out = xp.sqrt(xp.sum(square, **how))
+    else:
+        size = xp.abs(x)
+        if order == math.inf:
+            out = xp.max(size, **how)
+        elif order == -math.inf:
+            out = xp.min(size, **how)
+        elif order == 0:
+            out = xp.sum(size != 0, dtype=size.dtype, **how)
+        elif order == 1:
+            out = xp.sum(size, **how)
+        else:
+            out = xp.power(xp.sum(xp.power(size, order), **how), 1 / order)
+    return out.astype(from_numpy(goal).to_real().numpy, copy=False)
+
+
+def _norm_slope(x: Tensor, order: float, dim: Any, keepdim: bool, out: Tensor) -> Tensor:
+    """The gradient of the norm; of its subgradients at zero, zero."""
+    if order == 0:
+        return zeros_like(x)
+    if order == 1:
+        return sgn(x)
+    out = restore_dims(out, x.shape, dim, keepdim)
+    if math.fabs(order) == math.inf:
+        reached = abs(x) == out
+        return sgn(x) * reached / sum(reached, dim, True)
+    vanishes = out == 0
+    safe = where(vanishes, 1, out)
+    if order == 2:
+        return x * where(vanishes, 0, 1 / safe)
+    size = abs(x)
+    at_zero = size == 0
+    ratio = where(at_zero, 1, size) / safe
+    return where(at_zero | vanishes, 0, sgn(x) * pow(ratio, order - 1))
+
+
+def _norm_tangent(
+    t: Tensor, x: Tensor, order: float, dim: Any, keepdim: bool, out: Tensor
+) -> Tensor:
+    product = t * _norm_slope(x, order, dim, keepdim, out).conj()
+    return sum(product.real if product.is_complex() else product, dim, keepdim)
+
+
+vector_norm = primitive(
+    "linalg_vector_norm(Tensor self, Scalar ord=2, int[]? dim=None, bool keepdim=False, *, "
+    "dtype? dtype=None) -> Tensor",
+    _vector_norm,
+    lambda g, self, ord, dim, keepdim, out: (
+        restore_dims(g, self.shape, dim, keepdim) * _norm_slope(self, ord, dim, keepdim, out)
+    ),
+    lambda tangents, self, ord, dim, keepdim, out: _norm_tangent(
+        tangents["self"], self, ord, dim, keepdim, out
+    ),
+    widens=False,
+    doc="Norm of the elements as vectors over all or the given dimensions.",
+)
+
+
+def norm(
+    input: Tensor,
+    p: float | str | None = "fro",
+    dim: Any = None,
+    keepdim: bool = False,
+    dtype: dtypes.dtype | None = None,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
+    """The p-norm over all or the given dimensions; 'fro' is the Euclidean norm."""
+    if isinstance(p, str):
+        if p == "nuc":
+            raise NotImplementedError("norm(): the nuclear norm is not implemented")
+        if p != "fro":
+            raise RuntimeError(f"linalg.matrix_norm: Order {p} not supported.")
+        p = 2
+    return vector_norm(input, 2 if p is None else p, dim, keepdim, dtype=dtype, out=out)

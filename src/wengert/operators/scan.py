@@ -1,0 +1,302 @@
+"""Cumulative operators along one dimension: sums, products, extrema, differences, integrals."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from .. import return_types
+from ..tensor import Tensor
+from .along import (
+    check_ordered,
+    in_dtype,
+    normal_dim,
+    returning,
+    scalar_name,
+    sum_dtype,
+    working_dtype,
+)
+from .declare import linear, primitive
+from .pointwise import exp, real_part, where
+from .reduce import sum
+
+# Building blocks of the gradient rules -----------------------------------------------------------
+
+
+def _shift(xp: Any, x: Any, dim: int, step: int, fill: Any) -> Any:
+    out = xp.full_like(x, fill)
+    if x.ndim:
+        front = (slice(None),) * normal_dim(dim, x.ndim)
+        if step > 0:
+            out[(*front, slice(step, None))] = x[(*front, slice(None, -step))]
+        else:
+            out[(*front, slice(None, step))] = x[(*front, slice(-step, None))]
+    return out
+
+
+shift = primitive(
+    "_shift(Tensor self, int dim, int step, Scalar fill=0) -> Tensor",
+    _shift,
+    lambda g, dim, step: shift(g, dim, -step, 0),
+    lambda tangents, dim, step: shift(tangents["self"], dim, step, 0),
+    widens=False,
+    doc="Elements moved by `step` along a dimension; what falls off is lost, gaps take `fill`.",
+)
+
+
+def _recurrence(xp: Any, factor: Any, term: Any, dim: int, reverse: bool) -> Any:
+    """Doubling: after each round an element covers twice as many of its predecessors."""
+    if not term.ndim:
+        return term.copy()
+    work = xp.result_type(factor, term)
+    a = xp.moveaxis(factor, dim, 0).astype(work)
+    out = term.astype(work)
+    b = xp.moveaxis(out, dim, 0)
+    if reverse:
+        a, b = a[::-1], b[::-1]
+    step = 1
+    while step < len(b):
+        b[step:] += a[step:] * b[:-step]
+        a[step:] *= a[:-step].copy()
+        step *= 2
+    return out
+
+
+def _against(reverse: bool) -> int:
+    """The shift that brings each element's predecessor into its place."""
+    return -1 if reverse else 1
+
+
+def _recurrence_transpose(g: Tensor, factor: Tensor, dim: int, reverse: bool) -> Tensor:
+    following = shift(factor.conj(), dim, -_against(reverse))
+    return recurrence(following, g, dim, not reverse)
+
+
+recurrence = primitive(
+    "_recurrence(Tensor factor, Tensor term, int dim, bool reverse=False) -> Tensor",
+    _recurrence,
+    {
+        "factor": lambda g, factor, dim, reverse, out: (
+            _recurrence_transpose(g, factor, dim, reverse)
+            * shift(out, dim, _against(reverse)).conj()
+        ),
+        "term": lambda g, factor, dim, reverse: _recurrence_transpose(g, factor, dim, reverse),
+    },
+    lambda tangents, factor, dim, reverse, out: _recurrence_tangent(
+        tangents, factor, dim, reverse, out
+    ),
+    doc="`y[k] = factor[k] * y[k - 1] + term[k]` along a dimension, or backwards from its end.",
+)
+
+
+def _recurrence_tangent(
+    tangents: dict[str, Tensor], factor: Tensor, dim: int, reverse: bool, out: Tensor
+) -> Tensor:
+    change = tangents.get("term")
+    if "factor" in tangents:
+        through_factor = tangents["factor"] * shift(out, dim, _against(reverse))
+        change = through_factor if change is None else change + through_factor
+    return recurrence(factor, change, dim, reverse)
+
+
+# Cumulative sums and products --------------------------------------------------------------------
+
+
+def _accumulation(function: str) -> Any:
+    def kernel(xp: Any, x: Any, dim: int, dtype: Any) -> Any:
+        goal = sum_dtype(x, dtype)
+        x = in_dtype(x, goal)
+        dim = normal_dim(dim, x.ndim)
+        if not x.ndim:
+            return x.copy()
+        out = getattr(xp, function)(x, axis=dim, dtype=working_dtype(goal))
+        return out.astype(goal, copy=False)
+
+    return kernel
+
+
+def _reverse_cumsum(g: Tensor, dim: int) -> Tensor:
+    return cumsum(g.flip(dim), dim).flip(dim) if g.array.ndim else g
+
+
+cumsum = linear(
+    "cumsum(Tensor self, int dim, *, dtype? dtype=None) -> Tensor",
+    _accumulation("cumsum"),
+    lambda g, dim: _reverse_cumsum(g, dim),
+    inplace=True,
+    doc="Sums of the elements up to each place along a dimension.",
+)
+cumprod = primitive(
+    "cumprod(Tensor self, int dim, *, dtype? dtype=None) -> Tensor",
+    _accumulation("cumprod"),
+    lambda g, self, dim, out: (
+        shift(out, dim, 1, 1).conj() * recurrence(shift(self, dim, -1).conj(), g, dim, True)
+    ),
+    lambda tangents, self, dim, out: recurrence(
+        self, tangents["self"] * shift(out, dim, 1, 1), dim
+    ),
+    inplace=True,
+    widens=False,
+    doc="Products of the elements up to each place along a dimension.",
+)
+
+# logcumsumexp ------------------------------------------------------------------------------------
+
+
+def _logcumsumexp(xp: Any, x: Any, dim: int) -> Any:
+    if x.dtype.kind in "biu":
+        raise NotImplementedError(f'"logcumsumexp" not implemented for \'{scalar_name(x.dtype)}\'')
+    dim = normal_dim(dim, x.ndim)
+    if not x.ndim:
+        return x.copy()
+    if x.dtype.kind != "c":
+        return xp.logaddexp.accumulate(x, axis=dim)
+    out = x.copy()
+    lines = xp.moveaxis(out, dim, 0)
+    for i in range(1, len(lines)):
+        lines[i] = _logaddexp(xp, lines[i - 1], lines[i])
+    return out
+
+
+def _logaddexp(xp: Any, x: Any, y: Any) -> Any:
+    """For complex numbers, by the larger real part."""
+    high, low = xp.where(x.real < y.real, y, x), xp.where(x.real < y.real, x, y)
+    return xp.where(xp.isinf(high.real) & (high == low), high, high + xp.log1p(xp.exp(low - high)))
+
+
+def _ratio(above: Tensor, below: Tensor) -> Tensor:
+    """`exp(above - below)` for sums of exponentials, of which the one below may be empty."""
+    empty = real_part(below) == -math.inf
+    return exp(where(empty, above, above - below))
+
+
+def _ratio_to_next(out: Tensor, dim: int) -> Tensor:
+    return _ratio(out, shift(out, dim, -1, math.inf))
+
+
+def _ratio_to_previous(out: Tensor, dim: int) -> Tensor:
+    return _ratio(shift(out, dim, 1, -math.inf), out)
+
+
+logcumsumexp = primitive(
+    "logcumsumexp(Tensor self, int dim) -> Tensor",
+    _logcumsumexp,
+    lambda g, self, dim, out: (
+        _ratio(self, out).conj() * recurrence(_ratio_to_next(out, dim).conj(), g, dim, True)
+    ),
+    lambda tangents, self, dim, out: recurrence(
+        _ratio_to_previous(out, dim), tangents["self"] * _ratio(self, out), dim
+    ),
+    doc="Logarithms of the sums of exponentials up to each place along a dimension.",
+)
+
+# Running extrema ---------------------------------------------------------------------------------
+
+
+def _running(name: str, ufunc: str) -> Any:
+    def kernel(xp: Any, x: Any, dim: int) -> Any:
+        check_ordered(name, x)
+        dim = normal_dim(dim, x.ndim)
+        if not x.ndim:
+            return x.copy(), xp.zeros((), "int64")
+        values = getattr(xp, ufunc).accumulate(x, axis=dim)
+        place = xp.arange(x.shape[dim]).reshape((-1,) + (1,) * (x.ndim - dim - 1))
+        renewed = (x == values) | (x != x)
+        return values, xp.maximum.accumulate(xp.where(renewed, place, 0), axis=dim)
+
+    return returning(
+        getattr(return_types, name),
+        primitive(
+            f"{name}(Tensor self, int dim) -> (Tensor values, Tensor indices)",
+            kernel,
+            lambda g, self_shape, dim, out1: (
+                g[0].new_zeros(self_shape).scatter_add(dim, out1, g[0])
+            ),
+            lambda tangents, dim, out1: (tangents["self"].gather(dim, out1), None),
+            nondifferentiable_outputs=(1,),
+            doc=f"The {ufunc} of the elements up to each place along a dimension, and its index.",
+        ),
+    )
+
+
+cummax = _running("cummax", "maximum")
+cummin = _running("cummin", "minimum")
+
+# Differences and integrals -----------------------------------------------------------------------
+
+
+def _diff_once(x: Tensor, dim: int) -> Tensor:
+    length = max(x.array.shape[dim] - 1, 0)
+    upper, lower = x.narrow(dim, x.array.shape[dim] - length, length), x.narrow(dim, 0, length)
+    return upper != lower if x.array.dtype.kind == "b" else upper - lower
+
+
+def _check_joins(x: Tensor, piece: Tensor, dim: int) -> None:
+    if piece.array.ndim != x.array.ndim:
+        raise RuntimeError("diff expects prepend or append to be the same dimension as input")
+    for i, (n, given) in enumerate(zip(x.array.shape, piece.array.shape, strict=True)):
+        if i != dim and n != given:
+            raise RuntimeError(
+                "diff expects the shape of tensor to prepend or append to match that of input "
+                f"except along the differencing dimension; input.size({i}) = {n}, but got "
+                f"tensor.size({i}) = {given}"
+            )
+
+
+def _joined(pieces: list[Tensor], dim: int) -> Tensor:
+    from .joining import cat
+
+    return cat(pieces, dim) if len(pieces) > 1 else pieces[0]
+
+
+def diff(
+    input: Tensor,
+    n: int = 1,
+    dim: int = -1,
+    prepend: Tensor | None = None,
+    append: Tensor | None = None,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
+    """The `n`-th differences of neighbours along a dimension."""
+    if not input.array.ndim:
+        raise RuntimeError("diff expects input to be at least one-dimensional")
+    if n < 0:
+        raise RuntimeError(f"order must be non-negative but got {n}")
+    dim = normal_dim(dim, input.array.ndim)
+    pieces = [piece for piece in (prepend, input, append) if piece is not None]
+    for piece in pieces:
+        _check_joins(input, piece, dim)
+    joined = _joined(pieces, dim)
+    result = joined if n else joined.clone()
+    for _ in range(min(n, joined.array.shape[dim])):
+        result = _diff_once(result, dim)
+    return result if out is None else out.copy_(result)
+
+
+def _trapezoids(y: Tensor, x: Tensor | None, dx: Any, dim: int) -> Tensor:
+    """The areas of the trapezoids between neighbouring samples, one less than samples."""
+    dim = normal_dim(dim, y.array.ndim)
+    length = max(y.array.shape[dim] - 1, 0)
+    heights = y.narrow(dim, y.array.shape[dim] - length, length) + y.narrow(dim, 0, length)
+    if x is None:
+        return heights * (dx / 2)
+    if x.array.ndim == 1 and y.array.ndim > 1:
+        if x.array.shape[0] != y.array.shape[dim]:
+            raise RuntimeError("trapezoid: There must be one `x` value for each sample point")
+        return heights * (diff(x) / 2).reshape((-1,) + (1,) * (y.array.ndim - dim - 1))
+    return heights * (diff(x, dim=dim - y.array.ndim) / 2)
+
+
+def trapezoid(
+    y: Tensor, x: Tensor | None = None, *, dx: Any = 1, dim: int = -1
+) -> Tensor:
+    """The integral of samples `y`, at the places `x` or `dx` apart, by the trapezoidal rule."""
+    return sum(_trapezoids(y, x, dx, dim), dim)
+
+
+def cumulative_trapezoid(
+    y: Tensor, x: Tensor | None = None, *, dx: Any = 1, dim: int = -1
+) -> Tensor:
+    """The integrals of samples `y` up to each place by the trapezoidal rule."""
+    return cumsum(_trapezoids(y, x, dx, dim), dim)

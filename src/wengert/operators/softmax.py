@@ -1,0 +1,105 @@
+"""Normalisation of exponentials: logsumexp, softmax, log_softmax, softmin."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import dtypes
+from ..tensor import Tensor
+from .along import in_dtype, normal_dims, restore_dims, scalar_name, widened, working_dtype
+from .declare import primitive, promote_float
+from .pointwise import exp
+from .reduce import sum
+
+# logsumexp ---------------------------------------------------------------------------------------
+
+
+def _finite_peak(xp: Any, x: Any, dims: tuple[int, ...]) -> Any:
+    """The largest real part over `dims`, zero where that is no finite number."""
+    peak = xp.max(x.real, axis=dims, keepdims=True)
+    return xp.where(xp.isfinite(peak), peak, 0).astype(peak.dtype)
+
+
+def _logsumexp(xp: Any, x: Any, dim: Any, keepdim: bool) -> Any:
+    dims = normal_dims(dim, x.ndim)
+    goal, x = x.dtype, widened(x)
+    if x.size == 0:
+        return xp.log(xp.sum(xp.exp(x), axis=dims, keepdims=keepdim)).astype(goal, copy=False)
+    peak = _finite_peak(xp, x, dims)
+    out = xp.log(xp.sum(xp.exp(x - peak), axis=dims, keepdims=keepdim))
+    out = out + (peak if keepdim else xp.squeeze(peak, axis=dims))
+    return out.astype(goal, copy=False)
+
+
+def _share(x: Tensor, dim: Any, keepdim: bool, out: Tensor) -> Tensor:
+    """What each element contributes to its sum of exponentials."""
+    return exp(x - restore_dims(out, x.shape, dim, keepdim))
+
+
+logsumexp = primitive(
+    "logsumexp(Tensor self, int[] dim, bool keepdim=False) -> Tensor",
+    _logsumexp,
+    lambda g, self, dim, keepdim, out: (
+        restore_dims(g, self.shape, dim, keepdim) * _share(self, dim, keepdim, out).conj()
+    ),
+    lambda tangents, self, dim, keepdim, out: sum(
+        tangents["self"] * _share(self, dim, keepdim, out), dim, keepdim
+    ),
+    dtype=promote_float,
+    doc="Logarithm of the sum of exponentials over the given dimensions, without overflow.",
+)
+
+# softmax -----------------------------------------------------------------------------------------
+
+
+def _shifted(name: str, xp: Any, x: Any, dims: tuple[int, ...], dtype: Any) -> tuple[Any, Any]:
+    """A new array, at most zero along `dims`, in the type to compute in; the type of the result."""
+    goal = x.dtype if dtype is None else dtype.numpy
+    if goal.kind in "biuc":
+        raise NotImplementedError(f'"{name}" not implemented for \'{scalar_name(goal)}\'')
+    x = in_dtype(x, working_dtype(goal))
+    peak = xp.max(x, axis=dims, keepdims=True) if x.size else 0
+    return xp.asarray(x - peak), goal
+
+
+def _softmax(xp: Any, x: Any, dim: int, dtype: Any) -> Any:
+    dims = normal_dims(dim, x.ndim)
+    e, goal = _shifted("softmax", xp, x, dims, dtype)
+    xp.exp(e, out=e)
+    e /= xp.sum(e, axis=dims, keepdims=True)
+    return e.astype(goal, copy=False)
+
+
+def _log_softmax(xp: Any, x: Any, dim: int, dtype: Any) -> Any:
+    dims = normal_dims(dim, x.ndim)
+    out, goal = _shifted("log_softmax", xp, x, dims, dtype)
+    out -= xp.log(xp.sum(xp.exp(out), axis=dims, keepdims=True))
+    return out.astype(goal, copy=False)
+
+
+def _centered(t: Tensor, dim: int, out: Tensor) -> Tensor:
+    """The symmetric matrix of derivatives of softmax applied to `t`."""
+    return out * (t - sum(t * out, dim, True))
+
+
+softmax = primitive(
+    "softmax(Tensor self, int dim, dtype? dtype=None) -> Tensor",
+    _softmax,
+    lambda g, dim, out: _centered(g, dim, out),
+    lambda tangents, dim, out: _centered(tangents["self"], dim, out),
+    widens=False,
+    doc="Exponentials along a dimension, divided by their sum.",
+)
+log_softmax = primitive(
+    "log_softmax(Tensor self, int dim, dtype? dtype=None) -> Tensor",
+    _log_softmax,
+    lambda g, dim, out: g - exp(out) * sum(g, dim, True),
+    lambda tangents, dim, out: tangents["self"] - sum(exp(out) * tangents["self"], dim, True),
+    widens=False,
+    doc="Logarithm of softmax, without the loss of accuracy of taking it afterwards.",
+)
+
+
+def softmin(input: Tensor, dim: int, dtype: dtypes.dtype | None = None) -> Tensor:
+    """Softmax of the negative."""
+    return softmax(-input, dim, dtype)

@@ -1,0 +1,539 @@
+"""Order: sort, topk, medians and quantiles, distinct elements, search in sorted sequences."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import dtypes, return_types
+from ..conversion import tensor
+from ..errors import shape_text
+from ..tensor import Tensor
+from .along import (
+    check_not_empty,
+    normal_dim,
+    overloaded,
+    put_along,
+    returning,
+    scalar_name,
+    shared_evenly,
+    shared_tangent,
+    take_along,
+    widened,
+)
+from .declare import nondifferentiable, primitive
+from .pointwise import ceil, floor, isnan, lerp, logical_not, round, where
+from .reduce import any, sum
+
+_INT64 = dtypes.int64.numpy
+
+# Sorting -----------------------------------------------------------------------------------------
+
+
+def _order(xp: Any, x: Any, dim: int, descending: bool) -> Any:
+    """Indices that sort; equal elements keep their order, NaN counts as largest."""
+    if x.dtype.kind == "c":
+        raise RuntimeError("Sort does not support complex dtypes")
+    if not descending:
+        return xp.argsort(x, axis=dim, kind="stable")
+    backwards = xp.argsort(xp.flip(x, dim), axis=dim, kind="stable")
+    return x.shape[dim] - 1 - xp.flip(backwards, dim)
+
+
+def _sort(xp: Any, x: Any, dim: int, descending: bool, stable: bool | None) -> Any:
+    dim = normal_dim(dim, x.ndim)
+    if not x.ndim:
+        return x.copy(), xp.zeros((), _INT64)
+    order = _order(xp, x, dim, descending)
+    return xp.take_along_axis(x, order, dim), order
+
+
+def _selecting(schema: str, kernel: Any, doc: str, keepdim: bool = True) -> Any:
+    """An operator that selects elements along `dim`, and their indices, each element once."""
+    name = schema.partition("(")[0]
+    if keepdim:
+        vjp = lambda g, self_shape, dim, out1: put_along(g[0], self_shape, dim, out1, True)
+        jvp = lambda tangents, dim, out1: (take_along(tangents["self"], dim, out1, True), None)
+    else:
+        vjp = lambda g, self_shape, dim, keepdim, out1: put_along(
+            g[0], self_shape, dim, out1, keepdim
+        )
+        jvp = lambda tangents, dim, keepdim, out1: (
+            take_along(tangents["self"], dim, out1, keepdim),
+            None,
+        )
+    base, _, overload = name.partition(".")
+    return returning(
+        getattr(return_types, base),
+        primitive(
+            schema + " -> (Tensor values, Tensor indices)",
+            kernel,
+            vjp,
+            jvp,
+            nondifferentiable_outputs=(1,),
+            name=f"{base.title()}Backward{1 if overload else 0}",
+            doc=doc,
+        ),
+    )
+
+
+sort = _selecting(
+    "sort(Tensor self, int dim=-1, bool descending=False, *, bool? stable=None)",
+    _sort,
+    "Elements in order along a dimension, and their indices; equal elements keep their order.",
+)
+argsort = nondifferentiable(
+    "argsort(Tensor self, int dim=-1, bool descending=False, *, bool? stable=None) -> Tensor",
+    lambda xp, x, dim, descending, stable: _sort(xp, widened(x), dim, descending, stable)[1],
+    doc="Indices that sort along a dimension.",
+)
+
+
+def msort(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Elements in order along the first dimension."""
+    values = sort(input, 0).values
+    return values if out is None else out.copy_(values)
+
+
+def _topk(xp: Any, x: Any, k: int, dim: int, largest: bool, sorted: bool) -> Any:
+    dim = normal_dim(dim, x.ndim)
+    length = x.shape[dim] if x.ndim else 1
+    if not 0 <= k <= length:
+        raise RuntimeError("selected index k out of range")
+    if x.dtype.kind in "bc":
+        word = "bool" if x.dtype.kind == "b" else "complex"
+        raise RuntimeError(f"topk does not support {word} dtypes")
+    if not x.ndim:
+        return (x.copy(), xp.zeros((), _INT64)) if k else (x[None][:0], xp.zeros(0, _INT64))
+    if 0 < k <= length // 8:
+        first = length - k if largest else 0
+        candidates = xp.argpartition(x, first if largest else k - 1, axis=dim)
+        candidates = _slice(candidates, dim, first, first + k)
+        picked = xp.take_along_axis(x, candidates, dim)
+        order = xp.take_along_axis(candidates, _order(xp, picked, dim, largest), dim)
+    else:
+        order = _slice(_order(xp, x, dim, largest), dim, 0, k)
+    return xp.take_along_axis(x, order, dim), order
+
+
+def _slice(x: Any, dim: int, start: int, stop: int) -> Any:
+    return x[(slice(None),) * dim + (slice(start, stop),)]
+
+
+topk = _selecting(
+    "topk(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True)",
+    _topk,
+    "The `k` largest or smallest elements along a dimension, and their indices.",
+)
+
+# One element by its rank -------------------------------------------------------------------------
+
+
+def _pick(xp: Any, x: Any, dim: int, keepdim: bool, index: Any) -> Any:
+    """The elements at `index`, of size one along `dim`, with that dimension kept or not."""
+    values = xp.take_along_axis(x, index, dim)
+    return (values, index) if keepdim else (xp.squeeze(values, dim), xp.squeeze(index, dim))
+
+
+def _kthvalue(xp: Any, x: Any, k: int, dim: int, keepdim: bool) -> Any:
+    dim = normal_dim(dim, x.ndim)
+    check_not_empty("kthvalue", x, (dim,))
+    if not 1 <= k <= (x.shape[dim] if x.ndim else 1):
+        raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {dim}")
+    if not x.ndim:
+        return x.copy(), xp.zeros((), _INT64)
+    order = _order(xp, x, dim, False)
+    return _pick(xp, x, dim, keepdim, _slice(order, dim, k - 1, k))
+
+
+kthvalue = _selecting(
+    "kthvalue(Tensor self, int k, int dim=-1, bool keepdim=False)",
+    _kthvalue,
+    "The `k`-th smallest element along a dimension, and its index.",
+    keepdim=False,
+)
+
+
+def _check_median(name: str, x: Any) -> None:
+    if x.dtype.kind in "bc":
+        raise NotImplementedError(f'"{name}" not implemented for \'{scalar_name(x.dtype)}\'')
+
+
+def _median_index(xp: Any, x: Any, dim: int, ignores_nan: bool) -> Any:
+    """Index of the median, the lower one of two; with NaN, of the first NaN or of the others'."""
+    order = _order(xp, x, dim, False)
+    length = x.shape[dim]
+    numbers = xp.sum(x == x, axis=dim, keepdims=True)
+    if ignores_nan:
+        rank = xp.maximum(numbers - 1, 0) // 2
+    else:
+        rank = xp.where(numbers < length, numbers, (length - 1) // 2)
+    return xp.take_along_axis(order, rank, dim)
+
+
+def _median_of_all(name: str) -> Any:
+    def kernel(xp: Any, x: Any) -> Any:
+        _check_median(name, x)
+        flat = x.reshape(-1)
+        if not flat.size:
+            missing = float("nan") if x.dtype.kind in "fV" else xp.iinfo(x.dtype).min
+            return xp.full((), missing, x.dtype)
+        return flat[_median_index(xp, flat, 0, name == "nanmedian")].reshape(())
+
+    return primitive(
+        f"{name}(Tensor self) -> Tensor",
+        kernel,
+        lambda g, self, out: shared_evenly(g, self, out),
+        lambda tangents, self, out: shared_tangent(tangents["self"], self, out),
+        doc="The median of all elements, the lower one of two.",
+    )
+
+
+def _median_along(name: str) -> Any:
+    def kernel(xp: Any, x: Any, dim: int, keepdim: bool) -> Any:
+        _check_median(name, x)
+        dim = normal_dim(dim, x.ndim)
+        check_not_empty(name, x, (dim,))
+        if not x.ndim:
+            return x.copy(), xp.zeros((), _INT64)
+        return _pick(xp, x, dim, keepdim, _median_index(xp, x, dim, name == "nanmedian"))
+
+    return _selecting(
+        f"{name}.dim(Tensor self, int dim, bool keepdim=False)",
+        kernel,
+        "The median of all elements or along a dimension, the lower one of two, and its index.",
+        keepdim=False,
+    )
+
+
+median = overloaded(_median_of_all("median"), _median_along("median"))
+nanmedian = overloaded(_median_of_all("nanmedian"), _median_along("nanmedian"))
+
+
+def _mode(xp: Any, x: Any, dim: int, keepdim: bool) -> Any:
+    """In sorted order each value is a run; the longest run's last element is the answer."""
+    dim = normal_dim(dim, x.ndim)
+    check_not_empty("mode", x, (dim,))
+    if not x.ndim:
+        return x.copy(), xp.zeros((), _INT64)
+    order = _order(xp, x, dim, False)
+    ordered = xp.take_along_axis(x, order, dim)
+    place = xp.arange(x.shape[dim]).reshape((-1,) + (1,) * (x.ndim - dim - 1))
+    length = x.shape[dim]
+    starts = _slice(ordered, dim, 1, length) != _slice(ordered, dim, 0, length - 1)
+    starts = xp.concatenate([xp.ones_like(_slice(ordered, dim, 0, 1), bool), starts], axis=dim)
+    run = place - xp.maximum.accumulate(xp.where(starts, place, 0), axis=dim)
+    best = xp.expand_dims(xp.argmax(run, axis=dim), dim)
+    return _pick(xp, x, dim, keepdim, xp.take_along_axis(order, best, dim))
+
+
+mode = _selecting(
+    "mode(Tensor self, int dim=-1, bool keepdim=False)",
+    _mode,
+    "The most frequent element along a dimension, the smallest of several, and its last index.",
+    keepdim=False,
+)
+
+# Quantiles ---------------------------------------------------------------------------------------
+
+_INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
+
+
+def _quantile(
+    name: str, x: Tensor, q: Any, dim: int | None, keepdim: bool, interpolation: str
+) -> Tensor:
+    if interpolation not in _INTERPOLATIONS:
+        raise RuntimeError(
+            f"{name}() interpolation must be one of linear, lower, higher, midpoint or nearest, "
+            f"but got {interpolation}"
+        )
+    ranks_of = _checked_levels(name, x, q)
+    ndim = x.array.ndim
+    where_to = 0 if dim is None else normal_dim(dim, ndim)
+    rows = x.reshape(-1) if dim is None or not ndim else x.movedim(where_to, -1)
+    ordered = sort(rows).values
+    nan = isnan(ordered)
+    last = rows.array.shape[-1] - 1
+    if name == "nanquantile":
+        tops = (sum(logical_not(nan), -1, True) - 1).clamp(min=0)
+        ranks = ranks_of * tops
+    else:
+        ranks = where(any(nan, -1, True), last, ranks_of * last)
+    result = _interpolated(ordered, ranks, interpolation)
+    if isinstance(q, Tensor) and q.array.ndim:
+        result = result.movedim(-1, 0)
+        kept = 1 + where_to
+    else:
+        result, kept = result.squeeze(-1), where_to
+    if not keepdim or not ndim:
+        return result
+    if dim is None:
+        return result.reshape(result.shape + (1,) * ndim)
+    return result.unsqueeze(kept)
+
+
+def _checked_levels(name: str, x: Tensor, q: Any) -> Tensor:
+    """The levels as a vector in the type of `x`."""
+    if x.array.dtype not in (dtypes.float32.numpy, dtypes.float64.numpy):
+        raise RuntimeError(f"{name}() input tensor must be either float or double dtype")
+    if not x.array.size:
+        raise RuntimeError(f"{name}() input tensor must be non-empty")
+    if not isinstance(q, Tensor):
+        if not 0 <= q <= 1:
+            raise RuntimeError(f"{name}() q must be in the range [0, 1] but got {q:g}")
+        return x.new_full((1,), q)
+    if q.array.dtype != x.array.dtype:
+        raise RuntimeError(f"{name}() q tensor must be same dtype as the input tensor")
+    if q.array.ndim > 1:
+        raise RuntimeError(f"{name}() q must be a scalar or 1D tensor")
+    if not ((q.array >= 0) & (q.array <= 1)).all():
+        raise RuntimeError(f"{name}() q values must be in the range [0, 1]")
+    return q.reshape(-1)
+
+
+def _interpolated(ordered: Tensor, ranks: Tensor, interpolation: str) -> Tensor:
+    """The values at fractional places of sorted rows."""
+    shape = (*ordered.shape[:-1], ranks.array.shape[-1])
+    if interpolation == "nearest":
+        return ordered.gather(-1, round(ranks).long().expand(shape))
+    below, above = floor(ranks), ceil(ranks)
+    low = ordered.gather(-1, (above if interpolation == "higher" else below).long().expand(shape))
+    if interpolation in ("lower", "higher"):
+        return low
+    high = ordered.gather(-1, above.long().expand(shape))
+    return lerp(low, high, 0.5 if interpolation == "midpoint" else ranks - below)
+
+
+def quantile(
+    input: Tensor,
+    q: float | Tensor,
+    dim: int | None = None,
+    keepdim: bool = False,
+    *,
+    interpolation: str = "linear",
+    out: Tensor | None = None,
+) -> Tensor:
+    """The quantiles at levels `q` of all elements or along a dimension; NaN spreads."""
+    result = _quantile("quantile", input, q, dim, keepdim, interpolation)
+    return result if out is None else out.copy_(result)
+
+
+def nanquantile(
+    input: Tensor,
+    q: float | Tensor,
+    dim: int | None = None,
+    keepdim: bool = False,
+    *,
+    interpolation: str = "linear",
+    out: Tensor | None = None,
+) -> Tensor:
+    """The quantiles at levels `q` of the elements that are not NaN."""
+    result = _quantile("nanquantile", input, q, dim, keepdim, interpolation)
+    return result if out is None else out.copy_(result)
+
+
+# Distinct elements -------------------------------------------------------------------------------
+
+
+def _no_derivative(name: str) -> Any:
+    def rule(g: Any) -> Tensor:
+        raise NotImplementedError(f"the derivative for '{name}' is not implemented")
+
+    return rule
+
+
+def _nothing(xp: Any) -> Any:
+    return xp.zeros(0, _INT64)
+
+
+def _unique(xp: Any, x: Any, dim: int | None, inverse: bool, counts: bool) -> Any:
+    if dim is not None:
+        dim = normal_dim(dim, x.ndim)
+        if 0 in x.shape:
+            if x.shape[dim] or x.size:
+                raise RuntimeError(
+                    "There are 0 sized dimensions, and they aren't selected, so unique cannot be "
+                    "applied"
+                )
+            return x.copy(), _nothing(xp), _nothing(xp)
+    found = xp.unique(
+        x, return_inverse=inverse, return_counts=counts, axis=dim if x.ndim else None,
+        equal_nan=False,
+    )  # fmt: skip
+    parts = list(found) if inverse or counts else [found]
+    values = parts.pop(0)
+    where_from = parts.pop(0) if inverse else _nothing(xp)
+    if inverse:
+        where_from = where_from.reshape(x.shape if dim is None else -1).astype(_INT64, copy=False)
+    how_often = parts.pop(0).astype(_INT64, copy=False) if counts else _nothing(xp)
+    return values, where_from, how_often
+
+
+def _unique_consecutive(xp: Any, x: Any, dim: int | None, inverse: bool, counts: bool) -> Any:
+    axis = 0 if dim is None else normal_dim(dim, x.ndim)
+    lines = x.reshape(-1) if dim is None or not x.ndim else xp.moveaxis(x, axis, 0)
+    rows = lines.reshape(len(lines), -1) if lines.size else lines.reshape(len(lines), 0)
+    starts = xp.ones(len(lines), bool)
+    starts[1:] = (rows[1:] != rows[:-1]).any(axis=1)
+    values = lines[starts]
+    if dim is not None and x.ndim:
+        values = xp.moveaxis(values, 0, axis)
+    where_from = xp.cumsum(starts, dtype=_INT64) - 1 if inverse else _nothing(xp)
+    if inverse and dim is None:
+        where_from = where_from.reshape(x.shape)
+    how_often = _nothing(xp)
+    if counts:
+        edges = xp.append(xp.flatnonzero(starts), len(lines))
+        how_often = xp.diff(edges).astype(_INT64, copy=False)
+    return values, where_from, how_often
+
+
+def _distinct(name: str, kernel: Any, doc: str) -> Any:
+    return primitive(
+        f"{name}(Tensor self, int? dim=None, bool return_inverse=False, bool return_counts=False)"
+        " -> (Tensor, Tensor, Tensor)",
+        kernel,
+        _no_derivative(name),
+        None,
+        nondifferentiable_outputs=(1, 2),
+        doc=doc,
+    )
+
+
+_unique2 = _distinct("_unique2", _unique, "Distinct elements in order.")
+_consecutive = _distinct(
+    "_unique_consecutive", _unique_consecutive, "Elements without repetitions of their neighbour."
+)
+
+
+def _wanted(found: tuple, inverse: bool, counts: bool) -> Any:
+    values, where_from, how_often = found
+    if inverse:
+        return (values, where_from, how_often) if counts else (values, where_from)
+    return (values, how_often) if counts else values
+
+
+def unique(
+    input: Tensor,
+    sorted: bool = True,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    dim: int | None = None,
+) -> Any:
+    """Distinct elements, or slices along `dim`, always in order; their places and counts."""
+    found = _unique2(input, dim, return_inverse, return_counts)
+    return _wanted(found, return_inverse, return_counts)
+
+
+def unique_consecutive(
+    input: Tensor,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    dim: int | None = None,
+) -> Any:
+    """Elements, or slices along `dim`, that differ from the one before; their places and counts."""
+    found = _consecutive(input, dim, return_inverse, return_counts)
+    return _wanted(found, return_inverse, return_counts)
+
+
+# Search in sorted sequences ----------------------------------------------------------------------
+
+
+def _searchsorted(
+    xp: Any, sequence: Any, values: Any, out_int32: bool, right: bool, side: str | None, sorter: Any
+) -> Any:
+    _check_search(sequence, values, right, side, sorter)
+    which = "right" if right or side == "right" else "left"
+    if sorter is not None:
+        sequence = xp.take_along_axis(sequence, sorter, -1)
+    sequence, values = widened(sequence), widened(values)
+    if sequence.ndim == 1:
+        found = xp.searchsorted(sequence, values, which)
+    else:
+        found = xp.empty(values.shape, _INT64)
+        rows = zip(
+            found.reshape(-1, values.shape[-1]),
+            sequence.reshape(-1, sequence.shape[-1]),
+            values.reshape(-1, values.shape[-1]),
+            strict=True,
+        )
+        for into, ordered, wanted in rows:
+            into[:] = xp.searchsorted(ordered, wanted, which)
+    return xp.asarray(found).astype(dtypes.int32.numpy if out_int32 else _INT64, copy=False)
+
+
+def _check_search(sequence: Any, values: Any, right: bool, side: str | None, sorter: Any) -> None:
+    if side not in (None, "left", "right"):
+        raise RuntimeError(f"searchsorted(): side can only be 'left' or 'right' but got {side}")
+    if right and side == "left":
+        raise RuntimeError(
+            "searchsorted(): side and right can't be set to opposites, got side of left while "
+            "right was True"
+        )
+    if not sequence.ndim:
+        raise RuntimeError(
+            "searchsorted(): boundaries tensor should have positive dimension, but got 0 dimension"
+        )
+    if sequence.ndim > 1 and not values.ndim:
+        raise RuntimeError(
+            "searchsorted(): input value can be a scalar only when boundaries tensor dimension is "
+            f"1, but we got boundaries tensor dim({sequence.ndim}) and a scalar"
+        )
+    if sequence.ndim > 1 and sequence.shape[:-1] != values.shape[:-1]:
+        raise RuntimeError(
+            "searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions "
+            "of boundaries tensor and input value tensor must match, but we got boundaries tensor "
+            f"{shape_text(sequence.shape)} and input value tensor {shape_text(values.shape)}"
+        )
+    if sorter is None:
+        return
+    if sorter.shape != sequence.shape:
+        raise RuntimeError(
+            "searchsorted(): boundary and sorter must have the same size, but got boundary tensor "
+            f"{shape_text(sequence.shape)} and got sorter tensor {shape_text(sorter.shape)}"
+        )
+    if sorter.dtype != _INT64:
+        raise RuntimeError(
+            "searchsorted(): sorter must be a tensor of long dtype but got dtype "
+            + scalar_name(sorter.dtype)
+        )
+
+
+_search = nondifferentiable(
+    "searchsorted(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, "
+    "str? side=None, Tensor? sorter=None) -> Tensor",
+    _searchsorted,
+    doc="Where values would be inserted into sorted sequences, the last dimension of a tensor.",
+)
+
+
+def searchsorted(
+    sorted_sequence: Tensor,
+    input: Tensor | float,
+    *,
+    out_int32: bool = False,
+    right: bool = False,
+    side: str | None = None,
+    sorter: Tensor | None = None,
+    out: Tensor | None = None,
+) -> Tensor:
+    """Where values would be inserted into sorted sequences, the last dimension of a tensor."""
+    values = input if isinstance(input, Tensor) else tensor(input)
+    return _search(
+        sorted_sequence, values, out_int32=out_int32, right=right, side=side, sorter=sorter, out=out
+    )
+
+
+def bucketize(
+    input: Tensor | float,
+    boundaries: Tensor,
+    *,
+    out_int32: bool = False,
+    right: bool = False,
+    out: Tensor | None = None,
+) -> Tensor:
+    """The numbers of the intervals between sorted `boundaries` that values lie in."""
+    if boundaries.array.ndim != 1:
+        raise RuntimeError(
+            f"boundaries tensor must be 1 dimension, but got dim({boundaries.array.ndim})"
+        )
+    return searchsorted(boundaries, input, out_int32=out_int32, right=right, out=out)
