@@ -9,6 +9,8 @@ from .tensor cimport AbstractOperator, Cold, Tensor, VersionCounter, ViewMeta, w
 
 cdef Native _native
 cdef type _ndarray
+cdef int _SHAPE_SLOT
+cdef int _OUT_SLOT
 
 
 cdef class Operator(AbstractOperator):
@@ -34,6 +36,7 @@ cdef class Operator(AbstractOperator):
     cdef public object jvp_rule
     cdef public object meta_rule
     cdef public dict plans
+    cdef public list small_plans
     cdef public str node_name
     cdef public object namer
     cdef public str doc

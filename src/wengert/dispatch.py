@@ -81,6 +81,7 @@ class Operator(AbstractOperator):
         self.jvp_rule = None
         self.meta_rule = None
         self.plans = {}
+        self.small_plans = [None] * 4
         self.node_name = name.title().replace("_", "") + "Backward0"
         self.namer = None
         self.doc = ""
@@ -234,9 +235,10 @@ class Operator(AbstractOperator):
     def record_small(self, state: ThreadState, x: Any, y: Any, mask: int, result: Tensor) -> None:
         """Record a call of one or two operands, all of them differentiable, without lists."""
         if self.namer is None:
-            plan = self.plans.get(mask)
+            plan = self.small_plans[mask]
             if plan is None:
                 plan = self.plan_for(mask, self.node_name)
+                self.small_plans[mask] = plan
         else:
             plan = self.named_plan(mask, (x, *self.tail) if y is None else (x, y, *self.tail))
         first = second = None

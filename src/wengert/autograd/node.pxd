@@ -92,7 +92,6 @@ cdef class Node:
     cpdef release(self, object freed)
     cpdef NodeCold make_cold(self)
     cpdef int output_count(self)
-    @cython.locals(values=list, item=object, saved=tuple)
     cpdef list unpack_saved(self)
 
 
@@ -112,7 +111,7 @@ cdef class CopySlices(Node):
     cdef public tuple base_shape
 
 
-@cython.locals(node=Node)
+@cython.locals(node=Node, cls=type)
 cpdef Node new_node(
     GradientPlan plan, ThreadState state, object out_array, tuple next_nodes, tuple next_nrs
 )

@@ -241,7 +241,8 @@ def new_node(
     next_nrs: tuple | None,
 ) -> Node:
     """A node for one recorded call; `out_array` is its first output."""
-    node = plan.node_class.__new__(plan.node_class)
+    cls = plan.node_class
+    node = cls.__new__(cls)
     node.plan = plan
     node.next_nodes = next_nodes
     node.next_nrs = next_nrs

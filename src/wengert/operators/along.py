@@ -105,7 +105,7 @@ def check_not_empty(name: str, x: Any, dims: tuple[int, ...]) -> None:
 
 
 def shared_evenly(g: Tensor, x: Tensor, out: Tensor) -> Tensor:
-    """The gradient of a value taken from all of `x`, in equal parts to the elements that have it."""
+    """The gradient of a value taken from all of `x`, in equal parts to the elements with it."""
     chosen = (x == out) | (isnan(x) & isnan(out))
     return where(chosen, g / chosen.sum(), 0)
 
@@ -137,7 +137,7 @@ def presented(function: Any, name: str, module: str, likeness: Any) -> Callable[
     """`function` under a name, with the documentation and the signature of its `likeness`."""
     function.__name__ = function.__qualname__ = name
     function.__module__ = module
-    function.__doc__ = likeness.__doc__
+    function.__doc__ = getattr(likeness, "doc", likeness.__doc__)
     function.__wrapped__ = likeness
     return function
 

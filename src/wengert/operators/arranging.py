@@ -8,6 +8,7 @@ from typing import Any
 from ..dtypes import from_numpy
 from ..errors import dimension_error, shape_text
 from ..tensor import Tensor, wrap
+from .copying import pack
 from .declare import linear
 from .geometry import int_sequence, wrap_dim, wrap_dims
 from .views import expand, flatten, reshape, unsqueeze
@@ -44,8 +45,8 @@ def _roll(xp: Any, x: Any, shifts: tuple[int, ...], dims: tuple[int, ...]) -> An
     if dims and not x.ndim:
         raise IndexError(f"Dimension specified as {dims[0]} but tensor has no dimensions")
     if not dims:
-        return xp.roll(x, shifts[0])
-    return xp.roll(x, shifts, tuple([wrap_dim(dim, x.ndim) for dim in dims]))
+        return xp.roll(xp.ascontiguousarray(x), shifts[0])
+    return xp.roll(xp.ascontiguousarray(x), shifts, tuple([wrap_dim(dim, x.ndim) for dim in dims]))
 
 
 roll_ = linear(
@@ -90,11 +91,14 @@ def _repeat(xp: Any, x: Any, repeats: tuple[int, ...]) -> Any:
             "Number of dimensions of repeat dims can not be smaller than number of dimensions of "
             f"tensor: got {len(repeats)} and {x.ndim}"
         )
-    if any(n < 0 for n in repeats):
-        raise RuntimeError(
-            f"Trying to create tensor with negative dimension: repeat() got {shape_text(repeats)}"
-        )
-    return xp.tile(x, repeats)
+    padded = (1,) * (len(repeats) - x.ndim) + x.shape
+    shape = tuple([n * size for n, size in zip(repeats, padded, strict=True)])
+    for n in shape:
+        if n < 0:
+            raise RuntimeError(
+                f"Trying to create tensor with negative dimension {n}: {shape_text(shape)}"
+            )
+    return xp.ascontiguousarray(xp.tile(x, repeats))
 
 
 def _repeat_backward(g: Tensor, shape: tuple[int, ...], repeats: tuple[int, ...]) -> Tensor:
@@ -161,7 +165,7 @@ def _repeat_alike(input: Tensor, repeats: int, dim: int | None, output_size: int
     wide = expand.call(
         (unsqueeze.call((input, dim + 1)), (*shape[: dim + 1], repeats, *shape[dim + 1 :]), False)
     )
-    return flatten(wide.clone(), dim, dim + 1)
+    return flatten(pack.call1(wide), dim, dim + 1)
 
 
 def _repeated_indices(counts: Any, length: int | None, output_size: int | None) -> Any:

@@ -9,7 +9,7 @@ from ..errors import dimension_error
 from ..tensor import Tensor
 from .declare import linear
 from .geometry import diagonal_view, wrap_dim
-from .views import reshape
+from .views import ravel
 
 
 def _on_diagonal(
@@ -42,7 +42,7 @@ def _triangle(name: str) -> Any:
     def kernel(xp: Any, x: Any, diagonal: int) -> Any:
         if x.ndim < 2:
             raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
-        return getattr(xp, name)(x, diagonal)
+        return xp.ascontiguousarray(getattr(xp, name)(x, diagonal))
 
     return kernel
 
@@ -106,4 +106,4 @@ def diag(input: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Tens
 
 def diagflat(input: Tensor, offset: int = 0) -> Tensor:
     """All elements on the diagonal of a matrix."""
-    return diag_embed(reshape(input, (-1,)), offset)
+    return diag_embed(ravel(input), offset)

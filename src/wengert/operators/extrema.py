@@ -1,4 +1,4 @@
-"""Largest and smallest elements, and where they are: max, min, amax, amin, aminmax, argmax, argmin."""
+"""Extrema and where they are: max, min, amax, amin, aminmax, argmax, argmin."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from .along import (
 from .declare import nondifferentiable, primitive
 from .pointwise import maximum, minimum
 from .reduce import sum
+
 
 def _check_any(name: str, x: Any, error: type[Exception] = RuntimeError) -> None:
     if x.size == 0:

@@ -175,3 +175,20 @@ def may_overlap(size: tuple[int, ...], stride: tuple[int, ...]) -> bool:
                 return True
             reach += (n - 1) * s
     return False
+
+
+def seen_from(x: Any, size: Any, stride: Any, storage_offset: int | None) -> tuple:
+    """A size, strides and start counted from the first element of `x`, and the strides of `x`."""
+    size, stride = tuple(size), tuple(stride)
+    if len(size) != len(stride):
+        raise RuntimeError(
+            f"mismatch in length of strides and shape: as_strided() got size {shape_text(size)} "
+            f"and stride {shape_text(stride)}"
+        )
+    if any(s < 0 for s in stride):
+        raise RuntimeError(
+            "as_strided: Negative strides are not supported at the moment, got strides: "
+            f"{shape_text(stride)}"
+        )
+    offset = 0 if storage_offset is None else storage_offset - offset_of(x)
+    return size, stride, offset, tuple([s // x.dtype.itemsize for s in x.strides])

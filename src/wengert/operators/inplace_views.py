@@ -18,7 +18,7 @@ from ..schema import Schema, parse
 from ..state import ThreadState, thread_state
 from ..tensor import Tensor, ViewMeta
 from . import strides, views
-from .geometry import overload_number
+from .geometry import overload_number, seen_from
 
 
 class InplaceView(InplaceOperator):
@@ -69,7 +69,7 @@ class InplaceAsStrided(InplaceView):
     def __call__(
         self, input: Tensor, size: Any, stride: Any, storage_offset: int | None = None
     ) -> Tensor:
-        return self.call((input, *strides.relative(input, size, stride, storage_offset)))
+        return self.call((input, *seen_from(input.array, size, stride, storage_offset)))
 
 
 def _inplace(

@@ -69,7 +69,7 @@ def sum_to_size(input: Tensor, *size: Any) -> Tensor:
     shape = tuple(size[0]) if len(size) == 1 and not isinstance(size[0], int) else size
     given = input.array.shape
     extra = len(given) - len(shape)
-    dims = list(range(extra))
+    inner = []
     for i, n in enumerate(shape):
         if extra < 0 or n != given[i + extra]:
             if extra < 0 or n != 1:
@@ -77,9 +77,13 @@ def sum_to_size(input: Tensor, *size: Any) -> Tensor:
                     f"size {{{shape_text(shape)}}} is not expandable to size "
                     f"{{{shape_text(given)}}}."
                 )
-            dims.append(i + extra)
-    out = _sum_along.call((input, tuple(dims), True, None)) if dims else input
-    return out.reshape(shape) if extra else out
+            inner.append(i + extra)
+    if inner:
+        out = _sum_along.call((input, (*range(extra), *inner), True, None))
+        return out.reshape(shape) if extra else out
+    if not extra:
+        return input
+    return _sum_along.call((input, tuple(range(extra)), False, None)) if shape else sum(input)
 
 
 def _nansum(xp: Any, x: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
@@ -91,7 +95,7 @@ def _nansum(xp: Any, x: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
 
 
 def _nansum_gradient(g: Tensor, x: Tensor, dim: Any, keepdim: bool) -> Tensor:
-    return where(isnan(x), 0, restore_dims(g, x.shape, dim, keepdim))
+    return restore_dims(g, x.shape, dim, keepdim) * logical_not(isnan(x))
 
 
 nansum = primitive(
@@ -137,17 +141,22 @@ def _mean_all(xp: Any, x: Any, dtype: Any) -> Any:
     return _mean(xp, x, None, False, dtype)
 
 
+def _spread_mean(g: Tensor, shape: tuple, dim: Any, keepdim: bool) -> Tensor:
+    """The gradient of a mean for each element; of no elements, that of one does not matter."""
+    return restore_dims(g / max(reduced_size(shape, dim), 1), shape, dim, keepdim)
+
+
 _mean_whole = linear(
     "mean(Tensor self, *, dtype? dtype=None) -> Tensor",
     _mean_all,
-    lambda g, self_shape: (g / math.prod(self_shape)).expand(self_shape),
+    lambda g, self_shape: (g / max(math.prod(self_shape), 1)).expand(self_shape),
     doc="Mean of all elements.",
 )
 _mean_along = linear(
     "mean.dim(Tensor self, int[]? dim, bool keepdim=False, *, dtype? dtype=None) -> Tensor",
     _mean,
-    lambda g, self_shape, dim, keepdim: (
-        restore_dims(g / reduced_size(self_shape, dim), self_shape, dim, keepdim).expand(self_shape)
+    lambda g, self_shape, dim, keepdim: _spread_mean(g, self_shape, dim, keepdim).expand(
+        self_shape
     ),
     name="MeanBackward1",
     doc="Mean over all or the given dimensions.",
@@ -168,6 +177,11 @@ def nanmean(
         raise RuntimeError(
             "nanmean(): expected input to have floating point or complex dtype but got "
             + scalar_name(input.array.dtype)
+        )
+    if dtype is not None and dtype.category < dtypes.FLOATING:
+        raise RuntimeError(
+            "nanmean(): could not infer output dtype. Optional dtype must be either a floating "
+            f"point or complex dtype. Got: {dtype.scalar_name}"
         )
     present = sum(logical_not(isnan(input)), dim, keepdim)
     total = nansum(input, dim, keepdim, dtype=dtype)
@@ -263,24 +277,26 @@ def _var_gradient(g: Tensor, x: Tensor, dim: Any, correction: Any, keepdim: bool
     freedom = _freedom(x.shape, dim, correction)
     away = x - mean(x, dim, True)
     g = restore_dims(g, x.shape, dim, keepdim)
-    return g * where(away == 0, math.nan, math.inf) if freedom <= 0 else g * (2 / freedom) * away
+    if freedom <= 0 and (dim is None or not x.shape):
+        return g * where(away == 0, math.nan, math.inf)
+    return g * _slope(freedom) * away
+
+
+def _slope(freedom: Any) -> float:
+    return 2 / freedom if freedom else math.inf
 
 
 def _var_tangent(t: Tensor, x: Tensor, dim: Any, correction: Any, keepdim: bool) -> Tensor:
     freedom = _freedom(x.shape, dim, correction)
     away = x - mean(x, dim, True)
     product = (away.conj() * t).real if x.is_complex() else away * t
-    return sum(product, dim, keepdim) * (2 / freedom if freedom > 0 else math.nan)
+    return sum(product, dim, keepdim) * _slope(freedom)
 
 
 def _half_inverse(out: Tensor) -> Tensor:
     """The derivative of the square root by its result, taken as zero at zero."""
     vanishes = out == 0
     return where(vanishes, 0, 0.5 / where(vanishes, 1, out))
-
-
-def _mean_gradient(g: Tensor, x: Tensor, dim: Any, keepdim: bool) -> Tensor:
-    return restore_dims(g / reduced_size(x.shape, dim), x.shape, dim, keepdim)
 
 
 _MOMENT = "(Tensor self, int[]? dim=None, *, Scalar? correction=None, bool keepdim=False)"
@@ -309,7 +325,7 @@ _var_mean = primitive(
     lambda xp, *args: _variance("var_mean", xp, *args),
     lambda g, self, dim, correction, keepdim: (
         _var_gradient(g[0], self, dim, correction, keepdim)
-        + _mean_gradient(g[1], self, dim, keepdim)
+        + _spread_mean(g[1], self.shape, dim, keepdim)
     ),
     lambda tangents, self, dim, correction, keepdim: (
         _var_tangent(tangents["self"], self, dim, correction, keepdim),
@@ -322,7 +338,7 @@ _std_mean = primitive(
     lambda xp, *args: _standard("std_mean", xp, *args),
     lambda g, self, dim, correction, keepdim, out0: (
         _var_gradient(g[0] * _half_inverse(out0), self, dim, correction, keepdim)
-        + _mean_gradient(g[1], self, dim, keepdim)
+        + _spread_mean(g[1], self.shape, dim, keepdim)
     ),
     lambda tangents, self, dim, correction, keepdim, out0: (
         _var_tangent(tangents["self"], self, dim, correction, keepdim) * _half_inverse(out0),

@@ -7,7 +7,7 @@ from typing import Any
 from ..errors import shape_text
 from ..tensor import Tensor, wrap
 from .declare import linear
-from .geometry import at, may_overlap, offset_of, owner_of, span, strided, wrap_dim
+from .geometry import at, may_overlap, offset_of, owner_of, seen_from, span, strided, wrap_dim
 
 
 def _as_strided(
@@ -99,26 +99,9 @@ def as_strided(
     input: Tensor, size: Any, stride: Any, storage_offset: int | None = None
 ) -> Tensor:
     """The memory of a tensor with any size and strides, counted in elements."""
-    return as_strided_relative.call((input, *relative(input, size, stride, storage_offset)))
-
-
-def relative(input: Tensor, size: Any, stride: Any, storage_offset: int | None) -> tuple:
-    """The arguments of `as_strided` as seen from the first element of `input`."""
-    size, stride = tuple(size), tuple(stride)
-    if len(size) != len(stride):
-        raise RuntimeError(
-            f"mismatch in length of strides and shape: as_strided() got size {shape_text(size)} "
-            f"and stride {shape_text(stride)}"
-        )
-    if any(s < 0 for s in stride):
-        raise RuntimeError(
-            "as_strided: Negative strides are not supported at the moment, got strides: "
-            f"{shape_text(stride)}"
-        )
-    array = input.array
-    offset = 0 if storage_offset is None else storage_offset - offset_of(array)
-    item = array.dtype.itemsize
-    return size, stride, offset, tuple([s // item for s in array.strides])
+    return as_strided_relative.call(
+        (input, *seen_from(input.array, size, stride, storage_offset))
+    )
 
 
 def _positions(xp: Any, size: tuple[int, ...], stride: tuple[int, ...], offset: int) -> Any:

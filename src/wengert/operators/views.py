@@ -89,10 +89,10 @@ def _view_dtype(xp: Any, x: Any, dtype: dtypes.dtype) -> Any:
     return x.view(dtype.numpy)
 
 
-view_dtype = nondifferentiable(
+view_dtype_ = nondifferentiable(
     "view.dtype(Tensor(a) self, dtype dtype) -> Tensor(a)",
     _view_dtype,
-    view=True,
+    meta=lambda x, dtype: _view_dtype(None, x, dtype),
     doc="The same memory taken for elements of another type.",
 )
 
@@ -102,7 +102,10 @@ def view(input: Tensor, *shape: Any, size: Any = None, dtype: Any = None) -> Ten
     if len(shape) == 1 and isinstance(shape[0], dtypes.dtype):
         dtype = shape[0]
     if dtype is not None:
-        return view_dtype.call((input, dtypes.as_dtype(dtype)))
+        out = view_dtype_.call((input, dtypes.as_dtype(dtype)))
+        # The memory is shared but nothing is recorded: for autograd, this is no view.
+        out.counter = input.shared_counter()
+        return out
     return view_.call((input, int_sequence("view", "size", shape, size)))
 
 
@@ -161,7 +164,7 @@ def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
     except (RuntimeError, IndexError):
         raise RuntimeError(
             f"unflatten: Provided sizes {shape_text(parts)} don't multiply up to the size of dim "
-            f"{dim} in the input tensor of shape {shape_text(shape)}"
+            f"{dim} ({shape[dim] if shape else 1}) in the input tensor of shape {shape_text(shape)}"
         ) from None
     return view_.call((input, (*shape[:dim], *parts, *shape[dim + 1 :])))
 

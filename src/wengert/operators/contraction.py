@@ -1,0 +1,341 @@
+"""Sums of products over named indices, reduced to permutations and products of matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..tensor import Tensor
+from .views import wrap_dim
+
+_ELLIPSIS = "..."
+_SUBSCRIPTS = 52
+
+
+def product(lengths: Sequence[int]) -> int:
+    total = 1
+    for length in lengths:
+        total *= length
+    return total
+
+
+# tensordot ----------------------------------------------------------------------------------------
+
+
+def paired_dims(ndim: int, other_ndim: int, dims: Any) -> tuple[list[int], list[int]]:
+    """The dimensions of both tensors that tensordot's argument `dims` pairs."""
+    if isinstance(dims, Tensor):
+        dims = dims.tolist()
+    if isinstance(dims, int):
+        if dims < 0:
+            raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
+        if dims > min(ndim, other_ndim):
+            raise RuntimeError(f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims}")
+        return list(range(-dims, 0)), list(range(dims))
+    first, second = [list(each) if not isinstance(each, int) else [each] for each in dims]
+    return first, second
+
+
+def tensordot(a: Tensor, b: Tensor, first: list[int], second: list[int]) -> Tensor:
+    """Products summed over pairs of dimensions."""
+    if len(first) != len(second):
+        raise RuntimeError("both dimension lists should have same length")
+    shape, other = a.array.shape, b.array.shape
+    first_dims = [wrap_dim(dim, len(shape)) for dim in first]
+    second_dims = [wrap_dim(dim, len(other)) for dim in second]
+    for i, j, dim, other_dim in zip(first_dims, second_dims, first, second, strict=True):
+        if shape[i] == other[j]:
+            continue
+        if shape[i] == 1:
+            b = b.sum(j, True)
+        elif other[j] == 1:
+            a = a.sum(i, True)
+        else:
+            raise RuntimeError(
+                f"contracted dimensions need to match, but first has size {shape[i]} in dim {dim} "
+                f"and second has size {other[j]} in dim {other_dim}"
+            )
+    free = [i for i in range(len(shape)) if i not in first_dims]
+    other_free = [i for i in range(len(other)) if i not in second_dims]
+    inner = product([a.array.shape[i] for i in first_dims])
+    rows = [shape[i] for i in free]
+    columns = [other[i] for i in other_free]
+    left = _permuted(a, free + first_dims).reshape(product(rows), inner)
+    right = _permuted(b, second_dims + other_free).reshape(inner, product(columns))
+    return left.mm(right).reshape((*rows, *columns))
+
+
+def _permuted(x: Tensor, dims: list[int]) -> Tensor:
+    return x if dims == list(range(len(dims))) else x.permute(tuple(dims))
+
+
+# einsum -------------------------------------------------------------------------------------------
+
+
+def einsum(args: tuple) -> Tensor:
+    """See `wengert.einsum`; the labels of dimensions are letters, or numbers for an ellipsis."""
+    if len(args) < 2:
+        raise ValueError(
+            "einsum(): must specify the equation string and at least one operand, or at least one "
+            "operand and its subscripts list"
+        )
+    equation = args[0] if isinstance(args[0], str) else _equation_of(args)
+    operands = list(args[1:]) if isinstance(args[0], str) else list(args[:-1:2])
+    if not isinstance(args[0], str) and len(args) % 2 == 0:
+        operands = list(args[::2])
+    if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
+        operands = list(operands[0])
+    inputs, output = _parse(equation, len(operands))
+    labelled = [
+        _labels(i, labels, operand) for i, (labels, operand) in enumerate(zip(inputs, operands, strict=True))
+    ]
+    result = _result_labels(output, labelled)
+    _check_result(result, labelled, output)
+    parts = _prepared(operands, labelled)
+    x, labels = parts[0]
+    for i in range(1, len(parts)):
+        later = {label for _, rest in parts[i + 1 :] for label in rest}
+        x, labels = _contract(x, labels, *parts[i], later.union(result))
+    x, labels = _summed(x, labels, set(result))
+    return x.permute(tuple([labels.index(label) for label in result]))
+
+
+def _equation_of(args: tuple) -> str:
+    """The equation that alternating operands and subscript lists stand for."""
+    lists = [_letters(each) for each in args[1::2]]
+    equation = ",".join(lists)
+    return equation + "->" + _letters(args[-1]) if len(args) % 2 else equation
+
+
+def _letters(subscripts: Any) -> str:
+    text = ""
+    for each in subscripts:
+        if each is Ellipsis:
+            text += _ELLIPSIS
+        elif isinstance(each, int) and 0 <= each < _SUBSCRIPTS:
+            text += chr(ord("A") + each) if each < 26 else chr(ord("a") + each - 26)
+        else:
+            raise ValueError(
+                "einsum(): subscript in subscript list is not within the valid range "
+                f"[0, {_SUBSCRIPTS})"
+            )
+    return text
+
+
+def _parse(equation: str, count: int) -> tuple[list[list[str]], list[str] | None]:
+    """Letters and ellipses of each operand and, if given, of the result."""
+    left, arrow, right = equation.partition("->")
+    inputs = []
+    start = 0
+    for i, text in enumerate(left.split(",")):
+        inputs.append(_tokens(text, start, f"operand {i}"))
+        start += len(text) + 1
+    if len(inputs) > count:
+        raise RuntimeError("einsum(): fewer operands were provided than specified in the equation")
+    if len(inputs) < count:
+        raise RuntimeError("einsum(): more operands were provided than specified in the equation")
+    return inputs, _tokens(right, len(left) + 2, "output") if arrow else None
+
+
+def _tokens(text: str, start: int, where: str) -> list[str]:
+    tokens: list[str] = []
+    i = 0
+    while i < len(text):
+        character = text[i]
+        if character == ".":
+            if _ELLIPSIS in tokens:
+                raise RuntimeError(
+                    f"einsum(): found '.' for {where} for which an ellipsis was already found"
+                    if where != "output"
+                    else "einsum(): found '.' for output but an ellipsis (...) was already found"
+                )
+            if text[i : i + 3] != _ELLIPSIS:
+                raise RuntimeError(
+                    f"einsum(): found '.' for {where} that is not part of any ellipsis (...)"
+                )
+            tokens.append(_ELLIPSIS)
+            i += 3
+            continue
+        if character.isascii() and character.isalpha():
+            tokens.append(character)
+        elif character != " ":
+            raise RuntimeError(
+                f"einsum(): invalid subscript given at index {start + i} in the equation string, "
+                "subscripts must be in [a-zA-Z]"
+            )
+        i += 1
+    return tokens
+
+
+def _labels(i: int, tokens: list[str], operand: Tensor) -> list[Any]:
+    """A label for each dimension; those under an ellipsis are numbered from the last."""
+    ndim = operand.array.ndim
+    named = len(tokens) - (_ELLIPSIS in tokens)
+    if named > ndim or (named < ndim and _ELLIPSIS not in tokens):
+        which = "more than the number of" if _ELLIPSIS in tokens else "does not match the number of"
+        raise RuntimeError(
+            f"einsum(): the number of subscripts in the equation ({named}) {which} dimensions "
+            f"({ndim}) for operand {i}"
+            + ("" if _ELLIPSIS in tokens else " and no ellipsis was given")
+        )
+    labels: list[Any] = []
+    for token in tokens:
+        labels += list(range(ndim - named - 1, -1, -1)) if token == _ELLIPSIS else [token]
+    return labels
+
+
+def _result_labels(output: list[str] | None, labelled: list[list[Any]]) -> list[Any]:
+    """The result's labels: as given, or the ellipsis and then each letter that occurs once."""
+    widest = max([label for labels in labelled for label in labels if isinstance(label, int)], default=-1)
+    covered = list(range(widest, -1, -1))
+    if output is not None:
+        return [
+            each
+            for token in output
+            for each in (covered if token == _ELLIPSIS else [token])
+        ]
+    letters = [label for labels in labelled for label in labels if isinstance(label, str)]
+    return covered + sorted(each for each in set(letters) if letters.count(each) == 1)
+
+
+def _check_result(result: list[Any], labelled: list[list[Any]], output: list[str] | None) -> None:
+    known = {label for labels in labelled for label in labels}
+    for i, label in enumerate(result):
+        if label in result[:i]:
+            raise RuntimeError(
+                f"einsum(): output subscript {label} appears more than once in the output"
+            )
+        if label not in known:
+            raise RuntimeError(
+                f"einsum(): output subscript {label} does not appear in the equation for any input "
+                "operand"
+            )
+
+
+def _prepared(
+    operands: list[Tensor], labelled: list[list[Any]]
+) -> list[tuple[Tensor, list[Any]]]:
+    """Each operand with distinct labels, and without the dimensions of size one that broadcast."""
+    sizes: dict[Any, int] = {}
+    parts = []
+    for i, (x, labels) in enumerate(zip(operands, labelled, strict=True)):
+        labels = list(labels)
+        for label in dict.fromkeys(labels):
+            while labels.count(label) > 1:
+                x = _on_diagonal(x, labels, label, i)
+        for label, size in zip(labels, x.array.shape, strict=True):
+            seen = sizes.get(label, 1)
+            if size != seen and size != 1 and seen != 1:
+                name = _ELLIPSIS if isinstance(label, int) else label
+                raise RuntimeError(
+                    f"einsum(): subscript {name} has size {size} for operand {i} which does not "
+                    f"broadcast with previously seen size {seen}"
+                )
+            sizes[label] = size if seen == 1 else seen
+        parts.append((x, labels))
+    return [_without_broadcast(x, labels, sizes) for x, labels in parts]
+
+
+def _on_diagonal(x: Tensor, labels: list[Any], label: Any, i: int) -> Tensor:
+    """Merge the first two dimensions with the same label into one, the last; updates `labels`."""
+    first = labels.index(label)
+    second = labels.index(label, first + 1)
+    size, other = x.array.shape[first], x.array.shape[second]
+    if size != other:
+        raise RuntimeError(
+            f"einsum(): subscript {label} is repeated for operand {i} but the sizes don't match, "
+            f"{other} != {size}"
+        )
+    del labels[second], labels[first]
+    labels.append(label)
+    return x.diagonal(0, first, second)
+
+
+def _without_broadcast(
+    x: Tensor, labels: list[Any], sizes: dict[Any, int]
+) -> tuple[Tensor, list[Any]]:
+    kept = [
+        i for i, label in enumerate(labels) if x.array.shape[i] == sizes[label]
+    ]
+    if len(kept) == len(labels):
+        return x, labels
+    return x.reshape(tuple([x.array.shape[i] for i in kept])), [labels[i] for i in kept]
+
+
+def _summed(x: Tensor, labels: list[Any], keep: set[Any]) -> tuple[Tensor, list[Any]]:
+    """Sum over the dimensions whose label nobody needs any more."""
+    dims = tuple([i for i, label in enumerate(labels) if label not in keep])
+    if not dims:
+        return x, labels
+    return x.sum(dims), [label for label in labels if label in keep]
+
+
+def _contract(
+    x: Tensor, labels: list[Any], y: Tensor, others: list[Any], keep: set[Any]
+) -> tuple[Tensor, list[Any]]:
+    """Multiply two operands and sum over the labels they share and nobody else needs."""
+    x, labels = _summed(x, labels, keep.union(others))
+    y, others = _summed(y, others, keep.union(labels))
+    shared = [label for label in labels if label in others]
+    batch = [label for label in shared if label in keep]
+    summed = [label for label in shared if label not in keep]
+    mine = [label for label in labels if label not in others]
+    theirs = [label for label in others if label not in labels]
+    result = batch + mine + theirs
+    left, shape = _grouped(x, labels, batch, mine, summed)
+    right, other_shape = _grouped(y, others, batch, summed, theirs)
+    sizes = shape[: len(batch) + len(mine)] + other_shape[len(batch) + len(summed) :]
+    if not summed and batch:
+        return (left * right).reshape(sizes), result
+    if not batch:
+        rows, inner = left.array.shape[1:]
+        whole = left.reshape(rows, inner).mm(right.reshape(inner, right.array.shape[2]))
+    else:
+        whole = left.bmm(right)
+    return whole.reshape(sizes), result
+
+
+def _grouped(
+    x: Tensor, labels: list[Any], *groups: list[Any]
+) -> tuple[Tensor, tuple[int, ...]]:
+    """`x` with one dimension for each group of labels, and the lengths of all in that order."""
+    order = [labels.index(label) for group in groups for label in group]
+    shape = tuple([x.array.shape[i] for i in order])
+    sizes = []
+    for group in groups:
+        sizes.append(product(shape[: len(group)]))
+        shape = shape[len(group) :]
+    permuted = _permuted(x, order)
+    return permuted.reshape(tuple(sizes)), permuted.array.shape
+
+
+# Chains of matrices ---------------------------------------------------------------------------------
+
+
+def multi_dot(matrices: list[Tensor], multiply: Any) -> Tensor:
+    """Product of matrices in the order of the fewest multiplications."""
+    if not matrices:
+        raise RuntimeError("chain_matmul(): Expected one or more matrices")
+    for i, matrix in enumerate(matrices):
+        if matrix.array.ndim != 2:
+            raise RuntimeError(
+                f"Tensor dimension is {matrix.array.ndim}, expected 2 instead (argument {i})"
+            )
+    sizes = [matrices[0].array.shape[0], *[matrix.array.shape[1] for matrix in matrices]]
+    count = len(matrices)
+    cost = [[0] * count for _ in range(count)]
+    split = [[0] * count for _ in range(count)]
+    for length in range(1, count):
+        for i in range(count - length):
+            j = i + length
+            cost[i][j], split[i][j] = min(
+                (cost[i][k] + cost[k + 1][j] + sizes[i] * sizes[k + 1] * sizes[j + 1], k)
+                for k in range(i, j)
+            )
+
+    def multiplied(i: int, j: int) -> Tensor:
+        if i == j:
+            return matrices[i]
+        return multiply(multiplied(i, split[i][j]), multiplied(split[i][j] + 1, j))
+
+    return multiplied(0, count - 1)
