@@ -247,17 +247,25 @@ def test_balanced_tree(lib):
 # Cost
 
 
-def test_time_grows_in_proportion(lib):
+@pytest.mark.parametrize(
+    "step",
+    [lambda y: y + 1, lambda y: y.t(), lambda y: y.add_(1) if y.grad_fn else y * 1],
+    ids=["add", "view", "inplace"],
+)
+def test_time_grows_in_proportion(lib, step):
     def seconds(length):
         best = float("inf")
         for _ in range(3):
-            x = lib.ones((), requires_grad=True)
+            y = lib.ones(2, 3, requires_grad=True)
             start = time.perf_counter()
-            chain(x, length).backward()
+            for _ in range(length):
+                y = step(y)
+            y.sum().backward()
+            del y
             best = min(best, time.perf_counter() - start)
         return best
 
-    short, long = 2_000, 40_000
+    short, long = 2_000, 20_000
     seconds(short)
-    # Quadratic cost would be 400 times as much; noise is far below the margin.
-    assert seconds(long) < 100 * seconds(short)
+    # Proportional cost is 10 times as much, quadratic cost 100 times.
+    assert seconds(long) < 35 * seconds(short)

@@ -120,14 +120,14 @@ def test_first_adam_step_moves_each_element_by_the_rate():
 def test_runge_kutta_conserves_the_energy_of_an_undamped_pendulum():
     angle = wengert.tensor(1.0, dtype=wengert.float64)
     speed = wengert.zeros_like(angle)
-    stiffness, damping = wengert.full_like(angle, 9.0), wengert.zeros_like(angle)
+    pull, damping = wengert.full_like(angle, -9.0), wengert.zeros_like(angle)
 
     def energy():
-        return (speed * speed / 2 - stiffness * angle.cos()).item()
+        return (speed * speed / 2 + pull * angle.cos()).item()
 
     before = energy()
     for _ in range(100):
-        angle, speed = pendulum.runge_kutta_step(angle, speed, stiffness, damping, 0.01)
+        angle, speed = pendulum.runge_kutta_step(angle, speed, pull, damping, 0.01)
     assert energy() == pytest.approx(before, abs=1e-7)
 
 

@@ -7,46 +7,44 @@ from typing import Any
 
 import numpy as np
 
+from . import schema as kinds
 from .schema import REQUIRED, Argument, Schema
 from .tensor import Tensor, wrap
 
 _ALIASES = {"input": "self", "axis": "dim", "keepdims": "keepdim", "x": "self"}
 _NUMBERS = (int, float, complex)
+_TENSOR, _TENSORS, _INTS, _INTEGER = kinds.TENSOR, kinds.TENSORS, kinds.INTS, kinds.INTEGER
+_FLOAT, _SCALAR, _BOOLEAN = kinds.FLOAT, kinds.SCALAR, kinds.BOOLEAN
+_STRING, _DTYPE = kinds.STRING, kinds.DTYPE
 
 
 def bind_arguments(operator: Any, args: tuple, kwargs: dict[str, Any]) -> tuple:
     """All arguments of `operator` in schema order, checked and converted."""
     schema = operator.schema
     arguments = schema.arguments
-    values = [REQUIRED] * len(arguments)
+    total = len(arguments)
+    values = [REQUIRED] * total
     count = 0
-    for index, value in enumerate(args):
-        if count >= len(arguments) or arguments[count].keyword_only:
-            raise TypeError(
-                f"{operator.name}() takes {sum(not a.keyword_only for a in arguments)} positional "
-                f"arguments but {len(args)} were given; signature: {schema.text}"
-            )
-        if arguments[count].type in ("int[]", "int[]?") and _is_int(value):
+    for index in range(len(args)):
+        value = args[index]
+        argument = arguments[count] if count < total else None
+        if argument is None or argument.keyword_only:
+            raise _too_many(operator, args)
+        if argument.code == _INTS and len(args) > index + 1 and is_int(value):
             rest = args[index:]
-            if all(_is_int(v) for v in rest) and len(rest) > 1:
+            if all([is_int(v) for v in rest]):
                 values[count] = tuple([python_operator.index(v) for v in rest])
                 break
         values[count] = value
         count += 1
-    for name, value in kwargs.items():
-        position = schema.names.get(name)
-        if position is None:
-            alias = operator.aliases.get(name) or _ALIASES.get(name)
-            position = schema.names.get(alias) if alias else None
-        if position is None:
-            raise TypeError(
-                f"{operator.name}() got an unexpected keyword argument '{name}'; signature: "
-                f"{schema.text}"
-            )
-        if values[position] is not REQUIRED:
-            raise TypeError(f"{operator.name}() got multiple values for argument '{name}'")
-        values[position] = value
-    for i, argument in enumerate(arguments):
+    if kwargs:
+        for name, value in kwargs.items():
+            position = _position(operator, name)
+            if values[position] is not REQUIRED:
+                raise TypeError(f"{operator.name}() got multiple values for argument '{name}'")
+            values[position] = value
+    for i in range(total):
+        argument = arguments[i]
         if values[i] is REQUIRED:
             if argument.default is REQUIRED:
                 raise TypeError(
@@ -59,55 +57,73 @@ def bind_arguments(operator: Any, args: tuple, kwargs: dict[str, Any]) -> tuple:
     return tuple(values)
 
 
+def _too_many(operator: Any, args: tuple) -> TypeError:
+    schema = operator.schema
+    allowed = sum([not a.keyword_only for a in schema.arguments])
+    return TypeError(
+        f"{operator.name}() takes {allowed} positional arguments but {len(args)} were given; "
+        f"signature: {schema.text}"
+    )
+
+
+def _position(operator: Any, name: str) -> int:
+    """Which argument a keyword means, by its own name or an alias."""
+    names = operator.schema.names
+    position = names.get(name)
+    if position is None:
+        position = names.get(operator.aliases.get(name) or _ALIASES.get(name))
+    if position is None:
+        raise TypeError(
+            f"{operator.name}() got an unexpected keyword argument '{name}'; signature: "
+            f"{operator.schema.text}"
+        )
+    return position
+
+
 def convert(operator: Any, argument: Argument, index: int, value: Any) -> Any:
     """One value as its schema type wants it, or a TypeError that names all involved."""
-    kind = argument.type
-    if kind == "Tensor":
-        if isinstance(value, Tensor):
+    code = argument.code
+    if code == _TENSOR:
+        if isinstance(value, Tensor) or (value is None and argument.optional):
             return value
         if isinstance(value, (*_NUMBERS, np.generic)) and _takes_numbers(operator):
             return value.item() if isinstance(value, np.generic) else value
-    elif value is None and kind.endswith("?"):
+    elif value is None and argument.optional:
         return None
-    elif kind == "Tensor?":
-        if isinstance(value, Tensor):
-            return value
-        if isinstance(value, _NUMBERS) and _takes_numbers(operator):
-            return value
-    elif kind in ("int[]", "int[]?"):
-        if _is_int(value):
+    elif code == _INTS:
+        if is_int(value):
             return (python_operator.index(value),)
-        if isinstance(value, (tuple, list)) and all(_is_int(v) for v in value):
+        if isinstance(value, (tuple, list)) and all([is_int(v) for v in value]):
             return tuple([python_operator.index(v) for v in value])
-    elif kind in ("int", "int?"):
-        if _is_int(value):
+    elif code == _INTEGER:
+        if is_int(value):
             return python_operator.index(value)
-    elif kind in ("float", "float?"):
+    elif code == _FLOAT:
         if isinstance(value, (int, float, np.generic)) and not isinstance(value, bool):
             return float(value)
         if isinstance(value, Tensor) and value.array.ndim == 0:
             return float(value.item())
-    elif kind in ("Scalar", "Scalar?"):
+    elif code == _SCALAR:
         if isinstance(value, _NUMBERS):
             return value
         if isinstance(value, np.generic) or (isinstance(value, Tensor) and value.array.ndim == 0):
             return value.item()
-    elif kind in ("bool", "bool?"):
+    elif code == _BOOLEAN:
         if isinstance(value, (bool, int, np.bool_)):
             return bool(value)
-    elif kind in ("str", "str?"):
+    elif code == _STRING:
         if isinstance(value, str):
             return value
-    elif kind in ("Tensor[]", "Tensor?[]"):
+    elif code == _TENSORS:
         if isinstance(value, (tuple, list)):
             for i, item in enumerate(value):
-                if not isinstance(item, Tensor) and not (item is None and kind == "Tensor?[]"):
+                if not isinstance(item, Tensor) and not (item is None and argument.optional):
                     raise TypeError(
                         f"{operator.name}(): expected Tensor as element {i} in argument {index}, "
                         f"but got {type(item).__name__}"
                     )
             return list(value)
-    elif kind == "dtype?":
+    elif code == _DTYPE:
         from .dtypes import as_dtype
 
         return as_dtype(value)
@@ -115,7 +131,7 @@ def convert(operator: Any, argument: Argument, index: int, value: Any) -> Any:
         return value
     raise TypeError(
         f"{operator.name}(): argument '{_public_name(argument.name)}' (position {index + 1}) must "
-        f"be {_type_text(kind)}, not {type(value).__name__}"
+        f"be {_type_text(argument.type)}, not {type(value).__name__}"
     )
 
 
@@ -132,7 +148,8 @@ def _type_text(kind: str) -> str:
     return words.get(kind.rstrip("?"), kind.rstrip("?"))
 
 
-def _is_int(value: Any) -> bool:
+def is_int(value: Any) -> bool:
+    """Whether `value` is an integer or a 0-d integer tensor, and not a bool."""
     if type(value) is int:
         return True
     if isinstance(value, (bool, np.bool_)):

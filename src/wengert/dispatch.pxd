@@ -11,6 +11,7 @@ cdef Native _native
 cdef type _ndarray
 cdef int _SHAPE_SLOT
 cdef int _OUT_SLOT
+cdef object _quiet_set, _quiet_reset, _quiet_ignore
 
 
 cdef class Operator(AbstractOperator):
@@ -25,6 +26,7 @@ cdef class Operator(AbstractOperator):
     cdef public int operands
     cdef public int outputs
     cdef public bint broadcasts
+    cdef public bint tail_has_defaults
     cdef public bint is_view
     cdef public bint widens
     cdef public tuple tail
@@ -39,6 +41,7 @@ cdef class Operator(AbstractOperator):
     cdef public list small_plans
     cdef public str node_name
     cdef public object namer
+    cdef public str refuses
     cdef public str doc
     cdef public object aliases
 
@@ -48,7 +51,9 @@ cdef class Operator(AbstractOperator):
     cpdef object call2(self, object x, object y)
     @cython.locals(state=ThreadState)
     cpdef object call(self, tuple args)
+    @cython.locals(position=cython.int)
     cpdef object run_kernel(self, tuple args)
+    @cython.locals(node=Node, t=Tensor, i=cython.int, outs=tuple)
     cpdef object finish(self, ThreadState state, tuple args, object out)
     @cython.locals(plan=GradientPlan, node=Node, t=Tensor, nr=cython.int, other_nr=cython.int,
                    slots=tuple, count=cython.int)
@@ -78,6 +83,9 @@ cdef class InplaceOperator(AbstractOperator):
     cpdef object call(self, tuple args)
 
 
+cpdef bint only_tensors(tuple args, int count)
+@cython.locals(i=cython.int)
+cpdef bint alike_floats(tuple arrays, int count)
 @cython.locals(t=Tensor)
 cpdef bint any_requires(tuple args, tuple positions)
 @cython.locals(meta=ViewMeta)

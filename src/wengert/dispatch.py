@@ -27,9 +27,10 @@ from .autograd.node import (
 )
 from .backends.numpy import quiet
 from .binding import bind_arguments, check_operand, signature_text
-from .dtypes import bfloat16, can_cast, float32, from_numpy, is_differentiable
+from .dtypes import can_cast, from_numpy
 from .errors import broadcast_error, inplace_view_error, shape_text
 from .native import Native, native
+from .schema import REQUIRED
 from .state import ThreadState, thread_state
 from .tensor import (
     VIEW_DEFAULT,
@@ -46,6 +47,7 @@ from .tensor import (
 
 _native = native
 _ndarray = np.ndarray
+_quiet_set, _quiet_reset, _quiet_ignore = quiet.set, quiet.reset, quiet.ignore
 _SHAPE_SLOT = 1000
 _OUT_SLOT = -1
 
@@ -74,6 +76,9 @@ class Operator(AbstractOperator):
             i for i, a in enumerate(arguments) if a.type in ("Tensor[]", "Tensor?[]")
         )
         self.operands = len(self.tensor_positions)
+        self.tail_has_defaults = self.tensor_positions == tuple(range(self.operands)) and all(
+            a.default is not REQUIRED for a in arguments[self.operands :]
+        )
         self.tail = tuple(a.default for a in arguments[len(self.tensor_positions) :])
         self.grad_positions = ()
         self.nondifferentiable_outputs = ()
@@ -84,6 +89,7 @@ class Operator(AbstractOperator):
         self.small_plans = [None] * 4
         self.node_name = name.title().replace("_", "") + "Backward0"
         self.namer = None
+        self.refuses = ""
         self.doc = ""
         self.aliases = {}
 
@@ -92,7 +98,7 @@ class Operator(AbstractOperator):
     def call1(self, x: Any) -> Any:
         """One tensor operand, further arguments at their defaults."""
         state = thread_state()
-        if state.layers or not isinstance(x, Tensor) or self.is_view:
+        if state.layers or not isinstance(x, Tensor) or self.is_view or self.outputs != 1:
             return self.call((x, *self.tail))
         tensor = x
         out = None
@@ -108,7 +114,7 @@ class Operator(AbstractOperator):
     def call2(self, x: Any, y: Any) -> Any:
         """Two operands, one of them possibly a number, further arguments at their defaults."""
         state = thread_state()
-        if state.layers:
+        if state.layers or self.outputs != 1:
             return self.call((x, y, *self.tail))
         mask = 0
         if isinstance(x, Tensor):
@@ -169,7 +175,7 @@ class Operator(AbstractOperator):
             if len(outs) > 1 or self.outputs != 1:
                 node.outputs_meta = [(t.array.shape, t.array.dtype) for t in outs]
             for i, t in enumerate(outs):
-                if i not in self.nondifferentiable_outputs and is_differentiable(t.array.dtype):
+                if i not in self.nondifferentiable_outputs and _native.is_differentiable(t.array):
                     t.node = node
                     t.output_index = i
                     t.needs_grad = True
@@ -183,29 +189,46 @@ class Operator(AbstractOperator):
     def run_kernel(self, args: tuple) -> Any:
         """The kernel on arrays, with promotion, quiet floating point and array results."""
         for position in self.tensor_positions:
-            if position < len(args) and type(args[position]) is not _ndarray:
-                if args[position] is not None and not isinstance(
-                    args[position], (int, float, complex)
-                ):
-                    return self._run_elsewhere(args)
-        token = quiet.enter()
+            value = args[position]
+            if type(value) is not _ndarray and isinstance(value, _ndarray):
+                return self._run_elsewhere(args)
+        if self.is_view:
+            return self.kernel(np, *args)
+        token = _quiet_set(_quiet_ignore)
         try:
             if self.dtype_rule is not None:
-                args = self.dtype_rule(args, len(self.tensor_positions))
+                if not alike_floats(args, self.operands):
+                    args = self.dtype_rule(args, self.operands)
+                    if self.refuses:
+                        self._refuse(args)
+                if self.ufunc is None and _has_half(args):
+                    return _narrow(self.kernel(np, *_widen(args)), args)
             elif self.widens and _has_half(args):
                 return _narrow(self.kernel(np, *_widen(args)), args)
-            out = self.kernel(np, *args)
+            if self.ufunc is not None:
+                out = self.ufunc(*args)
+            else:
+                out = self.kernel(np, *args)
         except ValueError as error:
             if self.broadcasts:
                 raise broadcast_error(self.name, args, error) from None
             raise
         finally:
-            quiet.exit(token)
+            _quiet_reset(token)
         if isinstance(out, _ndarray):
             return out
         if type(out) is tuple:
             return tuple([np.asanyarray(o) for o in out])
         return out if type(out) is list else np.asarray(out)
+
+    def _refuse(self, args: tuple) -> None:
+        """Raise for dtypes that the operator is not defined for."""
+        dtype = next(a.dtype for a in args if isinstance(a, _ndarray))
+        if dtype.kind in self.refuses:
+            raise RuntimeError(
+                f"\"{self.name}_cpu\" not implemented for '{_type_word(from_numpy(dtype))}': "
+                f"{self.name}() is not supported for {dtype} tensors"
+            )
 
     def _run_elsewhere(self, args: tuple) -> Any:
         """The same for arrays that are not NumPy's: meta now, CUDA where CuPy is installed."""
@@ -421,10 +444,10 @@ class Operator(AbstractOperator):
         if state.inference:
             creation = VIEW_INFERENCE
         base = x
-        steps = ((self, args[1:]),)
+        steps = (None, self, args[1:])
         if meta is not None:
             base = meta.base
-            steps = meta.steps + steps
+            steps = (meta.steps, self, args[1:])
             if meta.creation != VIEW_DEFAULT and creation == VIEW_DEFAULT:
                 creation = meta.creation
         counter = x.shared_counter()
@@ -435,14 +458,14 @@ class Operator(AbstractOperator):
     # As a Python function and as a method ----------------------------------------------------
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        out = kwargs.pop("out", None) if kwargs else None
-        if kwargs or len(args) != self.arity or self.arity > 2:
-            args = bind_arguments(self, args, kwargs)
-            result = self.call(args)
-        elif self.arity == 1 and isinstance(args[0], Tensor):
-            result = self.call1(args[0])
-        else:
-            result = self.call(bind_arguments(self, args, kwargs))
+        if not kwargs and self.tail_has_defaults and only_tensors(args, self.operands):
+            if self.operands == 1:
+                return self.call1(args[0])
+            if self.operands == 2:
+                return self.call2(args[0], args[1])
+            return self.call(args + self.tail)
+        out = kwargs.pop("out", None)
+        result = self.call(bind_arguments(self, args, kwargs))
         return result if out is None else copy_to_out(self.name, result, out)
 
     def __get__(self, instance: Any, owner: Any) -> Any:
@@ -516,7 +539,7 @@ class InplaceOperator(AbstractOperator):
         self._write(target, args)
         target.bump(self.name)
         if node is not None:
-            if not is_differentiable(target.array.dtype):
+            if not _native.is_differentiable(target.array):
                 return target
             rebase_history(target, node)
             if -1 in node.plan.slots:
@@ -530,14 +553,14 @@ class InplaceOperator(AbstractOperator):
             check_not_overlapping(self.name, array)
         arrays = arrays_of(args)
         if functional.ufunc is not None and _plain_floats(arrays, functional):
-            token = quiet.enter()
+            token = _quiet_set(_quiet_ignore)
             try:
-                functional.ufunc(*arrays[: len(functional.tensor_positions)], out=array)
+                functional.ufunc(*arrays[: functional.operands], out=array)
                 return
             except ValueError:
                 pass
             finally:
-                quiet.exit(token)
+                _quiet_reset(token)
         result = functional.run_kernel(arrays)
         if result.shape != array.shape:
             raise RuntimeError(
@@ -554,6 +577,12 @@ class InplaceOperator(AbstractOperator):
         array[...] = result
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        functional = self.functional
+        if len(args) == 2 and not kwargs and functional.operands == 2 and functional.broadcasts:
+            if functional.tail_has_defaults and isinstance(args[0], Tensor):
+                result = self.call2(args[0], args[1])
+                if result is not NotImplemented:
+                    return result
         return self.call(bind_arguments(self, args, kwargs))
 
     def __get__(self, instance: Any, owner: Any) -> Any:
@@ -621,6 +650,16 @@ def rule_reads(rule: Callable) -> tuple[str, ...]:
     return code.co_varnames[1 : code.co_argcount]
 
 
+def only_tensors(args: tuple, count: int) -> bool:
+    """Whether `args` are exactly `count` tensors."""
+    if len(args) != count:
+        return False
+    for value in args:
+        if not isinstance(value, Tensor):
+            return False
+    return True
+
+
 def any_requires(args: tuple, positions: tuple) -> bool:
     """Whether recording concerns any of the arguments at `positions`."""
     for position in positions:
@@ -634,6 +673,23 @@ def any_requires(args: tuple, positions: tuple) -> bool:
                 if isinstance(item, Tensor) and item.requires():
                     return True
     return False
+
+
+def alike_floats(arrays: tuple, count: int) -> bool:
+    """Whether no promotion is needed: operands of one floating dtype, Python numbers besides."""
+    dtype = None
+    for i in range(count):
+        a = arrays[i]
+        if type(a) is _ndarray:
+            if dtype is None:
+                dtype = a.dtype
+                if not _native.is_real_float(a):
+                    return False
+            elif a.dtype is not dtype:
+                return False
+        elif type(a) is not float and type(a) is not int:
+            return False
+    return dtype is not None
 
 
 def arrays_of(args: tuple) -> tuple:

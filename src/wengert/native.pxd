@@ -16,6 +16,8 @@ cdef class Native:
     cdef object _caller_outside(self)
     cpdef tuple shape_of(self, object array)
     cpdef bint has_shape(self, object array, tuple shape)
+    cpdef bint is_real_float(self, object array)
+    cpdef bint is_differentiable(self, object array)
     cpdef object unary(self, int code, object a)
     cpdef object binary(self, int code, object a, object b)
     cpdef bint binary_into(self, int code, object a, object b)

@@ -44,6 +44,13 @@ class Native:
     def has_shape(self, array: Any, shape: tuple[int, ...]) -> bool:
         return array.shape == shape
 
+    def is_real_float(self, array: Any) -> bool:
+        return array.dtype.kind == "f"
+
+    def is_differentiable(self, array: Any) -> bool:
+        """Whether the dtype is floating or complex; the V kind is bfloat16's."""
+        return array.dtype.kind in "fcV"
+
     def unary(self, code: int, a: Any) -> None:
         return None
 

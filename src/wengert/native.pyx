@@ -394,6 +394,21 @@ cdef class Native:
             return True
         return array.shape == shape
 
+    cpdef bint is_real_float(self, object array):
+        cdef int kind
+        if not isinstance(array, cnp.ndarray):
+            return array.dtype.kind == "f"
+        kind = cnp.PyArray_TYPE(<cnp.ndarray>array)
+        return kind == cnp.NPY_FLOAT or kind == cnp.NPY_DOUBLE or kind == cnp.NPY_HALF
+
+    cpdef bint is_differentiable(self, object array):
+        """Whether the dtype is floating or complex; user-defined types are bfloat16."""
+        cdef int kind
+        if not isinstance(array, cnp.ndarray):
+            return array.dtype.kind in "fc"
+        kind = cnp.PyArray_TYPE(<cnp.ndarray>array)
+        return (cnp.NPY_FLOAT <= kind <= cnp.NPY_CDOUBLE) or kind == cnp.NPY_HALF or kind >= 256
+
     cpdef object unary(self, int code, object a):
         cdef cnp.ndarray out
         if not is_small(a, TRANSCENDENTAL_LIMIT if EXP <= code <= SIGMOID and code != SQRT

@@ -23,16 +23,18 @@ def _maybe(name):
             print("registration: skipping", name, repr(e))
     return ModuleType(name)
 
-scan, sorting, joining, complex, matmul, indexing, nn, getitem = map(_maybe, "scan sorting joining complex matmul indexing nn getitem".split())
+names = "extrema softmax norms scan sorting joining arranging diagonals strides inplace_views complex matmul affine contraction indexing scatter nn getitem".split()
+mods = {n: _maybe(n) for n in names}
+getitem, matmul, complex = mods["getitem"], mods["matmul"], mods["complex"]
 OPERATOR_MODULES: tuple[ModuleType, ...] = (
-    pointwise, copying, reduce, scan, sorting, views, joining, complex, matmul, indexing, nn,
+    pointwise, copying, reduce, views, *[mods[n] for n in names if n != "getitem"],
 )  # fmt: skip
 
 # Helpers of the operator modules, and names that exist as methods or as functions only.
 _NOT_PUBLIC = {
     "normal_dims", "restore_dims", "sum_dtype", "real_part", "reduce_gradient", "cast", "pack",
     "to_device", "zeros_like", "copy", "copy_", "zero", "zero_", "fill_",
-    "elementwise", "linear", "primitive", "nondifferentiable", "promote", "promote_float", "keep",
+    "strided", "tensor_list", "elementwise", "linear", "primitive", "nondifferentiable", "promote", "promote_float", "keep",
 }  # fmt: skip
 _NOT_METHODS = {"where_", "meshgrid", "cat", "stack", "einsum", "broadcast_tensors"}
 
@@ -65,6 +67,17 @@ def attach_methods(functions: dict[str, Any]) -> None:
             native.attach(Tensor, name, value)
     for name in ("new_tensor", "new_zeros", "new_ones", "new_full", "new_empty"):
         native.attach(Tensor, name, getattr(creation, name))
+    from .operators import complex as complex_operators
+
+    for name, function in {
+        "T": functions["reverse_dims"],
+        "mT": functions["matrix_transpose"],
+        "H": functions["matrix_adjoint"],
+        "mH": functions["batch_adjoint"],
+    }.items():
+        native.attach(Tensor, name, property(function))
+    native.attach(Tensor, "real", property(complex_operators.real, methods.set_real))
+    native.attach(Tensor, "imag", property(complex_operators.imag, methods.set_imag))
     for name, value in numpy_protocol.METHODS.items():
         native.attach(Tensor, name, value)
 

@@ -9,6 +9,21 @@ _ARGUMENT = re.compile(r"(\w+)(\([\w!| *>-]+\))?(\[\d*\])?(\?)?(\[\d*\])?(\?)?\s
 _LITERALS = {"None": None, "True": True, "False": False, "[]": ()}
 
 
+# What an argument takes, as a number that binding can switch on.
+(TENSOR, TENSORS, INTS, INTEGER, FLOAT, SCALAR, BOOLEAN, STRING, DTYPE, ANYTHING) = range(10)
+_CODES = {
+    "Tensor": TENSOR,
+    "Tensor[]": TENSORS,
+    "int[]": INTS,
+    "int": INTEGER,
+    "float": FLOAT,
+    "Scalar": SCALAR,
+    "bool": BOOLEAN,
+    "str": STRING,
+    "dtype": DTYPE,
+}
+
+
 class Required:
     """The default of an argument that has none."""
 
@@ -22,13 +37,13 @@ REQUIRED = Required()
 class Argument:
     """One argument: its name, type text without alias marks, default and alias annotation."""
 
-    __slots__ = ("name", "type", "default", "keyword_only", "alias")
-
     def __init__(
         self, name: str, type: str, default: Any, keyword_only: bool, alias: str | None
     ) -> None:
         self.name = name
         self.type = type
+        self.optional = type.endswith("?") or type == "Tensor?[]"
+        self.code = _CODES.get(type.replace("?", ""), ANYTHING)
         self.default = default
         self.keyword_only = keyword_only
         self.alias = alias
@@ -36,8 +51,6 @@ class Argument:
 
 class Schema:
     """A parsed schema."""
-
-    __slots__ = ("name", "arguments", "returns", "text", "names")
 
     def __init__(
         self, name: str, arguments: tuple[Argument, ...], returns: tuple[str, ...], text: str

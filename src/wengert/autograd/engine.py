@@ -170,7 +170,7 @@ def _run_on_fresh_thread(task: GraphTask, *arguments: Any) -> list | None:
 def claim(task: GraphTask, node: Node) -> bool:
     """Take a place for `node` in this task; False if it has one already."""
     owner = node.claim
-    if owner is task:
+    if owner is task or (task.overflow and node in task.overflow):
         return False
     if owner is None or owner.done:
         node.claim = task
@@ -178,8 +178,6 @@ def claim(task: GraphTask, node: Node) -> bool:
         node.buffer = None
         node.buffer_owned = False
         return True
-    if node in task.overflow:
-        return False
     task.overflow[node] = Slot()
     return True
 
@@ -249,7 +247,6 @@ def find_needed(roots: list, task: GraphTask, targets: set) -> list:
 
 def _abandon(task: GraphTask, roots: list) -> None:
     """After a failure, leave no gradient behind in the graph."""
-    task.done = True
     seen: set = set()
     stack = list(roots)
     while stack:

@@ -295,13 +295,13 @@ class Node:
     def edges(self) -> tuple:
         """The nodes that the input gradients go to; a leaf's sink is made when first asked for."""
         if self.unresolved:
-            self.unresolved = False
             for t in self.next_nodes:
                 if isinstance(t, Tensor):
                     self.next_nodes = tuple(
                         [accumulator_of(n) if isinstance(n, Tensor) else n for n in self.next_nodes]
                     )
                     break
+            self.unresolved = False
         return self.next_nodes
 
     def wants(self, edge: int) -> bool:
@@ -631,8 +631,12 @@ class CopySlices(Node):
         self.inner.release(freed)
 
 
-def replay(base: Tensor, steps: tuple) -> Tensor:
-    """Apply the view operators in `steps` to `base`."""
-    for operator, args in steps:
+def replay(base: Tensor, steps: tuple | None) -> Tensor:
+    """Apply the view operators in `steps`, innermost first, to `base`."""
+    calls = []
+    while steps is not None:
+        steps, operator, args = steps
+        calls.append((operator, args))
+    for operator, args in reversed(calls):
         base = operator.call((base, *args))
     return base

@@ -11,28 +11,26 @@ ndarray = np.ndarray
 
 
 class Quiet:
-    """Floating-point warnings off inside a `with`: NaN and inf are values here, as in PyTorch.
+    """Switches NumPy's floating-point warnings off and on: NaN and inf are values, as in PyTorch.
 
-    numpy.errstate does the same but costs more than most of the operations it would guard.
+    ``token = set(ignore)`` ... ``reset(token)``; numpy.errstate does the same but costs more than most of the operations it would guard.
     """
 
     def __init__(self) -> None:
+        self.ignore: Any
         try:
-            self._variable = umath._extobj_contextvar
-            self._ignore = umath._make_extobj(all="ignore")
+            variable = umath._extobj_contextvar
+            self.set, self.reset = variable.set, variable.reset
+            self.ignore = umath._make_extobj(all="ignore")
         except AttributeError:
-            self._variable = None
+            self.set, self.reset = self._set_errors, self._reset_errors
+            self.ignore = None
 
-    def enter(self) -> Any:
-        if self._variable is not None:
-            return self._variable.set(self._ignore)
+    def _set_errors(self, ignore: Any) -> Any:
         return np.seterr(all="ignore")
 
-    def exit(self, token: Any) -> None:
-        if self._variable is not None:
-            self._variable.reset(token)
-        else:
-            np.seterr(**token)
+    def _reset_errors(self, token: Any) -> None:
+        np.seterr(**token)
 
 
 quiet = Quiet()

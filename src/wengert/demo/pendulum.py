@@ -25,8 +25,8 @@ class Settings:
     noise: float = 0.025
     time_step: float = 0.03
     steps: int = 300
-    descent_steps: int = 50
-    newton_steps: int = 4
+    descent_steps: int = 40
+    newton_steps: int = 3
     rate: float = 0.03
     landscape: int = 48
     seed: int = 11
@@ -88,22 +88,22 @@ class Result:
         return max(self.length_error, self.damping_error) <= TARGET_ERROR
 
 
-def acceleration(angle: Tensor, speed: Tensor, stiffness: Tensor, damping: Tensor) -> Tensor:
-    """theta'' = -(g / L) sin(theta) - c theta', where stiffness is g / L."""
-    return -(stiffness * angle.sin() + damping * speed)
+def acceleration(angle: Tensor, speed: Tensor, pull: Tensor, damping: Tensor) -> Tensor:
+    """theta'' = -(g / L) sin(theta) - c theta', where pull is -g / L and damping is c."""
+    return pull * angle.sin() - damping * speed
 
 
 def runge_kutta_step(
-    angle: Tensor, speed: Tensor, stiffness: Tensor, damping: Tensor, h: float
+    angle: Tensor, speed: Tensor, pull: Tensor, damping: Tensor, h: float
 ) -> tuple[Tensor, Tensor]:
     """The classical fourth-order step from t to t + h."""
-    v1, a1 = speed, acceleration(angle, speed, stiffness, damping)
+    v1, a1 = speed, acceleration(angle, speed, pull, damping)
     v2 = speed + h / 2 * a1
-    a2 = acceleration(angle + h / 2 * v1, v2, stiffness, damping)
+    a2 = acceleration(angle + h / 2 * v1, v2, pull, damping)
     v3 = speed + h / 2 * a2
-    a3 = acceleration(angle + h / 2 * v2, v3, stiffness, damping)
+    a3 = acceleration(angle + h / 2 * v2, v3, pull, damping)
     v4 = speed + h * a3
-    a4 = acceleration(angle + h * v3, v4, stiffness, damping)
+    a4 = acceleration(angle + h * v3, v4, pull, damping)
     angle = angle + h / 6 * (v1 + 2 * (v2 + v3) + v4)
     speed = speed + h / 6 * (a1 + 2 * (a2 + a3) + a4)
     return angle, speed
@@ -111,11 +111,11 @@ def runge_kutta_step(
 
 def simulate(length: Tensor, damping: Tensor, settings: Settings) -> Tensor:
     """The angle after each step, along the first dimension; parameters may be batches."""
-    stiffness = GRAVITY / length
+    pull = -GRAVITY / length
     angle, speed = wengert.full_like(length, START_ANGLE), wengert.zeros_like(length)
     angles = []
     for _ in range(settings.steps):
-        angle, speed = runge_kutta_step(angle, speed, stiffness, damping, settings.time_step)
+        angle, speed = runge_kutta_step(angle, speed, pull, damping, settings.time_step)
         angles.append(angle)
     return wengert.stack(angles)
 
@@ -165,10 +165,10 @@ def loss_landscape(observed: Tensor, settings: Settings, visits: list[Visit]) ->
 
 def graph_of_one_step() -> RecordedGraph:
     """The graph that a single Runge-Kutta step leaves behind."""
-    names = ("angle", "speed", "g/L", "c")
+    names = ("angle", "speed", "pull", "damping")
     inputs = {name: wengert.tensor(1.0, requires_grad=True) for name in names}
-    angle, speed, stiffness, damping = inputs.values()
-    angle, speed = runge_kutta_step(angle, speed, stiffness, damping, h=0.03)
+    angle, speed, pull, damping = inputs.values()
+    angle, speed = runge_kutta_step(angle, speed, pull, damping, h=0.03)
     return record_graph((angle + speed).grad_fn, inputs)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator as python_operator
 from typing import Any
 
+from ..dispatch import Operator
 from ..dtypes import from_numpy
 from ..errors import dimension_error, shape_text
 from ..tensor import Tensor, wrap
@@ -15,7 +16,7 @@ from .views import expand, flatten, reshape, unsqueeze
 
 # Reversed and shifted ----------------------------------------------------------------------------
 
-flip = linear(
+flip: Operator = linear(
     "flip(Tensor self, int[] dims) -> Tensor",
     lambda xp, x, dims: xp.flip(x, wrap_dims(dims, x.ndim) if x.ndim else ()).copy("K"),
     lambda g, dims: flip.call((g, dims)),
@@ -45,11 +46,11 @@ def _roll(xp: Any, x: Any, shifts: tuple[int, ...], dims: tuple[int, ...]) -> An
     if dims and not x.ndim:
         raise IndexError(f"Dimension specified as {dims[0]} but tensor has no dimensions")
     if not dims:
-        return xp.roll(xp.ascontiguousarray(x), shifts[0])
-    return xp.roll(xp.ascontiguousarray(x), shifts, tuple([wrap_dim(dim, x.ndim) for dim in dims]))
+        return xp.roll(xp.asarray(x, order="C"), shifts[0])
+    return xp.roll(xp.asarray(x, order="C"), shifts, tuple([wrap_dim(dim, x.ndim) for dim in dims]))
 
 
-roll_ = linear(
+roll_: Operator = linear(
     "roll(Tensor self, int[] shifts, int[] dims=[]) -> Tensor",
     _roll,
     lambda g, shifts, dims: roll_.call((g, tuple([-n for n in shifts]), dims)),
@@ -75,7 +76,7 @@ def _rot90(xp: Any, x: Any, k: int, dims: tuple[int, ...]) -> Any:
     return xp.rot90(x, k, [wrap_dim(dim, x.ndim) for dim in dims]).copy("K")
 
 
-rot90 = linear(
+rot90: Operator = linear(
     "rot90(Tensor self, int k=1, int[] dims=[0, 1]) -> Tensor",
     _rot90,
     lambda g, k, dims: rot90.call((g, -k, dims)),
@@ -98,7 +99,7 @@ def _repeat(xp: Any, x: Any, repeats: tuple[int, ...]) -> Any:
             raise RuntimeError(
                 f"Trying to create tensor with negative dimension {n}: {shape_text(shape)}"
             )
-    return xp.ascontiguousarray(xp.tile(x, repeats))
+    return xp.asarray(xp.tile(x, repeats), order="C")
 
 
 def _repeat_backward(g: Tensor, shape: tuple[int, ...], repeats: tuple[int, ...]) -> Tensor:

@@ -24,14 +24,14 @@ _REAL_OF = {c: r for r, c in _COMPLEX_OF.items()}
 
 # Conjugates --------------------------------------------------------------------------------------
 
-conjugate = linear(
+_conjugate = linear(
     "_conj(Tensor self) -> Tensor",
     lambda xp, x: xp.conj(x),
     lambda g: g.conj(),
     name="ConjBackward0",
     doc="The complex conjugate.",
 )
-conjugate_physical = linear(
+_conjugate_physical = linear(
     "conj_physical(Tensor self) -> Tensor",
     lambda xp, x: xp.conj(x),
     lambda g: conj_physical(g),
@@ -42,12 +42,12 @@ conjugate_physical = linear(
 
 def conj(input: Tensor) -> Tensor:
     """The complex conjugate; a real tensor is its own."""
-    return conjugate.call1(input) if input.array.dtype.kind == "c" else input
+    return _conjugate.call1(input) if input.array.dtype.kind == "c" else input
 
 
 def conj_physical(input: Tensor) -> Tensor:
     """The complex conjugate; a real tensor is its own."""
-    return conjugate_physical.call1(input) if input.array.dtype.kind == "c" else input
+    return _conjugate_physical.call1(input) if input.array.dtype.kind == "c" else input
 
 
 def resolve_conj(input: Tensor) -> Tensor:
@@ -188,9 +188,7 @@ def _polar(xp: Any, size: Any, angle: Any) -> Any:
     return out
 
 
-def _polar_tangent(
-    tangents: dict[str, Tensor], abs: Tensor, angle: Tensor, out: Tensor
-) -> Tensor:
+def _polar_tangent(tangents: dict[str, Tensor], abs: Tensor, angle: Tensor, out: Tensor) -> Tensor:
     total = zeros_like(out)
     if "abs" in tangents:
         total = total + tangents["abs"] * complex(cos(angle), sin(angle))

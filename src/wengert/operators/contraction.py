@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..tensor import Tensor
-from .views import wrap_dim
+from .geometry import wrap_dim
+from .views import transpose
 
 _ELLIPSIS = "..."
 _SUBSCRIPTS = 52
@@ -17,6 +18,12 @@ def product(lengths: Sequence[int]) -> int:
     for length in lengths:
         total *= length
     return total
+
+
+def adjoint(x: Tensor) -> Tensor:
+    """The conjugate transpose of a matrix."""
+    turned = transpose.call((x, 0, 1))
+    return turned if x.array.dtype.kind != "c" else turned.conj()
 
 
 # tensordot ----------------------------------------------------------------------------------------
@@ -87,7 +94,8 @@ def einsum(args: tuple) -> Tensor:
         operands = list(operands[0])
     inputs, output = _parse(equation, len(operands))
     labelled = [
-        _labels(i, labels, operand) for i, (labels, operand) in enumerate(zip(inputs, operands, strict=True))
+        _labels(i, tokens, operand)
+        for i, (tokens, operand) in enumerate(zip(inputs, operands, strict=True))
     ]
     result = _result_labels(output, labelled)
     _check_result(result, labelled, output)
@@ -186,8 +194,8 @@ def _labels(i: int, tokens: list[str], operand: Tensor) -> list[Any]:
 
 def _result_labels(output: list[str] | None, labelled: list[list[Any]]) -> list[Any]:
     """The result's labels: as given, or the ellipsis and then each letter that occurs once."""
-    widest = max([label for labels in labelled for label in labels if isinstance(label, int)], default=-1)
-    covered = list(range(widest, -1, -1))
+    numbers = [label for labels in labelled for label in labels if isinstance(label, int)]
+    covered = list(range(max(numbers, default=-1), -1, -1))
     if output is not None:
         return [
             each
@@ -309,7 +317,7 @@ def _grouped(
     return permuted.reshape(tuple(sizes)), permuted.array.shape
 
 
-# Chains of matrices ---------------------------------------------------------------------------------
+# Chains of matrices -------------------------------------------------------------------------------
 
 
 def multi_dot(matrices: list[Tensor], multiply: Any) -> Tensor:

@@ -38,16 +38,21 @@ def elementwise(
     *,
     dtype: Callable | None = None,
     native: int = -1,
+    refuses: str = "",
     inplace: bool = True,
     name: str | Callable[..., str] | None = None,
     doc: str = "",
     aliases: dict[str, str] | None = None,
 ) -> Operator:
-    """Declare a broadcasting operator. `kernel` is a ufunc's name or a function of (xp, *args)."""
+    """Declare a broadcasting operator. `kernel` is a ufunc's name or a function of (xp, *args).
+
+    `refuses` names the NumPy kinds of dtypes (b, i, u, f, c) that it is not defined for.
+    """
     operator = _operator(schema, "elementwise", kernel, differentials, name, doc, aliases)
     operator.broadcasts = True
     operator.dtype_rule = dtype or promote
     operator.native_code = native
+    operator.refuses = refuses
     if inplace:
         _declare_inplace(operator)
     return operator
@@ -114,6 +119,7 @@ def nondifferentiable(
     *,
     broadcasts: bool = False,
     dtype: Callable | None = None,
+    refuses: str = "",
     inplace: bool = False,
     view: bool = False,
     meta: Callable | None = None,
@@ -123,6 +129,7 @@ def nondifferentiable(
 ) -> Operator:
     """Declare an operator whose results carry no gradient: comparisons, indices, samplers."""
     operator = _operator(schema, "nondifferentiable", kernel, None, name, doc, aliases)
+    operator.refuses = refuses
     operator.broadcasts = broadcasts
     operator.dtype_rule = dtype
     operator.is_view = view

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..dispatch import operator_named
+from ..dispatch import Operator, operator_named
 from ..errors import dimension_error
 from ..tensor import Tensor
 from .declare import linear
@@ -12,9 +12,7 @@ from .geometry import diagonal_view, wrap_dim
 from .views import ravel
 
 
-def _on_diagonal(
-    xp: Any, g: Any, input_sizes: tuple, offset: int, dim1: int, dim2: int
-) -> Any:
+def _on_diagonal(xp: Any, g: Any, input_sizes: tuple, offset: int, dim1: int, dim2: int) -> Any:
     out = xp.zeros(input_sizes, g.dtype)
     diagonal_view(xp, out, offset, dim1, dim2)[...] = g
     return out
@@ -29,7 +27,7 @@ diagonal = linear(
     view=True,
     doc="The diagonal of two dimensions, as a last dimension.",
 )
-_diagonal_backward = linear(
+_diagonal_backward: Operator = linear(
     "diagonal_backward(Tensor grad_output, int[] input_sizes, int offset, int dim1, int dim2) "
     "-> Tensor",
     _on_diagonal,
@@ -42,19 +40,19 @@ def _triangle(name: str) -> Any:
     def kernel(xp: Any, x: Any, diagonal: int) -> Any:
         if x.ndim < 2:
             raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
-        return xp.ascontiguousarray(getattr(xp, name)(x, diagonal))
+        return xp.asarray(getattr(xp, name)(x, diagonal), order="C")
 
     return kernel
 
 
-tril = linear(
+tril: Operator = linear(
     "tril(Tensor self, int diagonal=0) -> Tensor",
     _triangle("tril"),
     lambda g, diagonal: tril.call((g, diagonal)),
     inplace=True,
     doc="The elements on and below a diagonal, zeros elsewhere.",
 )
-triu = linear(
+triu: Operator = linear(
     "triu(Tensor self, int diagonal=0) -> Tensor",
     _triangle("triu"),
     lambda g, diagonal: triu.call((g, diagonal)),

@@ -119,7 +119,8 @@ def _of_all(name: str) -> Any:
 
 def _along(name: str) -> Any:
     def kernel(xp: Any, x: Any, dim: int, keepdim: bool) -> Any:
-        check_ordered(name, x)
+        if x.dtype.kind == "c":
+            raise RuntimeError(f"{name}(): does not support complex input")
         dim = normal_dim(dim, x.ndim)
         check_not_empty(name, x, (dim,))
         if not x.ndim:
@@ -160,7 +161,7 @@ def _named(name: str, pairwise: Any) -> Any:
             return pairwise(input, *args, **kwargs)
         if args or "dim" in kwargs or "axis" in kwargs:
             return along_named(input, *args, **kwargs)
-        return whole(input, **kwargs)
+        return whole(input, **kwargs) if kwargs else whole.call1(input)
 
     return presented(function, name, __name__, along)
 

@@ -43,12 +43,14 @@ def int_sequence(function: str, name: str, given: tuple, keyword: Any = None) ->
     items = given[0] if len(given) == 1 and isinstance(given[0], (tuple, list)) else given
     result = []
     for position, item in enumerate(items):
-        if isinstance(item, bool) or not hasattr(item, "__index__"):
-            raise TypeError(
-                f"{function}(): argument '{name}' must be tuple of ints, but found element of type "
-                f"{type(item).__name__} at pos {position}"
-            )
-        result.append(python_operator.index(item))
+        if type(item) is not int:
+            if isinstance(item, bool) or not hasattr(item, "__index__"):
+                raise TypeError(
+                    f"{function}(): argument '{name}' must be tuple of ints, but found element of "
+                    f"type {type(item).__name__} at pos {position}"
+                )
+            item = python_operator.index(item)
+        result.append(item)
     return tuple(result)
 
 
@@ -144,14 +146,17 @@ def offset_of(x: Any) -> int:
 def strided(
     xp: Any, x: Any, shape: tuple[int, ...], strides: tuple[int, ...], offset: int = 0
 ) -> Any:
-    """A writable view of the memory of `x`, from `offset` after its start; all in bytes."""
+    """A view of the memory of `x` that begins `offset` after it; strides and offset in bytes."""
     if type(x) is ndarray and x.size:
         # Ten times as fast as as_strided, but only memory without gaps can be used so.
         if x.flags.c_contiguous and not offset:
             return ndarray(shape, x.dtype, x, 0, strides)
         owner = owner_of(x)
         if owner.flags.forc:
-            return ndarray(shape, x.dtype, owner, _address(x) - _address(owner) + offset, strides)
+            start = _address(x) - _address(owner) + offset
+            view = ndarray(shape, x.dtype, owner, start, strides)
+            view.flags.writeable = x.flags.writeable
+            return view
     as_strided = xp.lib.stride_tricks.as_strided
     if offset:
         # The second of two elements that are `offset` apart: nothing else moves an array's start.

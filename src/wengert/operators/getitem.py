@@ -74,7 +74,7 @@ def index_error(error: IndexError, key: tuple) -> IndexError:
     text = str(error)
     if text.startswith("shape mismatch"):
         shapes = [
-            (int(each.sum()),) if each.dtype == bool else each.shape
+            (int(each.sum()),) if each.dtype.kind == "b" else each.shape
             for each in key
             if isinstance(each, np.ndarray)
         ]
@@ -87,13 +87,13 @@ def index_error(error: IndexError, key: tuple) -> IndexError:
 
 def add_at(xp: Any, out: Any, key: tuple, values: Any) -> None:
     """`out[key] += values`, where a position that occurs several times counts each time."""
-    if len(key) == 1 and key[0].dtype == bool:
+    if len(key) == 1 and _is_mask(key[0]):
         out[key] += values
         return
     if getattr(values, "size", 1) < _SMALL or not out.flags.c_contiguous:
         xp.add.at(out, key, values)
         return
-    covered = sum(each.ndim if getattr(each, "dtype", None) == bool else 1 for each in key)
+    covered = sum(each.ndim if _is_mask(each) else 1 for each in key)
     rows = xp.arange(_product(out.shape[:covered])).reshape(out.shape[:covered])[key]
     add_rows(xp, out, rows, xp.broadcast_to(values, rows.shape + out.shape[covered:]))
 
@@ -109,6 +109,10 @@ def add_rows(xp: Any, out: Any, rows: Any, values: Any) -> None:
     xp.add.at(out.reshape(-1), positions, values.reshape(-1))
 
 
+def _is_mask(index: Any) -> bool:
+    return isinstance(index, np.ndarray) and index.dtype.kind == "b"
+
+
 def _product(lengths: tuple[int, ...]) -> int:
     total = 1
     for length in lengths:
@@ -122,7 +126,7 @@ def _product(lengths: tuple[int, ...]) -> int:
 def _index(xp: Any, x: Any, indices: list) -> Any:
     key = array_key(x, indices)
     try:
-        if len(key) == 1 and key[0].dtype != bool and key[0].ndim and x.flags.c_contiguous:
+        if len(key) == 1 and key[0].dtype.kind != "b" and key[0].ndim and x.flags.c_contiguous:
             return x.take(key[0], 0)
         out = xp.asarray(x[key])
     except IndexError as error:
@@ -185,13 +189,13 @@ class UpdateOperator(InplaceOperator):
         if type(target.array) is not np.ndarray:
             InplaceOperator._write(self, target, args)
             return
-        token = quiet.enter()
+        token = quiet.set(quiet.ignore)
         try:
             self.write(np, *arrays_of(args))
         except ValueError as error:
             raise broadcast_error(self.name, arrays_of(args), error) from None
         finally:
-            quiet.exit(token)
+            quiet.reset(token)
 
 
 def update(
@@ -292,7 +296,7 @@ def _values(target: Tensor, value: Any) -> Tensor:
         if given and not (value.array.ndim == 0 and value.array.dtype != target.array.dtype):
             return _without_leading_ones(value, 0)
         return value.to(dtypes.from_numpy(target.array.dtype))
-    if isinstance(value, complex) and not target.array.dtype.kind == "c":
+    if isinstance(value, complex) and target.array.dtype.kind != "c":
         name = dtypes.from_numpy(target.array.dtype).name
         raise RuntimeError(f"value cannot be converted to type {name} without overflow")
     return wrap(np.asarray(value).astype(target.array.dtype))

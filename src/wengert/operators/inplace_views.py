@@ -11,7 +11,6 @@ from ..dispatch import (
     any_requires,
     arrays_of,
     check_inplace,
-    move_retained_grad,
     register,
 )
 from ..schema import Schema, parse
@@ -40,7 +39,7 @@ class InplaceView(InplaceOperator):
 
     def _change(self, state: ThreadState, args: tuple) -> Tensor:
         view = self.functional
-        target: Tensor = args[0]
+        target: Any = args[0]
         recording = state.grad_enabled and any_requires(args, view.grad_positions)
         check_inplace(target, recording, state)
         array = view.run_kernel(arrays_of(args))
@@ -57,7 +56,6 @@ class InplaceView(InplaceOperator):
         if node is None:
             target.accumulator = None
         else:
-            move_retained_grad(target, node)
             target.node = node
             target.output_index = 0
         return target

@@ -6,6 +6,7 @@ import warnings
 from typing import Any
 
 from ..backends import meta
+from ..backends.numpy import ndarray
 from ..creation import zeros, zeros_for
 from ..dispatch import Operator, copy_to_out
 from ..dtypes import result_dtype
@@ -16,7 +17,7 @@ from .geometry import at, broadcast_shape, wrap_dim
 from .views import expand, reshape, slice_, unsqueeze, view_
 
 
-def tensor_list(function: str, tensors: Any) -> list[Tensor]:
+def _tensor_list(function: str, tensors: Any) -> list[Tensor]:
     """The argument `tensors` of a function, after checking that it is a sequence of tensors."""
     if not isinstance(tensors, (tuple, list)):
         raise TypeError(
@@ -54,6 +55,9 @@ def _is_legacy_empty(shape: tuple[int, ...]) -> bool:
 
 
 def _cat(xp: Any, arrays: list, dim: int, sizes: tuple[int, ...]) -> Any:
+    dtype = arrays[0].dtype
+    if -1 not in sizes and all(type(a) is ndarray and a.dtype is dtype for a in arrays):
+        return xp.asarray(xp.concatenate(arrays, dim), order="C")
     used = [a for a in arrays if not _is_legacy_empty(a.shape)] or arrays
     shape = used[0].shape
     length = sum([n for n in sizes if n > 0])
@@ -87,7 +91,7 @@ def cat(
     tensors: Any, dim: int = 0, *, axis: int | None = None, out: Tensor | None = None
 ) -> Tensor:
     """Tensors joined along an existing dimension."""
-    items = tensor_list("cat", tensors)
+    items = _tensor_list("cat", tensors)
     if not items:
         raise ValueError("cat(): expected a non-empty list of Tensors")
     dim, sizes = _cat_sizes([item.array.shape for item in items], dim if axis is None else axis)
@@ -102,6 +106,8 @@ def _cat_sizes(shapes: list[tuple], dim: int) -> tuple[int, tuple[int, ...]]:
             raise RuntimeError(f"zero-dimensional tensor (at position {i}) cannot be concatenated")
     first = next((shape for shape in shapes if not _is_legacy_empty(shape)), (0,))
     dim = wrap_dim(dim, len(first))
+    if shapes.count(first) == len(shapes):
+        return dim, (first[dim],) * len(shapes)
     sizes = []
     for i, shape in enumerate(shapes):
         if _is_legacy_empty(shape):
@@ -144,7 +150,8 @@ def _stack(xp: Any, arrays: list, dim: int) -> Any:
     dim = wrap_dim(dim, len(first) + 1)
     out = _room(xp, (*first[:dim], len(arrays), *first[dim:]), arrays)
     if type(out) is not meta.MetaArray:
-        xp.stack(arrays, dim, out=out, casting="unsafe")
+        for i, array in enumerate(arrays):
+            out[at(dim, i)] = array
     return out
 
 
@@ -192,7 +199,7 @@ def _three_dims(x: Tensor) -> Tensor:
 
 
 def _stacked(name: str, tensors: Any, prepare: Any, dim: int, out: Tensor | None) -> Tensor:
-    items = [prepare(item) for item in tensor_list(name, tensors)]
+    items = [prepare(item) for item in _tensor_list(name, tensors)]
     if not items:
         raise RuntimeError(f"{name} expects a non-empty TensorList")
     return cat(items, min(dim, items[0].array.ndim - 1), out=out)
@@ -266,7 +273,7 @@ def block_diag(*tensors: Any) -> Tensor:
     items = _several(tensors)
     if not items:
         return zeros((1, 0))
-    for i, item in enumerate(tensor_list("block_diag", items)):
+    for i, item in enumerate(_tensor_list("block_diag", items)):
         if item.array.ndim > 2:
             raise RuntimeError(
                 "block_diag: Input tensors must have 2 or fewer dimensions. Input "
@@ -302,7 +309,7 @@ def _unbind(xp: Any, x: Any, dim: int) -> list:
     return [x[at(dim, i)] for i in range(x.shape[dim])]
 
 
-unbind = _parts(
+unbind: Operator = _parts(
     linear(
         "unbind(Tensor(a) self, int dim=0) -> Tensor(a)[]",
         _unbind,
@@ -425,9 +432,7 @@ def tensor_split(
         small, larger = divmod(length, given)
         ends = [small * (i + 1) + min(i + 1, larger) for i in range(given)]
     starts = [0, *ends[:-1]]
-    return tuple(
-        [slice_.call((input, dim, s, e, 1)) for s, e in zip(starts, ends, strict=True)]
-    )
+    return tuple([slice_.call((input, dim, s, e, 1)) for s, e in zip(starts, ends, strict=True)])
 
 
 def hsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
@@ -474,16 +479,14 @@ def _even_split(name: str, input: Tensor, given: Any, dim: int) -> tuple[Tensor,
 
 def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
     """Tensors expanded to their common shape."""
-    items = tensor_list("broadcast_tensors", _several(tensors))
+    items = _tensor_list("broadcast_tensors", _several(tensors))
     shape = broadcast_shape("broadcast_tensors", [item.array for item in items])
-    return tuple(
-        [x if x.array.shape == shape else expand.call((x, shape, False)) for x in items]
-    )
+    return tuple([x if x.array.shape == shape else expand.call((x, shape, False)) for x in items])
 
 
 def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     """Vectors expanded to the grid they span, one tensor of coordinates for each."""
-    items = tensor_list("meshgrid", _several(tensors))
+    items = _tensor_list("meshgrid", _several(tensors))
     if indexing is None:
         warnings.warn(
             "meshgrid: in an upcoming release, it will be required to pass the indexing argument.",
@@ -520,7 +523,7 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
 
 def cartesian_prod(*tensors: Any) -> Tensor:
     """All combinations of the elements of vectors, one per row."""
-    items = tensor_list("cartesian_prod", _several(tensors))
+    items = _tensor_list("cartesian_prod", _several(tensors))
     for item in items:
         if item.array.ndim != 1:
             raise RuntimeError(f"Expect a 1D vector, but got shape {shape_text(item.array.shape)}")

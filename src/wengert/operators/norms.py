@@ -10,7 +10,7 @@ from ..dtypes import from_numpy
 from ..tensor import Tensor
 from .along import in_dtype, normal_dims, restore_dims, scalar_name, working_dtype
 from .declare import primitive
-from .pointwise import abs, pow, sgn, where, zeros_like
+from .pointwise import abs, isnan, pow, sgn, where, zeros_like
 from .reduce import sum
 
 
@@ -82,7 +82,7 @@ def _norm_slope(x: Tensor, order: float, dim: Any, keepdim: bool, out: Tensor) -
         return sgn(x)
     out = restore_dims(out, x.shape, dim, keepdim)
     if math.fabs(order) == math.inf:
-        reached = abs(x) == out
+        reached = (abs(x) == out) | (isnan(x) & isnan(out))
         return sgn(x) * reached / sum(reached, dim, True)
     vanishes = out == 0
     safe = where(vanishes, 1, out)
@@ -107,6 +107,8 @@ vector_norm = primitive(
     _vector_norm,
     lambda g, self, ord, dim, keepdim, out: (
         restore_dims(g, self.shape, dim, keepdim) * _norm_slope(self, ord, dim, keepdim, out)
+        if ord != 0
+        else None
     ),
     lambda tangents, self, ord, dim, keepdim, out: _norm_tangent(
         tangents["self"], self, ord, dim, keepdim, out

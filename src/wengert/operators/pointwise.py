@@ -17,28 +17,36 @@ def _zero(t: Tensor) -> Tensor:
     return zeros_like(t)
 
 
+def _times(x: Any, factor: Any) -> Any:
+    """An operand multiplied by a Python number, in the operand's own dtype."""
+    product = x * factor
+    return product.astype(x.dtype) if hasattr(x, "dtype") and product.dtype != x.dtype else product
+
+
 # Arithmetic --------------------------------------------------------------------------------------
 
 add = elementwise(
     "add(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
-    lambda xp, x, y, alpha: xp.add(x, y) if alpha == 1 else xp.add(x, y * alpha),
+    lambda xp, x, y, alpha: xp.add(x, y if alpha == 1 else _times(y, alpha)),
     {"self": lambda t: t, "other": lambda t, alpha: t if alpha == 1 else t * alpha},
     native=ADD,
     doc="Sum of two tensors, the second multiplied by `alpha`.",
 )
 sub = elementwise(
     "sub(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
-    lambda xp, x, y, alpha: xp.subtract(x, y) if alpha == 1 else xp.subtract(x, y * alpha),
+    lambda xp, x, y, alpha: xp.subtract(x, y if alpha == 1 else _times(y, alpha)),
     {"self": lambda t: t, "other": lambda t, alpha: -t if alpha == 1 else t * -alpha},
     native=SUB,
+    refuses="b",
     doc="Difference of two tensors, the second multiplied by `alpha`.",
 )
 rsub = elementwise(
     "rsub(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
-    lambda xp, x, y, alpha: xp.subtract(y, x if alpha == 1 else x * alpha),
+    lambda xp, x, y, alpha: xp.subtract(y, x if alpha == 1 else _times(x, alpha)),
     {"self": lambda t, alpha: -t if alpha == 1 else t * -alpha, "other": lambda t: t},
     inplace=False,
     native=RSUB,
+    refuses="b",
     name="RsubBackward1",
     doc="The second tensor minus the first, the first multiplied by `alpha`.",
 )
@@ -57,7 +65,8 @@ def _divide(xp: Any, x: Any, y: Any, rounding_mode: str | None) -> Any:
     if rounding_mode == "floor":
         return xp.floor_divide(x, y)
     if rounding_mode == "trunc":
-        return xp.trunc(xp.divide(x, y)).astype(x.dtype)
+        quotient = xp.trunc(xp.divide(x, y))
+        return quotient.astype(y.dtype) if getattr(y, "dtype", quotient.dtype).kind in "iu" else quotient
     raise RuntimeError(
         "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found "
         f"'{rounding_mode}'"
@@ -122,7 +131,17 @@ def _power(xp: Any, x: Any, y: Any) -> Any:
             return xp.sqrt(x)
         if isinstance(exponent, int) and exponent < 0 and x.dtype.kind in "iu":
             raise RuntimeError("Integers to negative integer powers are not allowed.")
+    if xp.result_type(x, y).kind in "iu":
+        return _integer_power(xp, x, y)
     return xp.power(x, y)
+
+
+def _integer_power(xp: Any, x: Any, y: Any) -> Any:
+    """Integer powers; a negative exponent gives what the fraction rounds to."""
+    negative = y < 0
+    out = xp.power(x, xp.where(negative, 0, y))
+    unit = xp.where(x == 1, 1, xp.where(x == -1, xp.where(y % 2 == 0, 1, -1), 0))
+    return xp.where(negative, unit, out).astype(x.dtype)
 
 
 def _pow_self(t: Tensor, self: Any, other: Any) -> Tensor:
@@ -165,7 +184,7 @@ pow = elementwise(
 )
 square = elementwise(
     "square(Tensor self) -> Tensor",
-    "square",
+    lambda xp, x: xp.square(x.astype("int64") if x.dtype.kind == "b" else x),
     lambda t, self: t * (2 * self),
     native=SQUARE,
     name="PowBackward0",
@@ -194,9 +213,16 @@ rsqrt = elementwise(
     dtype=promote_float,
     doc="One divided by the square root.",
 )
+def _wrapped(x: Any, value: Any) -> Any:
+    """A factor for integers of `x`'s dtype, wrapped around as in C."""
+    if getattr(x, "dtype", None) is None or x.dtype.kind != "u":
+        return value
+    return x.dtype.type(value % 2 ** (8 * x.dtype.itemsize))
+
+
 addcmul = elementwise(
     "addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
-    lambda xp, x, a, b, value: x + (a * b if value == 1 else value * a * b),
+    lambda xp, x, a, b, value: x + (a * b if value == 1 else _times(a * b, _wrapped(x, value))),
     {
         "self": lambda t: t,
         "tensor1": lambda t, tensor2, value: t * (tensor2 * value),
@@ -212,6 +238,7 @@ addcdiv = elementwise(
         "tensor1": lambda t, tensor2, value: t * (value / tensor2),
         "tensor2": lambda t, tensor1, tensor2, value: -t * (value * tensor1 / (tensor2 * tensor2)),
     },
+    refuses="biu",
     doc="`input + value * tensor1 / tensor2`.",
 )
 lerp = elementwise(
@@ -386,9 +413,7 @@ atanh = elementwise(
 def _erf(xp: Any, x: Any) -> Any:
     from scipy.special import erf as kernel
 
-    return kernel(x) if x.dtype.kind == "f" and x.dtype.itemsize > 2 else kernel(
-        x.astype("float32")
-    ).astype(x.dtype)
+    return kernel(x)
 
 
 erf = elementwise(
@@ -396,6 +421,7 @@ erf = elementwise(
     _erf,
     lambda t, self: t * (2 / math.sqrt(math.pi) * exp(-self * self)),
     dtype=promote_float,
+    refuses="c",
     doc="Error function.",
 )
 
@@ -421,12 +447,14 @@ relu = elementwise(
     lambda xp, x: xp.maximum(x, 0),
     lambda t, out: where(out > 0, t, 0),
     native=RELU,
+    refuses="bc",
     doc="The tensor where positive, else zero.",
 )
 leaky_relu = elementwise(
     "leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor",
     lambda xp, x, slope: xp.where(x > 0, x, x * slope),
     lambda t, self, negative_slope: where(self > 0, t, t * negative_slope),
+    refuses="biuc",
     doc="The tensor where positive, else multiplied by `negative_slope`.",
 )
 silu = elementwise(
@@ -449,6 +477,7 @@ softplus = elementwise(
     lambda t, self, beta, threshold: where(
         self * beta > threshold, t, t * sigmoid(self * beta)
     ),
+    refuses="biuc",
     doc="Smooth version of relu.",
 )
 
@@ -476,13 +505,25 @@ gelu = elementwise(
     "gelu(Tensor self, *, str approximate='none') -> Tensor",
     _gelu,
     lambda t, self, approximate: _gelu_differential(t, self, approximate),
+    refuses="biuc",
     doc="Gaussian error linear unit, exact or with the tanh approximation.",
 )
 
 # Rounding and selection ------------------------------------------------------------------------------
 
+
+
+def _sign(xp: Any, x: Any) -> Any:
+    """-1, 0 or 1; NaN has no sign."""
+    return x.copy() if x.dtype.kind == "b" else xp.subtract(x > 0, x < 0, dtype=x.dtype)
+
+
 sign = elementwise(
-    "sign(Tensor self) -> Tensor", "sign", lambda t: _zero(t), doc="-1, 0 or 1 by sign."
+    "sign(Tensor self) -> Tensor",
+    _sign,
+    lambda t: _zero(t),
+    refuses="c",
+    doc="-1, 0 or 1 by sign.",
 )
 floor = elementwise(
     "floor(Tensor self) -> Tensor",
@@ -506,6 +547,7 @@ round = elementwise(
     "round(Tensor self, *, int decimals=0) -> Tensor",
     lambda xp, x, decimals: xp.round(x, decimals),
     lambda t: _zero(t),
+    refuses="bc",
     doc="Nearest integer, halves to even; or to `decimals` places.",
 )
 
@@ -540,6 +582,7 @@ clamp = elementwise(
         "min": lambda t, self, min, max: _clamp_low(t, self, min, max),
         "max": lambda t, self, min, max: _clamp_high(t, self, min, max),
     },
+    refuses="c",
     name=lambda self, min, max: (
         "ClampBackward0"
         if isinstance(min, Tensor) or isinstance(max, Tensor)
@@ -551,9 +594,10 @@ maximum = elementwise(
     "maximum(Tensor self, Tensor other) -> Tensor",
     "maximum",
     {
-        "self": lambda t, self, other: _where_first(self > other, self, other, t),
-        "other": lambda t, self, other: _where_first(other > self, self, other, t),
+        "self": lambda t, self, other: _unless(self < other, self, other, t),
+        "other": lambda t, self, other: _unless(other < self, self, other, t),
     },
+    refuses="c",
     inplace=False,
     doc="The larger of two tensors, elementwise; ties share the gradient.",
 )
@@ -561,17 +605,18 @@ minimum = elementwise(
     "minimum(Tensor self, Tensor other) -> Tensor",
     "minimum",
     {
-        "self": lambda t, self, other: _where_first(other > self, self, other, t),
-        "other": lambda t, self, other: _where_first(self > other, self, other, t),
+        "self": lambda t, self, other: _unless(self > other, self, other, t),
+        "other": lambda t, self, other: _unless(other > self, self, other, t),
     },
+    refuses="c",
     inplace=False,
     doc="The smaller of two tensors, elementwise; ties share the gradient.",
 )
 
 
-def _where_first(wins: Tensor, x: Tensor, y: Any, t: Tensor) -> Tensor:
-    """The tangent where its operand wins, half of it at a tie."""
-    return where(wins, t, where(x == y, t / 2, 0))
+def _unless(loses: Tensor, x: Tensor, y: Any, t: Tensor) -> Tensor:
+    """The tangent, except where its operand loses, and half of it at a tie; NaN loses to none."""
+    return where(loses, 0, where(x == y, t / 2, t))
 
 
 def _where_dtype(args: tuple, count: int) -> tuple:
@@ -628,7 +673,7 @@ def _abs_tangent(t: Tensor, x: Tensor) -> Tensor:
 
 def _sgn(xp: Any, x: Any) -> Any:
     if x.dtype.kind != "c":
-        return xp.sign(x)
+        return _sign(xp, x)
     size = xp.abs(x)
     return xp.where(size == 0, 0, x / xp.where(size == 0, 1, size))
 
@@ -661,12 +706,13 @@ def real_part(x: Any) -> Any:
 # Comparison and logic ----------------------------------------------------------------------------
 
 
-def _comparison(name: str, ufunc: str, doc: str) -> Any:
+def _comparison(name: str, ufunc: str, doc: str, refuses: str = "") -> Any:
     return nondifferentiable(
         f"{name}(Tensor self, Tensor other) -> Tensor",
         ufunc,
         broadcasts=True,
         dtype=promote,
+        refuses=refuses,
         inplace=True,
         doc=doc,
     )
@@ -674,10 +720,10 @@ def _comparison(name: str, ufunc: str, doc: str) -> Any:
 
 eq = _comparison("eq", "equal", "Whether elements are equal.")
 ne = _comparison("ne", "not_equal", "Whether elements differ.")
-lt = _comparison("lt", "less", "Whether elements are smaller.")
-le = _comparison("le", "less_equal", "Whether elements are smaller or equal.")
-gt = _comparison("gt", "greater", "Whether elements are larger.")
-ge = _comparison("ge", "greater_equal", "Whether elements are larger or equal.")
+lt = _comparison("lt", "less", "Whether elements are smaller.", "c")
+le = _comparison("le", "less_equal", "Whether elements are smaller or equal.", "c")
+gt = _comparison("gt", "greater", "Whether elements are larger.", "c")
+ge = _comparison("ge", "greater_equal", "Whether elements are larger or equal.", "c")
 
 
 def _logical(name: str, ufunc: str, operands: str, dtype: Any, doc: str) -> Any:

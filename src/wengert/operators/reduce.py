@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import dtypes
+from ..dispatch import copy_to_out
 from ..errors import broadcast_error, shape_text
 from ..native import native
 from ..tensor import Tensor
@@ -184,8 +185,8 @@ def nanmean(
             f"point or complex dtype. Got: {dtype.scalar_name}"
         )
     present = sum(logical_not(isnan(input)), dim, keepdim)
-    total = nansum(input, dim, keepdim, dtype=dtype)
-    return total / present if out is None else out.copy_(total / present)
+    result = nansum(input, dim, keepdim, dtype=dtype) / present
+    return result if out is None else copy_to_out("nanmean", result, out)
 
 
 # Products ----------------------------------------------------------------------------------------
@@ -210,26 +211,28 @@ def _product_of_others(x: Tensor, dim: int) -> Tensor:
     return before * after
 
 
-def _product_of_all_others(x: Tensor) -> Tensor:
-    return _product_of_others(x.reshape(-1), 0).reshape(x.shape)
+def _product_slope(x: Tensor, out: Tensor) -> Tensor:
+    """The derivative of the product of all elements, in the type that was asked for."""
+    return _product_of_others(x.to(out.dtype).reshape(-1), 0).reshape(x.shape)
 
 
 _prod_whole = primitive(
     "prod(Tensor self, *, dtype? dtype=None) -> Tensor",
     lambda xp, x, dtype: _prod(xp, x, None, False, dtype),
-    lambda g, self: g * _product_of_all_others(self).conj(),
-    lambda tangents, self, dtype: sum(tangents["self"] * _product_of_all_others(self), dtype=dtype),
+    lambda g, self, out: g * _product_slope(self, out).conj(),
+    lambda tangents, self, out: sum(tangents["self"] * _product_slope(self, out)),
     widens=False,
     doc="Product of all elements.",
 )
 _prod_along = primitive(
     "prod.dim_int(Tensor self, int dim, bool keepdim=False, *, dtype? dtype=None) -> Tensor",
     _prod,
-    lambda g, self, dim, keepdim: (
-        restore_dims(g, self.shape, dim, keepdim) * _product_of_others(self, dim).conj()
+    lambda g, self, dim, keepdim, out: (
+        restore_dims(g, self.shape, dim, keepdim)
+        * _product_of_others(self.to(out.dtype), dim).conj()
     ),
-    lambda tangents, self, dim, keepdim, dtype: sum(
-        tangents["self"] * _product_of_others(self, dim), dim, keepdim, dtype=dtype
+    lambda tangents, self, dim, keepdim, out: sum(
+        tangents["self"] * _product_of_others(self.to(out.dtype), dim), dim, keepdim
     ),
     widens=False,
     name="ProdBackward1",

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from .. import return_types
+from ..dispatch import Operator, copy_to_out
 from ..tensor import Tensor
 from .along import (
     check_ordered,
@@ -17,7 +18,7 @@ from .along import (
     working_dtype,
 )
 from .declare import linear, primitive
-from .pointwise import exp, real_part, where
+from .pointwise import exp, real_part, where, zeros_like
 from .reduce import sum
 
 # Building blocks of the gradient rules -----------------------------------------------------------
@@ -34,7 +35,7 @@ def _shift(xp: Any, x: Any, dim: int, step: int, fill: Any) -> Any:
     return out
 
 
-shift = primitive(
+shift: Operator = primitive(
     "_shift(Tensor self, int dim, int step, Scalar fill=0) -> Tensor",
     _shift,
     lambda g, dim, step: shift(g, dim, -step, 0),
@@ -209,9 +210,7 @@ def _running(name: str, ufunc: str) -> Any:
         primitive(
             f"{name}(Tensor self, int dim) -> (Tensor values, Tensor indices)",
             kernel,
-            lambda g, self_shape, dim, out1: (
-                g[0].new_zeros(self_shape).scatter_add(dim, out1, g[0])
-            ),
+            lambda g, self, dim, out1: zeros_like(self).scatter_add(dim, out1, g[0]),
             lambda tangents, dim, out1: (tangents["self"].gather(dim, out1), None),
             nondifferentiable_outputs=(1,),
             doc=f"The {ufunc} of the elements up to each place along a dimension, and its index.",
@@ -268,10 +267,11 @@ def diff(
     for piece in pieces:
         _check_joins(input, piece, dim)
     joined = _joined(pieces, dim)
-    result = joined if n else joined.clone()
-    for _ in range(min(n, joined.array.shape[dim])):
+    rounds = min(n, joined.array.shape[dim])
+    result = joined if rounds else joined.clone()
+    for _ in range(rounds):
         result = _diff_once(result, dim)
-    return result if out is None else out.copy_(result)
+    return result if out is None else copy_to_out("diff", result, out)
 
 
 def _trapezoids(y: Tensor, x: Tensor | None, dx: Any, dim: int) -> Tensor:

@@ -6,10 +6,12 @@ from typing import Any
 
 from .. import dtypes, return_types
 from ..conversion import tensor
+from ..dispatch import copy_to_out
 from ..errors import shape_text
 from ..tensor import Tensor
 from .along import (
     check_not_empty,
+    check_ordered,
     normal_dim,
     overloaded,
     put_along,
@@ -47,13 +49,15 @@ def _sort(xp: Any, x: Any, dim: int, descending: bool, stable: bool | None) -> A
     return xp.take_along_axis(x, order, dim), order
 
 
-def _selecting(schema: str, kernel: Any, doc: str, keepdim: bool = True) -> Any:
-    """An operator that selects elements along `dim`, and their indices, each element once."""
-    name = schema.partition("(")[0]
-    if keepdim:
-        vjp = lambda g, self_shape, dim, out1: put_along(g[0], self_shape, dim, out1, True)
-        jvp = lambda tangents, dim, out1: (take_along(tangents["self"], dim, out1, True), None)
-    else:
+def _selecting(schema: str, kernel: Any, doc: str, reduces: bool = False) -> Any:
+    """An operator that selects elements along `dim`, and their indices, each element once.
+
+    One that `reduces` has an argument `keepdim` and leaves at most one element.
+    """
+    base, _, overload = schema.partition("(")[0].partition(".")
+    vjp: Any = lambda g, self_shape, dim, out1: put_along(g[0], self_shape, dim, out1, True)
+    jvp: Any = lambda tangents, dim, out1: (take_along(tangents["self"], dim, out1, True), None)
+    if reduces:
         vjp = lambda g, self_shape, dim, keepdim, out1: put_along(
             g[0], self_shape, dim, out1, keepdim
         )
@@ -61,19 +65,16 @@ def _selecting(schema: str, kernel: Any, doc: str, keepdim: bool = True) -> Any:
             take_along(tangents["self"], dim, out1, keepdim),
             None,
         )
-    base, _, overload = name.partition(".")
-    return returning(
-        getattr(return_types, base),
-        primitive(
-            schema + " -> (Tensor values, Tensor indices)",
-            kernel,
-            vjp,
-            jvp,
-            nondifferentiable_outputs=(1,),
-            name=f"{base.title()}Backward{1 if overload else 0}",
-            doc=doc,
-        ),
+    operator = primitive(
+        schema + " -> (Tensor values, Tensor indices)",
+        kernel,
+        vjp,
+        jvp,
+        nondifferentiable_outputs=(1,),
+        name=f"{base.title()}Backward{1 if overload else 0}",
+        doc=doc,
     )
+    return returning(getattr(return_types, base), operator)
 
 
 sort = _selecting(
@@ -91,7 +92,7 @@ argsort = nondifferentiable(
 def msort(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Elements in order along the first dimension."""
     values = sort(input, 0).values
-    return values if out is None else out.copy_(values)
+    return values if out is None else copy_to_out("msort", values, out)
 
 
 def _topk(xp: Any, x: Any, k: int, dim: int, largest: bool, sorted: bool) -> Any:
@@ -103,7 +104,7 @@ def _topk(xp: Any, x: Any, k: int, dim: int, largest: bool, sorted: bool) -> Any
         word = "bool" if x.dtype.kind == "b" else "complex"
         raise RuntimeError(f"topk does not support {word} dtypes")
     if not x.ndim:
-        return (x.copy(), xp.zeros((), _INT64)) if k else (x[None][:0], xp.zeros(0, _INT64))
+        return x.copy(), xp.zeros((), _INT64)
     if 0 < k <= length // 8:
         first = length - k if largest else 0
         candidates = xp.argpartition(x, first if largest else k - 1, axis=dim)
@@ -134,7 +135,13 @@ def _pick(xp: Any, x: Any, dim: int, keepdim: bool, index: Any) -> Any:
     return (values, index) if keepdim else (xp.squeeze(values, dim), xp.squeeze(index, dim))
 
 
+def _check_number(name: str, x: Any) -> None:
+    if x.dtype.kind in "bc":
+        raise NotImplementedError(f'"{name}" not implemented for \'{scalar_name(x.dtype)}\'')
+
+
 def _kthvalue(xp: Any, x: Any, k: int, dim: int, keepdim: bool) -> Any:
+    _check_number("kthvalue", x)
     dim = normal_dim(dim, x.ndim)
     check_not_empty("kthvalue", x, (dim,))
     if not 1 <= k <= (x.shape[dim] if x.ndim else 1):
@@ -149,13 +156,8 @@ kthvalue = _selecting(
     "kthvalue(Tensor self, int k, int dim=-1, bool keepdim=False)",
     _kthvalue,
     "The `k`-th smallest element along a dimension, and its index.",
-    keepdim=False,
+    reduces=True,
 )
-
-
-def _check_median(name: str, x: Any) -> None:
-    if x.dtype.kind in "bc":
-        raise NotImplementedError(f'"{name}" not implemented for \'{scalar_name(x.dtype)}\'')
 
 
 def _median_index(xp: Any, x: Any, dim: int, ignores_nan: bool) -> Any:
@@ -172,7 +174,7 @@ def _median_index(xp: Any, x: Any, dim: int, ignores_nan: bool) -> Any:
 
 def _median_of_all(name: str) -> Any:
     def kernel(xp: Any, x: Any) -> Any:
-        _check_median(name, x)
+        _check_number(name, x)
         flat = x.reshape(-1)
         if not flat.size:
             missing = float("nan") if x.dtype.kind in "fV" else xp.iinfo(x.dtype).min
@@ -190,7 +192,7 @@ def _median_of_all(name: str) -> Any:
 
 def _median_along(name: str) -> Any:
     def kernel(xp: Any, x: Any, dim: int, keepdim: bool) -> Any:
-        _check_median(name, x)
+        _check_number(name, x)
         dim = normal_dim(dim, x.ndim)
         check_not_empty(name, x, (dim,))
         if not x.ndim:
@@ -201,7 +203,7 @@ def _median_along(name: str) -> Any:
         f"{name}.dim(Tensor self, int dim, bool keepdim=False)",
         kernel,
         "The median of all elements or along a dimension, the lower one of two, and its index.",
-        keepdim=False,
+        reduces=True,
     )
 
 
@@ -211,6 +213,7 @@ nanmedian = overloaded(_median_of_all("nanmedian"), _median_along("nanmedian"))
 
 def _mode(xp: Any, x: Any, dim: int, keepdim: bool) -> Any:
     """In sorted order each value is a run; the longest run's last element is the answer."""
+    check_ordered("mode", x)
     dim = normal_dim(dim, x.ndim)
     check_not_empty("mode", x, (dim,))
     if not x.ndim:
@@ -230,7 +233,7 @@ mode = _selecting(
     "mode(Tensor self, int dim=-1, bool keepdim=False)",
     _mode,
     "The most frequent element along a dimension, the smallest of several, and its last index.",
-    keepdim=False,
+    reduces=True,
 )
 
 # Quantiles ---------------------------------------------------------------------------------------
@@ -314,7 +317,7 @@ def quantile(
 ) -> Tensor:
     """The quantiles at levels `q` of all elements or along a dimension; NaN spreads."""
     result = _quantile("quantile", input, q, dim, keepdim, interpolation)
-    return result if out is None else out.copy_(result)
+    return result if out is None else copy_to_out("quantile", result, out)
 
 
 def nanquantile(
@@ -328,7 +331,7 @@ def nanquantile(
 ) -> Tensor:
     """The quantiles at levels `q` of the elements that are not NaN."""
     result = _quantile("nanquantile", input, q, dim, keepdim, interpolation)
-    return result if out is None else out.copy_(result)
+    return result if out is None else copy_to_out("nanquantile", result, out)
 
 
 # Distinct elements -------------------------------------------------------------------------------
@@ -345,38 +348,43 @@ def _nothing(xp: Any) -> Any:
     return xp.zeros(0, _INT64)
 
 
+def _distinct_dim(dim: int, x: Any) -> int:
+    """The dimension whose slices are compared, if they can be."""
+    if not x.ndim:
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+    dim = normal_dim(dim, x.ndim)
+    if 0 in x.shape and x.shape[dim]:
+        raise RuntimeError(
+            "There are 0 sized dimensions, and they aren't selected, so unique cannot be applied"
+        )
+    return dim
+
+
 def _unique(xp: Any, x: Any, dim: int | None, inverse: bool, counts: bool) -> Any:
     if dim is not None:
-        dim = normal_dim(dim, x.ndim)
-        if 0 in x.shape:
-            if x.shape[dim] or x.size:
-                raise RuntimeError(
-                    "There are 0 sized dimensions, and they aren't selected, so unique cannot be "
-                    "applied"
-                )
+        dim = _distinct_dim(dim, x)
+        if not x.size:
             return x.copy(), _nothing(xp), _nothing(xp)
     found = xp.unique(
-        x, return_inverse=inverse, return_counts=counts, axis=dim if x.ndim else None,
-        equal_nan=False,
-    )  # fmt: skip
+        x, return_inverse=inverse, return_counts=counts, axis=dim, equal_nan=False
+    )
     parts = list(found) if inverse or counts else [found]
     values = parts.pop(0)
-    where_from = parts.pop(0) if inverse else _nothing(xp)
+    where_from = how_often = _nothing(xp)
     if inverse:
-        where_from = where_from.reshape(x.shape if dim is None else -1).astype(_INT64, copy=False)
-    how_often = parts.pop(0).astype(_INT64, copy=False) if counts else _nothing(xp)
-    return values, where_from, how_often
+        where_from = parts.pop(0).reshape(x.shape if dim is None else -1)
+    if counts:
+        how_often = parts.pop(0)
+    return values, where_from.astype(_INT64, copy=False), how_often.astype(_INT64, copy=False)
 
 
 def _unique_consecutive(xp: Any, x: Any, dim: int | None, inverse: bool, counts: bool) -> Any:
-    axis = 0 if dim is None else normal_dim(dim, x.ndim)
-    lines = x.reshape(-1) if dim is None or not x.ndim else xp.moveaxis(x, axis, 0)
+    axis = 0 if dim is None else _distinct_dim(dim, x)
+    lines = x.reshape(-1) if dim is None else xp.moveaxis(x, axis, 0)
     rows = lines.reshape(len(lines), -1) if lines.size else lines.reshape(len(lines), 0)
     starts = xp.ones(len(lines), bool)
     starts[1:] = (rows[1:] != rows[:-1]).any(axis=1)
-    values = lines[starts]
-    if dim is not None and x.ndim:
-        values = xp.moveaxis(values, 0, axis)
+    values = lines[starts] if dim is None else xp.moveaxis(lines[starts], 0, axis)
     where_from = xp.cumsum(starts, dtype=_INT64) - 1 if inverse else _nothing(xp)
     if inverse and dim is None:
         where_from = where_from.reshape(x.shape)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..dispatch import Operator
 from ..errors import shape_text
 from ..tensor import Tensor, wrap
 from .declare import linear
@@ -27,9 +28,7 @@ def _as_strided(
 
 
 def _equivalent(shape: tuple, one: tuple, other: tuple) -> bool:
-    return 0 in shape or all(
-        n == 1 or a == b for n, a, b in zip(shape, one, other, strict=True)
-    )
+    return 0 in shape or all(n == 1 or a == b for n, a, b in zip(shape, one, other, strict=True))
 
 
 def _laid_out(xp: Any, x: Any, layout: tuple[int, ...]) -> Any:
@@ -95,13 +94,9 @@ as_strided_relative = linear(
 )
 
 
-def as_strided(
-    input: Tensor, size: Any, stride: Any, storage_offset: int | None = None
-) -> Tensor:
+def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
     """The memory of a tensor with any size and strides, counted in elements."""
-    return as_strided_relative.call(
-        (input, *seen_from(input.array, size, stride, storage_offset))
-    )
+    return as_strided_relative.call((input, *seen_from(input.array, size, stride, storage_offset)))
 
 
 def _positions(xp: Any, size: tuple[int, ...], stride: tuple[int, ...], offset: int) -> Any:
@@ -133,7 +128,7 @@ def _restride(
     return memory[_positions(xp, new_size, new_stride, new_offset)]
 
 
-restride = linear(
+restride: Operator = linear(
     "_restride(Tensor self, int[] size, int[] stride, int offset, int[] new_size, "
     "int[] new_stride, int new_offset) -> Tensor",
     _restride,
@@ -160,14 +155,10 @@ def _unfold(xp: Any, x: Any, dimension: int, size: int, step: int) -> Any:
         return strided(xp, x, (size,), (x.dtype.itemsize,))
     stride = x.strides[dim]
     shape = (*x.shape[:dim], (length - size) // step + 1, *x.shape[dim + 1 :], size)
-    return strided(
-        xp, x, shape, (*x.strides[:dim], stride * step, *x.strides[dim + 1 :], stride)
-    )
+    return strided(xp, x, shape, (*x.strides[:dim], stride * step, *x.strides[dim + 1 :], stride))
 
 
-def _add_windows(
-    xp: Any, g: Any, input_sizes: tuple, dim: int, size: int, step: int
-) -> Any:
+def _add_windows(xp: Any, g: Any, input_sizes: tuple, dim: int, size: int, step: int) -> Any:
     out = xp.zeros(input_sizes, g.dtype)
     if not out.ndim:
         return g.sum().astype(g.dtype)
@@ -187,7 +178,7 @@ unfold = linear(
     view=True,
     doc="All windows of `size` indices of a dimension, `step` apart, as a last dimension.",
 )
-_unfold_backward = linear(
+_unfold_backward: Operator = linear(
     "unfold_backward(Tensor grad_in, int[] input_sizes, int dim, int size, int step) -> Tensor",
     _add_windows,
     lambda g, dim, size, step: unfold.call((g, dim, size, step)),

@@ -8,6 +8,7 @@ from typing import Any
 
 from .. import dtypes
 from ..backends.numpy import view_shape
+from ..dispatch import Operator
 from ..errors import shape_text
 from ..tensor import Tensor
 from .copying import pack
@@ -286,7 +287,7 @@ def _transpose(xp: Any, x: Any, dim0: int, dim1: int) -> Any:
     return x.swapaxes(first, second) if x.ndim else x.view()
 
 
-transpose = linear(
+transpose: Operator = linear(
     "transpose(Tensor(a) self, int dim0, int dim1) -> Tensor(a)",
     _transpose,
     lambda g, dim0, dim1: transpose.call((g, dim0, dim1)),
@@ -301,7 +302,7 @@ def _t(xp: Any, x: Any) -> Any:
     return x.T if x.ndim == 2 else x.view()
 
 
-t = linear(
+t: Operator = linear(
     "t(Tensor(a) self) -> Tensor(a)",
     _t,
     lambda g: t.call((g,)),
@@ -427,7 +428,7 @@ select = linear(
     view=True,
     doc="The part at one index of a dimension, without that dimension.",
 )
-_select_backward = linear(
+_select_backward: Operator = linear(
     "select_backward(Tensor grad_output, int[] input_sizes, int dim, int index) -> Tensor",
     _select_into_zeros,
     lambda g, dim, index: select.call((g, dim, index)),
@@ -460,7 +461,7 @@ slice_ = linear(
     view=True,
     doc="A range of one dimension.",
 )
-_slice_backward = linear(
+_slice_backward: Operator = linear(
     "slice_backward(Tensor grad_output, int[] input_sizes, int dim, int? start, int? end, "
     "int step) -> Tensor",
     _slice_into_zeros,
@@ -485,7 +486,5 @@ def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
         )
     begin += size if begin < 0 else 0
     if begin + length > size:
-        raise RuntimeError(
-            f"start ({begin}) + length ({length}) exceeds dimension size ({size})."
-        )
+        raise RuntimeError(f"start ({begin}) + length ({length}) exceeds dimension size ({size}).")
     return slice_.call((input, dim, begin, begin + length, 1))

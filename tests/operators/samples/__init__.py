@@ -1,7 +1,16 @@
 """The table of operations and their samples."""
 
+from .indexing import INDEXING
+from .networks import NETWORKS
 from .pointwise import POINTWISE
-from .table import DType, Fixed, Operation, Sample
+from .products import PRODUCTS
+from .reductions import REDUCTIONS
+from .shapes import ARRANGING, COPIES, JOINING, VIEWS
+from .sorting import SORTING
+from .table import DType, Fixed, Make, Operation, Sample
 
-OPERATIONS: list[Operation] = [*POINTWISE]
+OPERATIONS: list[Operation] = [
+    *POINTWISE, *REDUCTIONS, *SORTING, *VIEWS, *COPIES, *JOINING, *ARRANGING, *PRODUCTS, *INDEXING,
+    *NETWORKS,
+]  # fmt: skip
 BY_NAME = {operation.name: operation for operation in OPERATIONS}

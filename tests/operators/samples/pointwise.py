@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .table import DType, Make, Operation, Sample
+from .table import Make, Operation, Sample
 
 SHAPES = [(2, 3), (), (0, 3)]
 
@@ -152,7 +152,10 @@ POINTWISE = [
     binary("rsub", extra=_scaled, method=False, out=False),
     binary("mul", extra=with_numbers(3, -0.5)),
     binary("div", second=Make.apart, extra=_divisions),
-    binary("floor_divide", Make.apart, Make.apart, extra=with_numbers(2), complex=False),
+    binary(
+        "floor_divide", Make.apart, Make.apart, extra=with_numbers(2), complex=False,
+        torch_gradient=False,
+    ),
     binary("remainder", Make.apart, Make.apart, extra=with_numbers(0.7), complex=False),
     binary("fmod", Make.apart, Make.apart, extra=with_numbers(0.7), complex=False),
     binary("pow", Make.positive, extra=_powers, half_scale=2),
@@ -213,6 +216,10 @@ POINTWISE = [
     unary("round", complex=False, extra=_of_one({"decimals": 1})),
     Operation("clamp", _clamps, complex=False, out=True),
     Operation("where", _choices, out=True, method=False),
+    Operation(
+        "Tensor.where",
+        lambda make: [Sample(make(2, 3), make.mask(3), make(2, 1)), Sample(make(2), make.mask(2), 0)],
+    ),
     *[_comparison(name) for name in ("eq", "ne")],
     *[_comparison(name, complex=False) for name in ("lt", "le", "gt", "ge")],
     *[_logical(f"logical_{name}") for name in ("and", "or", "xor")],
@@ -226,11 +233,5 @@ POINTWISE = [
         lambda make: [Sample(make(2, 3), make(3)), Sample(make(3), make(3), atol=1.0, rtol=0.1)],
         differentiable=False,
         half_scale=0,
-    ),
-    Operation(
-        "Tensor.to",
-        lambda make: [Sample(make(2, 3), DType(name)) for name in ("float32", "complex64")],
-        path="Tensor.to",
-        covers=("_to_copy",),
     ),
 ]  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -95,7 +95,7 @@ class Make:
     def apart(self, *shape: int, low: float = 0.4, high: float = 2.0) -> np.ndarray:
         """Values of both signs that keep a distance from zero."""
         size = self.positive(*shape, low=low, high=high)
-        return size * np.where(self.random.random(shape) < 0.5, -1, 1)
+        return np.asarray(size * np.where(self.random.random(shape) < 0.5, -1, 1))
 
     def _spread(self, shape: tuple, low: float, high: float) -> np.ndarray:
         count = max(int(np.prod(shape)), 1)
@@ -147,8 +147,10 @@ class Operation:
     any_layout: bool = True
     #: Tolerances for 16-bit floats, by which the error of intermediate results grows.
     half_scale: float = 1.0
-    #: Where PyTorch refuses a dtype that is supported here.
-    beyond_torch: tuple[str, ...] = field(default=())
+    #: Whether results are too coarse to take differences of.
+    coarse: bool = False
+    #: Whether PyTorch has a derivative to compare with.
+    torch_gradient: bool = True
 
     def resolve(self, lib: Any) -> Callable:
         """The function in a library."""
@@ -156,6 +158,8 @@ class Operation:
         if not isinstance(path, str):
             return path(lib)
         value = lib
+        if path.startswith("nn.functional.") and lib.__name__ == "wengert":
+            path = path.removeprefix("nn.functional.")
         for part in path.split("."):
             value = getattr(value, part)
         return value

@@ -1,0 +1,14 @@
+cimport cython
+from .schema cimport Argument, Schema
+from .tensor cimport Tensor, wrap
+
+
+cdef int _TENSOR, _TENSORS, _INTS, _INTEGER, _FLOAT, _SCALAR, _BOOLEAN, _STRING, _DTYPE
+
+
+@cython.locals(schema=Schema, arguments=tuple, values=list, argument=Argument, count=cython.int,
+               index=cython.int, i=cython.int, total=cython.int)
+cpdef tuple bind_arguments(object operator, tuple args, dict kwargs)
+@cython.locals(code=cython.int)
+cpdef object convert(object operator, Argument argument, int index, object value)
+cpdef bint is_int(object value)

@@ -1,0 +1,113 @@
+"""Activation functions beyond those of `pointwise`: of use in networks, not in arithmetic."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..tensor import Tensor
+from .declare import elementwise, promote_float
+from .pointwise import clamp, exp, sigmoid, softplus, tanh, where
+
+
+def _elu(xp: Any, x: Any, alpha: float, scale: float, input_scale: float) -> Any:
+    grown = xp.expm1(xp.minimum(x, 0) * input_scale) * alpha
+    return xp.where(x > 0, x, grown) * scale
+
+
+def _elu_differential(
+    t: Tensor, x: Tensor, alpha: float, scale: float, input_scale: float
+) -> Tensor:
+    # exp() only where it is at most one: infinity times zero would spoil second derivatives.
+    slope = exp(clamp(x, max=0) * input_scale) * (alpha * scale * input_scale)
+    return where(x > 0, t * scale, t * slope)
+
+
+elu = elementwise(
+    "_elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor",
+    _elu,
+    lambda t, self, alpha, scale, input_scale: _elu_differential(
+        t, self, alpha, scale, input_scale
+    ),
+    doc="The tensor where positive, else `alpha * (exp(x) - 1)`.",
+)
+celu = elementwise(
+    "celu(Tensor self, Scalar alpha=1.0) -> Tensor",
+    lambda xp, x, alpha: _elu(xp, x, alpha, 1, 1 / alpha),
+    lambda t, self, alpha: _elu_differential(t, self, alpha, 1, 1 / alpha),
+    doc="The tensor where positive, else `alpha * (exp(x / alpha) - 1)`.",
+)
+hardtanh = elementwise(
+    "_hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor",
+    lambda xp, x, low, high: xp.clip(x, low, high),
+    lambda t, self, min_val, max_val: where((self > min_val) & (self < max_val), t, 0),
+    doc="The tensor limited to a range; the slope is zero at its ends.",
+)
+hardsigmoid = elementwise(
+    "_hardsigmoid(Tensor self) -> Tensor",
+    lambda xp, x: xp.clip(x + 3, 0, 6) / 6,
+    lambda t, self: where((self > -3) & (self < 3), t / 6, 0),
+    dtype=promote_float,
+    doc="A piecewise linear sigmoid.",
+)
+hardswish = elementwise(
+    "_hardswish(Tensor self) -> Tensor",
+    lambda xp, x: x * xp.clip(x + 3, 0, 6) / 6,
+    lambda t, self: where(self <= -3, 0, where(self < 3, t * (self / 3 + 0.5), t)),
+    dtype=promote_float,
+    doc="`x * hardsigmoid(x)`.",
+)
+
+
+def _softplus(xp: Any, x: Any) -> Any:
+    return xp.maximum(x, 0) + xp.log1p(xp.exp(-xp.abs(x)))
+
+
+def _mish_differential(t: Tensor, x: Tensor) -> Tensor:
+    bent = tanh(softplus(x))
+    return t * (bent + x * sigmoid(x) * (1 - bent * bent))
+
+
+mish = elementwise(
+    "_mish(Tensor self) -> Tensor",
+    lambda xp, x: x * xp.tanh(_softplus(xp, x)),
+    lambda t, self: _mish_differential(t, self),
+    dtype=promote_float,
+    doc="`x * tanh(softplus(x))`.",
+)
+log_sigmoid = elementwise(
+    "_log_sigmoid(Tensor self) -> Tensor",
+    lambda xp, x: -_softplus(xp, -x),
+    lambda t, self: t * sigmoid(-self),
+    dtype=promote_float,
+    doc="Logarithm of the logistic function.",
+)
+threshold = elementwise(
+    "threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor",
+    lambda xp, x, threshold, value: xp.where(x > threshold, x, xp.asarray(value, x.dtype)),
+    lambda t, self, threshold: where(self > threshold, t, 0),
+    doc="The tensor where it exceeds a threshold, else a value.",
+)
+hardshrink = elementwise(
+    "hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor",
+    lambda xp, x, lambd: xp.where((x >= -lambd) & (x <= lambd), xp.asarray(0, x.dtype), x),
+    lambda t, self, lambd: where((self >= -lambd) & (self <= lambd), 0, t),
+    inplace=False,
+    doc="The tensor with zeros where it is at most `lambd` in size.",
+)
+softshrink = elementwise(
+    "_softshrink(Tensor self, Scalar lambd=0.5) -> Tensor",
+    lambda xp, x, lambd: x - xp.clip(x, -lambd, lambd),
+    lambda t, self, lambd: where((self >= -lambd) & (self <= lambd), 0, t),
+    inplace=False,
+    doc="The tensor moved towards zero by `lambd`.",
+)
+prelu_kernel = elementwise(
+    "_prelu_kernel(Tensor self, Tensor weight) -> Tensor",
+    lambda xp, x, weight: xp.where(x > 0, x, x * weight),
+    {
+        "self": lambda t, self, weight: where(self > 0, t, t * weight),
+        "weight": lambda t, self: where(self > 0, 0, t * self),
+    },
+    inplace=False,
+    doc="The tensor where positive, else multiplied by a weight.",
+)

@@ -1,0 +1,331 @@
+"""Loss functions as single nodes, with the reduction built in.
+
+`reduction` is 0 for none, 1 for the mean and 2 for the sum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .. import dtypes
+from ..errors import shape_text
+from ..tensor import Tensor
+from .activations import log_sigmoid
+from .along import widened
+from .declare import linear, primitive, promote
+from .pointwise import clamp, log, log1p, sigmoid, sign, where
+
+NONE, MEAN, SUM = range(3)
+
+
+def _reduced(xp: Any, values: Any, reduction: int) -> Any:
+    if reduction == NONE:
+        return values
+    return xp.mean(values) if reduction == MEAN else xp.sum(values)
+
+
+def _kernel(name: str, element: Callable) -> Callable:
+    """The kernel of a loss from the loss of each element; the reduction is the last argument."""
+
+    def kernel(xp: Any, x: Any, target: Any, *options: Any) -> Any:
+        if x.dtype.kind in "biu":
+            kind = dtypes.from_numpy(x.dtype).scalar_name
+            raise NotImplementedError(f"\"{name}\" not implemented for '{kind}'")
+        arrays = [widened(each) if hasattr(each, "dtype") else each for each in options[:-1]]
+        values = element(xp, widened(x), widened(target), *arrays)
+        return xp.asarray(_reduced(xp, values, options[-1])).astype(x.dtype, copy=False)
+
+    return kernel
+
+
+def _spread(g: Tensor, slope: Tensor, reduction: int) -> Tensor:
+    """The gradient of each element from that of the reduced loss."""
+    return slope * (g / slope.array.size if reduction == MEAN else g)
+
+
+def _collected(terms: list[Tensor], reduction: int) -> Tensor:
+    """The tangent of the reduced loss from the contributions of its arguments."""
+    total = terms[0]
+    for term in terms[1:]:
+        total = total + term
+    if reduction == NONE:
+        return total
+    return total.mean() if reduction == MEAN else total.sum()
+
+
+def _loss(schema: str, element: Callable, slope: Callable, name: str) -> Any:
+    """A loss of the difference of two tensors; `slope` is its derivative by the first."""
+    option = schema.partition("(")[2].split(", ")[2:-1]
+    if not option:
+        return primitive(
+            schema,
+            _kernel(name, element),
+            {
+                "self": lambda g, self, target, reduction: _spread(
+                    g, slope(self - target), reduction
+                ),
+                "target": lambda g, self, target, reduction: _spread(
+                    g, slope(target - self), reduction
+                ),
+            },
+            lambda tangents, self, target, reduction: _collected(
+                _difference_terms(tangents, slope(self - target)), reduction
+            ),
+            dtype=promote,
+        )
+    return primitive(
+        schema,
+        _kernel(name, element),
+        {
+            "self": lambda g, self, target, width, reduction: _spread(
+                g, slope(self - target, width), reduction
+            ),
+            "target": lambda g, self, target, width, reduction: _spread(
+                g, slope(target - self, width), reduction
+            ),
+        },
+        lambda tangents, self, target, width, reduction: _collected(
+            _difference_terms(tangents, slope(self - target, width)), reduction
+        ),
+        dtype=promote,
+    )
+
+
+def _difference_terms(tangents: dict, slope: Tensor) -> list[Tensor]:
+    terms = []
+    if "self" in tangents:
+        terms.append(slope * tangents["self"])
+    if "target" in tangents:
+        terms.append(-slope * tangents["target"])
+    return terms
+
+
+def _square(xp: Any, x: Any, target: Any) -> Any:
+    difference = x - target
+    return difference * difference
+
+
+def _smooth(xp: Any, x: Any, target: Any, beta: float) -> Any:
+    size = xp.abs(x - target)
+    return xp.where(size < beta, 0.5 * size * size / beta, size - 0.5 * beta)
+
+
+def _huber(xp: Any, x: Any, target: Any, delta: float) -> Any:
+    size = xp.abs(x - target)
+    return xp.where(size <= delta, 0.5 * size * size, delta * (size - 0.5 * delta))
+
+
+mse_loss = _loss(
+    "_mse_loss(Tensor self, Tensor target, int reduction) -> Tensor",
+    _square,
+    lambda difference: 2 * difference,
+    "mse_cpu",
+)
+smooth_l1_loss = _loss(
+    "_smooth_l1_loss(Tensor self, Tensor target, float width, int reduction) -> Tensor",
+    _smooth,
+    lambda difference, beta: where(
+        difference.abs() < beta, difference / beta, sign(difference)
+    ),
+    "smooth_l1_cpu",
+)
+huber_loss = _loss(
+    "_huber_loss(Tensor self, Tensor target, float width, int reduction) -> Tensor",
+    _huber,
+    lambda difference, delta: clamp(difference, -delta, delta),
+    "huber_cpu",
+)
+
+
+# Binary cross entropy -----------------------------------------------------------------------------
+
+
+def _weighed(values: Any, weight: Any) -> Any:
+    return values if weight is None else values * weight
+
+
+def _cross(xp: Any, x: Any, target: Any, weight: Any) -> Any:
+    if not ((x >= 0) & (x <= 1)).all():
+        raise RuntimeError("all elements of input should be between 0 and 1")
+    hit = xp.maximum(xp.log(x), -100)
+    miss = xp.maximum(xp.log1p(-x), -100)
+    return _weighed((target - 1) * miss - target * hit, weight)
+
+
+def _cross_slope(x: Tensor, target: Tensor, weight: Any) -> Tensor:
+    return _weighed((x - target) / clamp(x * (1 - x), min=1e-12), weight)
+
+
+def _cross_target_slope(x: Tensor, weight: Any) -> Tensor:
+    return _weighed(clamp(log1p(-x), min=-100) - clamp(log(x), min=-100), weight)
+
+
+def _terms(tangents: dict, slope: Tensor, target_slope: Tensor) -> list[Tensor]:
+    terms = []
+    if "self" in tangents:
+        terms.append(slope * tangents["self"])
+    if "target" in tangents:
+        terms.append(target_slope * tangents["target"])
+    return terms
+
+
+binary_cross_entropy = primitive(
+    "_binary_cross_entropy(Tensor self, Tensor target, Tensor? weight, int reduction) -> Tensor",
+    _kernel("binary_cross_entropy", _cross),
+    {
+        "self": lambda g, self, target, weight, reduction: _spread(
+            g, _cross_slope(self, target, weight), reduction
+        ),
+        "target": lambda g, self, weight, reduction: _spread(
+            g, _cross_target_slope(self, weight), reduction
+        ),
+    },
+    lambda tangents, self, target, weight, reduction: _collected(
+        _terms(
+            tangents, _cross_slope(self, target, weight), _cross_target_slope(self, weight)
+        ),
+        reduction,
+    ),
+    dtype=promote,
+    doc="Cross entropy of probabilities with targets between 0 and 1.",
+)
+
+
+def _logits(xp: Any, x: Any, target: Any, weight: Any, pos_weight: Any) -> Any:
+    rest = xp.log1p(xp.exp(-xp.abs(x))) + xp.maximum(-x, 0)
+    if pos_weight is not None:
+        rest = rest * (1 + (pos_weight - 1) * target)
+    return _weighed((1 - target) * x + rest, weight)
+
+
+def _logits_slope(x: Tensor, target: Tensor, weight: Any, pos_weight: Any) -> Tensor:
+    if pos_weight is None:
+        return _weighed(sigmoid(x) - target, weight)
+    positive = pos_weight * target
+    return _weighed((positive + 1 - target) * sigmoid(x) - positive, weight)
+
+
+def _logits_target_slope(x: Tensor, weight: Any, pos_weight: Any) -> Tensor:
+    if pos_weight is None:
+        return _weighed(-x, weight)
+    return _weighed(log_sigmoid(-x) - pos_weight * log_sigmoid(x), weight)
+
+
+binary_cross_entropy_with_logits = primitive(
+    "_binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight, "
+    "Tensor? pos_weight, int reduction) -> Tensor",
+    _kernel("binary_cross_entropy_with_logits", _logits),
+    {
+        "self": lambda g, self, target, weight, pos_weight, reduction: _spread(
+            g, _logits_slope(self, target, weight, pos_weight), reduction
+        ),
+        "target": lambda g, self, weight, pos_weight, reduction: _spread(
+            g, _logits_target_slope(self, weight, pos_weight), reduction
+        ),
+    },
+    lambda tangents, self, target, weight, pos_weight, reduction: _collected(
+        _terms(
+            tangents,
+            _logits_slope(self, target, weight, pos_weight),
+            _logits_target_slope(self, weight, pos_weight),
+        ),
+        reduction,
+    ),
+    dtype=promote,
+    doc="Cross entropy of the sigmoid of the tensor with targets between 0 and 1.",
+)
+
+
+# Negative log likelihood --------------------------------------------------------------------------
+
+
+def _class_weights(
+    xp: Any, shape: tuple, target: Any, weight: Any, ignore_index: int, dtype: Any
+) -> tuple[Any, Any]:
+    """Valid class numbers, and the weight of each target, zero for those to ignore."""
+    kept = target != ignore_index
+    classes = xp.where(kept, target, 0)
+    count = shape[1] if len(shape) > 1 else shape[0]
+    outside = (classes < 0) | (classes >= count)
+    if outside.any():
+        raise IndexError(f"Target {target[outside].reshape(-1)[0]} is out of bounds.")
+    if weight is None:
+        return classes, kept.astype(dtype)
+    return classes, xp.where(kept, weight[classes], 0).astype(dtype)
+
+
+def _check_nll(x: Any, target: Any, weight: Any) -> None:
+    if target.dtype not in (dtypes.int64.numpy, dtypes.uint8.numpy):
+        raise RuntimeError(
+            "expected target dtype to be Long or Byte, but got "
+            f"{dtypes.from_numpy(target.dtype).scalar_name}"
+        )
+    expected = x.shape[:1] + x.shape[2:] if x.ndim > 1 else ()
+    if target.shape != expected:
+        raise RuntimeError(
+            f"Expected target size {shape_text(expected)}, got {shape_text(target.shape)}"
+        )
+    classes = x.shape[1] if x.ndim > 1 else x.shape[0]
+    if weight is not None and weight.shape != (classes,):
+        raise RuntimeError(
+            f"weight tensor should be defined either for all {classes} classes or no classes but "
+            f"got weight tensor of shape: {shape_text(weight.shape)}"
+        )
+
+
+def _nll(xp: Any, x: Any, target: Any, weight: Any, reduction: int, ignore_index: int) -> Any:
+    _check_nll(x, target, weight)
+    goal, x = x.dtype, widened(x)
+    classes, weights = _class_weights(xp, x.shape, target, weight, ignore_index, x.dtype)
+    if x.ndim == 2:
+        picked = x[xp.arange(x.shape[0]), classes]
+    elif x.ndim == 1:
+        picked = x[classes]
+    else:
+        picked = xp.take_along_axis(x, classes[:, None], 1)[:, 0]
+    loss = xp.where(weights == 0, 0, -picked * weights)
+    if reduction != NONE:
+        loss = loss.sum()
+    if reduction == MEAN:
+        loss = loss / weights.sum()
+    return xp.asarray(loss).astype(goal, copy=False)
+
+
+def _nll_backward(
+    xp: Any, g: Any, size: tuple, target: Any, weight: Any, reduction: int, ignore_index: int
+) -> Any:
+    classes, weights = _class_weights(xp, size, target, weight, ignore_index, g.dtype)
+    if reduction == MEAN:
+        g = g / weights.sum()
+    values = xp.where(weights == 0, 0, -weights * g)
+    out = xp.zeros(size, g.dtype)
+    if len(size) == 2:
+        out[xp.arange(size[0]), classes] = values
+    elif len(size) == 1:
+        out[classes] = values
+    else:
+        xp.put_along_axis(out, classes[:, None], values[:, None], 1)
+    return out
+
+
+nll_loss = linear(
+    "_nll_loss(Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index) "
+    "-> Tensor",
+    _nll,
+    lambda g, self_shape, target, weight, reduction, ignore_index: nll_loss_backward.call(
+        (g, self_shape, target, weight, reduction, ignore_index)
+    ),
+    name=lambda self, *_: "NllLossBackward0" if self.array.ndim < 3 else "NllLoss2DBackward0",
+    doc="The negative of the elements at the target classes, weighed by class.",
+)
+nll_loss_backward = linear(
+    "_nll_loss_backward(Tensor grad, int[] size, Tensor target, Tensor? weight, int reduction, "
+    "int ignore_index) -> Tensor",
+    _nll_backward,
+    lambda g, target, weight, reduction, ignore_index: nll_loss.call(
+        (g, target, weight, reduction, ignore_index)
+    ),
+    widens=True,
+    doc="Zeros of a size with a gradient, times minus the weights, at the target classes.",
+)

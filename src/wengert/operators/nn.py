@@ -1,0 +1,156 @@
+"""Layers that pay as operators of their own: layer normalisation and padding."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import dtypes
+from ..errors import shape_text
+from ..state import thread_state
+from ..tensor import Tensor
+from .activations import celu as celu
+from .activations import hardshrink as hardshrink
+from .along import widened as _widened
+from .declare import linear, primitive
+from .pointwise import rsqrt as _rsqrt
+
+# Layer normalisation ------------------------------------------------------------------------------
+
+
+def _check_normalized(name: str, x: Any, shape: tuple, **parameters: Any) -> None:
+    if not shape:
+        raise RuntimeError(
+            "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one "
+            f"element, but got normalized_shape = {shape_text(shape)}"
+        )
+    for parameter, value in parameters.items():
+        if value is not None and value.shape != shape:
+            raise RuntimeError(
+                f"Expected {parameter} to be of same shape as normalized_shape, but got {parameter}"
+                f" of shape {shape_text(value.shape)} and normalized_shape = {shape_text(shape)}"
+            )
+    if x.shape[-len(shape) :] != shape:
+        raise RuntimeError(
+            f"Given normalized_shape={shape_text(shape)}, expected input with shape "
+            f"[*, {shape_text(shape)[1:]}, but got input of size{shape_text(x.shape)}"
+        )
+    if x.dtype.kind in "biu":
+        kind = dtypes.from_numpy(x.dtype).scalar_name
+        raise NotImplementedError(f"\"{name}\" not implemented for '{kind}'")
+
+
+def _layer_norm(xp: Any, x: Any, shape: tuple, weight: Any, bias: Any, eps: float) -> tuple:
+    _check_normalized("LayerNormKernelImpl", x, shape, weight=weight, bias=bias)
+    goal, x = x.dtype, _widened(x)
+    dims = tuple(range(x.ndim - len(shape), x.ndim))
+    mean = xp.mean(x, axis=dims, keepdims=True)
+    out = x - mean
+    spread = xp.mean(out * out, axis=dims, keepdims=True)
+    scale = 1 / xp.sqrt(spread + x.dtype.type(eps))
+    out *= scale
+    if weight is not None:
+        out *= weight
+    if bias is not None:
+        out += bias
+    return out.astype(goal, copy=False), mean, scale
+
+
+def _standardized(
+    x: Tensor, shape: tuple, eps: float, mean: Tensor, scale: Tensor
+) -> tuple[Tensor, Tensor, tuple[int, ...]]:
+    """The input less its mean and times its scale, the scale, and the normalised dimensions.
+
+    Where derivatives of the result are wanted, mean and scale are computed anew from the input: as
+    outputs of the forward pass they carry no history.
+    """
+    dims = tuple(range(-len(shape), 0))
+    if thread_state().grad_enabled:
+        centered = x - x.mean(dims, True)
+        scale = _rsqrt((centered * centered).mean(dims, True) + eps)
+        return centered * scale, scale, dims
+    return (x - mean) * scale, scale, dims
+
+
+def _through_standardized(t: Tensor, unit: Tensor, scale: Tensor, dims: tuple) -> Tensor:
+    """The symmetric derivative of standardizing applied to a gradient or a tangent."""
+    return scale * (t - t.mean(dims, True) - unit * (t * unit).mean(dims, True))
+
+
+def _layer_norm_input(
+    g: Tensor, x: Tensor, shape: tuple, weight: Any, eps: float, mean: Tensor, scale: Tensor
+) -> Tensor:
+    unit, scale, dims = _standardized(x, shape, eps, mean, scale)
+    return _through_standardized(g if weight is None else g * weight, unit, scale, dims)
+
+
+def _layer_norm_tangent(
+    tangents: dict,
+    x: Tensor,
+    shape: tuple,
+    weight: Any,
+    eps: float,
+    mean: Tensor,
+    scale: Tensor,
+) -> tuple:
+    unit, scale, dims = _standardized(x, shape, eps, mean, scale)
+    total: Any = 0
+    if "input" in tangents:
+        total = _through_standardized(tangents["input"], unit, scale, dims)
+        total = total if weight is None else total * weight
+    if "weight" in tangents:
+        total = total + tangents["weight"] * unit
+    if "bias" in tangents:
+        total = total + tangents["bias"]
+    return total, None, None
+
+
+native_layer_norm = primitive(
+    "native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, "
+    "float eps) -> (Tensor, Tensor, Tensor)",
+    _layer_norm,
+    {
+        "input": lambda g, input, normalized_shape, weight, eps, out1, out2: _layer_norm_input(
+            g[0], input, normalized_shape, weight, eps, out1, out2
+        ),
+        "weight": lambda g, input, normalized_shape, eps, out1, out2: (
+            g[0] * _standardized(input, normalized_shape, eps, out1, out2)[0]
+        ),
+        "bias": lambda g: g[0],
+    },
+    lambda tangents, input, normalized_shape, weight, eps, out1, out2: _layer_norm_tangent(
+        tangents, input, normalized_shape, weight, eps, out1, out2
+    ),
+    nondifferentiable_outputs=(1, 2),
+    widens=False,
+    doc="Normalised input, mean and reciprocal standard deviation over the last dimensions.",
+)
+
+
+# Padding ------------------------------------------------------------------------------------------
+
+
+def _pad(xp: Any, x: Any, pad: tuple, value: Any) -> Any:
+    """Pairs of widths for the last dimension, then the one before it; negative ones crop."""
+    widths = [(pad[i], pad[i + 1]) for i in range(0, len(pad), 2)]
+    widths = [(0, 0)] * (x.ndim - len(widths)) + widths[::-1]
+    shape = tuple([n + before + after for n, (before, after) in zip(x.shape, widths, strict=True)])
+    if any(n < 0 for n in shape):
+        raise RuntimeError(
+            f"The input size {shape_text(x.shape)}, plus negative padding {list(pad)}, resulted in "
+            f"a negative output size {shape_text(shape)}: narrow(): length must be non-negative."
+        )
+    out = xp.full(shape, value, x.dtype)
+    target = tuple([slice(max(b, 0), n - max(a, 0)) for n, (b, a) in zip(shape, widths, strict=True)])
+    source = tuple([slice(max(-b, 0), n + min(a, 0)) for n, (b, a) in zip(x.shape, widths, strict=True)])
+    out[target] = x[source]
+    return out
+
+
+constant_pad_nd = primitive(
+    "constant_pad_nd(Tensor self, int[] pad, Scalar value=0) -> Tensor",
+    _pad,
+    lambda g, pad: constant_pad_nd.call((g, tuple([-n for n in pad]), 0)),
+    lambda tangents, pad: constant_pad_nd.call((tangents["self"], pad, 0)),
+    widens=False,
+    doc="The tensor with a border of one value.",
+)

@@ -1,0 +1,361 @@
+"""Gathering and scattering along one dimension, with an index for every element."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes
+from ..errors import shape_text
+from ..tensor import Tensor, wrap
+from .declare import linear
+from .geometry import wrap_dim
+from .getitem import tangent_or_zeros as _tangent
+from .getitem import update as _update
+from .pointwise import where as _where
+from .pointwise import zeros_like as _zeros_like
+
+INDEX_TYPES = (dtypes.int64.numpy, dtypes.int32.numpy)
+
+
+def check_range(index: Any, dim: int, length: int, name: str = "", error: Any = None) -> None:
+    """Refuse indices outside of 0 to `length`; NumPy would count negative ones from the end."""
+    if index.size and (index.min() < 0 or index.max() >= length):
+        wrong = index[(index < 0) | (index >= length)][0]
+        raise (error or RuntimeError)(
+            f"{name}index {wrong} is out of bounds for dimension {dim} with size {length}"
+        )
+
+
+# gather and scatter -------------------------------------------------------------------------------
+
+
+def _check_along(name: str, x: Any, dim: int, index: Any, src: Any = None) -> int:
+    """Check the operands of gather or scatter; the dimension, counted from the front."""
+    dim = wrap_dim(dim, x.ndim)
+    if index.dtype not in INDEX_TYPES:
+        raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index")
+    what = "input" if name == "gather" else "self"
+    if index.size and max(index.ndim, 1) != max(x.ndim, 1):
+        raise RuntimeError(
+            f"Index tensor must have the same number of dimensions as {what} tensor"
+        )
+    if src is not None:
+        _check_source(name, x, index, src)
+    if not index.size:
+        return dim
+    for i in range(index.ndim if x.ndim else 0):
+        fits = i == dim or index.shape[i] <= x.shape[i]
+        if not fits or (src is not None and index.shape[i] > src.shape[i]):
+            start = "Expected"
+            if name == "gather":
+                start = f"Size does not match at dimension {i} expected"
+            message = (
+                f"{start} index {shape_text(index.shape)} to be no larger than self "
+                f"{shape_text(x.shape)} apart from dimension {dim}"
+            )
+            if src is not None:
+                message += f" and to be no larger size than src {shape_text(src.shape)}"
+            raise RuntimeError(message)
+    check_range(index, dim, x.shape[dim] if x.ndim else 1)
+    return dim
+
+
+def _check_source(name: str, x: Any, index: Any, src: Any) -> None:
+    if src.dtype != x.dtype:
+        raise RuntimeError(f"{name}(): Expected self.dtype to be equal to src.dtype")
+    if index.size and max(index.ndim, 1) != max(src.ndim, 1):
+        raise RuntimeError("Index tensor must have the same number of dimensions as src tensor")
+
+
+def _along(xp: Any, dim: int, index: Any) -> tuple:
+    """The key with which `x[key]` is x gathered along `dim`."""
+    if index.ndim < 2:
+        return (index,)
+    grid = xp.ogrid[tuple([slice(0, n) for n in index.shape])]
+    return (*grid[:dim], index, *grid[dim + 1 :])
+
+
+def _positions(xp: Any, shape: tuple, dim: int, index: Any) -> Any:
+    """The same as positions in a contiguous array of `shape`."""
+    if index.ndim == 0:
+        return index
+    stride = 1
+    total: Any = 0
+    for i in reversed(range(index.ndim)):
+        steps = index if i == dim else xp.arange(index.shape[i])
+        if i != dim:
+            steps = steps.reshape((-1,) + (1,) * (index.ndim - 1 - i))
+        total = total + steps * stride
+        stride *= shape[i] if shape else 1
+    return total
+
+
+def _gather(xp: Any, x: Any, dim: int, index: Any, sparse_grad: bool) -> Any:
+    dim = _check_along("gather", x, dim, index)
+    if not index.size:
+        return xp.zeros(index.shape, x.dtype)
+    if x.flags.c_contiguous:
+        return x.reshape(-1).take(_positions(xp, x.shape, dim, index))
+    return x[_along(xp, dim, index)]
+
+
+def _gather_backward(xp: Any, g: Any, size: tuple, dim: int, index: Any) -> Any:
+    out = xp.zeros(size, g.dtype)
+    _write_sum(xp, out, dim, index, g)
+    return out
+
+
+def _write_sum(xp: Any, out: Any, dim: int, index: Any, src: Any) -> None:
+    """Add `src` to `out` at the places `index` names, as checked before."""
+    if not index.size:
+        return
+    dim = wrap_dim(dim, out.ndim)
+    src = _cropped(src, index.shape)
+    if out.flags.c_contiguous:
+        positions = xp.asarray(_positions(xp, out.shape, dim, index)).reshape(-1)
+        xp.add.at(out.reshape(-1), positions, src.reshape(-1))
+    else:
+        xp.add.at(out, _along(xp, dim, index), src)
+
+
+def _cropped(src: Any, shape: tuple) -> Any:
+    """The leading part of an array or tensor, in the shape of the index."""
+    if src.shape == shape:
+        return src
+    if src.ndim != len(shape):
+        return src.reshape(shape)
+    return src[tuple([slice(0, n) for n in shape])]
+
+
+gather = linear(
+    "gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor",
+    _gather,
+    lambda g, self_shape, dim, index: _gather_backward_.call((g, self_shape, dim, index)),
+    doc="Elements picked along a dimension, by an index for each of them.",
+)
+_gather_backward_ = linear(
+    "_gather_backward(Tensor grad, int[] size, int dim, Tensor index) -> Tensor",
+    _gather_backward,
+    lambda g, dim, index: gather.call((g, dim, index, False)),
+    widens=True,
+    doc="Zeros of a size with a gradient added where gather picked from.",
+)
+
+
+def _padded(g: Tensor, shape: tuple) -> Tensor:
+    """The gradient of the part of a source that an index uses, as that of the whole source."""
+    if g.array.shape == shape:
+        return g
+    whole = wrap(np.zeros(shape, g.array.dtype))
+    whole[tuple([slice(0, n) for n in g.array.shape])] = g
+    return whole
+
+
+def _scatter(xp: Any, out: Any, dim: int, index: Any, src: Any, reduce: str | None) -> None:
+    is_array = isinstance(src, np.ndarray)
+    dim = _check_along("scatter", out, dim, index, src if is_array else None)
+    if reduce not in (None, "add", "multiply"):
+        raise RuntimeError("reduce argument must be either add or multiply.")
+    if not index.size:
+        return
+    target = out if out.ndim else out.reshape(1)
+    key = _along(xp, dim, index)
+    values = _cropped(src, index.shape) if is_array else src
+    if reduce is None:
+        target[key] = values
+    else:
+        (xp.add if reduce == "add" else xp.multiply).at(target, key, values)
+
+
+def _scatter_self(g: Tensor, dim: int, index: Tensor, reduce: str | None) -> Tensor:
+    if reduce == "multiply":
+        raise NotImplementedError(
+            "the derivative of scatter() with reduce='multiply' is not implemented; use "
+            "scatter_reduce() with reduce='prod'"
+        )
+    return g if reduce == "add" else scatter.call((g, dim, index, 0, None))
+
+
+def _scatter_source(
+    g: Tensor, dim: int, index: Tensor, src_shape: tuple, reduce: str | None
+) -> Tensor:
+    _scatter_self(g, dim, index, reduce if reduce == "multiply" else "add")
+    return _padded(gather.call((g, dim, index, False)), src_shape)
+
+
+scatter = _update(
+    "scatter(Tensor self, int dim, Tensor index, Tensor src, *, str? reduce=None) -> Tensor",
+    _scatter,
+    {
+        "self": lambda g, dim, index, reduce: _scatter_self(g, dim, index, reduce),
+        "src": lambda g, dim, index, src_shape, reduce: _scatter_source(
+            g, dim, index, src_shape, reduce
+        ),
+    },
+    lambda tangents, self, dim, index, src, reduce: scatter.call(
+        (_tangent(tangents, "self", self), dim, index, _tangent(tangents, "src", src), reduce)
+    ),
+    widens=False,
+    name=lambda self, dim, index, src, reduce: (
+        f"ScatterBackward{int(not isinstance(src, Tensor))}"
+    ),
+    doc="The tensor with elements of `src`, or one number, written along a dimension.",
+    aliases={"value": "src"},
+)
+scatter.broadcasts = True
+
+
+def _scatter_add(xp: Any, out: Any, dim: int, index: Any, src: Any) -> None:
+    _check_along("scatter", out, dim, index, src)
+    _write_sum(xp, out, dim, index, src)
+
+
+scatter_add = _update(
+    "scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
+    _scatter_add,
+    {
+        "self": lambda g: g,
+        "src": lambda g, dim, index, src_shape: _padded(
+            gather.call((g, dim, index, False)), src_shape
+        ),
+    },
+    lambda tangents, self, dim, index, src: scatter_add.call(
+        (_tangent(tangents, "self", self), dim, index, _tangent(tangents, "src", src))
+    ),
+    doc="The tensor with elements of `src` added along a dimension.",
+)
+
+
+# scatter_reduce -----------------------------------------------------------------------------------
+
+_REDUCTIONS = {
+    "sum": "add", "mean": "add", "prod": "multiply", "amax": "maximum", "amin": "minimum",
+}  # fmt: skip
+
+
+def _neutral(reduce: str, dtype: Any) -> Any:
+    """What does not change the result of a reduction."""
+    if reduce in ("sum", "mean", "prod"):
+        return int(reduce == "prod")
+    if dtype.kind == "b":
+        return reduce == "amin"
+    if dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        return limits.min if reduce == "amax" else limits.max
+    return -np.inf if reduce == "amax" else np.inf
+
+
+def _scatter_reduce(
+    xp: Any, out: Any, dim: int, index: Any, src: Any, reduce: str, include_self: bool
+) -> None:
+    if reduce not in _REDUCTIONS:
+        raise RuntimeError(
+            f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}"
+        )
+    dim = _check_along("scatter", out, dim, index, src)
+    if not index.size:
+        return
+    target = out if out.ndim else out.reshape(1)
+    key = _along(xp, dim, index)
+    if not include_self:
+        target[key] = _neutral(reduce, out.dtype)
+    getattr(xp, _REDUCTIONS[reduce]).at(target, key, _cropped(src, index.shape))
+    if reduce == "mean":
+        count = xp.full(target.shape, int(include_self))
+        xp.add.at(count, key, 1)
+        count = xp.maximum(count, 1)
+        target[...] = target // count if out.dtype.kind in "iu" else target / count
+
+
+def _scatter_weights(
+    self: Tensor,
+    dim: int,
+    index: Tensor,
+    src: Tensor,
+    reduce: str,
+    include_self: bool,
+    out: Tensor,
+) -> tuple[Any, Tensor]:
+    """Derivative of each result by its element of `self`, and by each element of `src`."""
+    src = _cropped(src, index.array.shape)
+    mine = _zeros_like(self) + 1
+    if not include_self:
+        mine = scatter.call((mine, dim, index, 0, None))
+    ones = _zeros_like(src) + 1
+    if reduce == "sum":
+        return mine, ones
+    if reduce == "mean":
+        share = 1 / _at_least_one(scatter_add.call((mine, dim, index, ones)))
+        return mine * share, gather.call((share, dim, index, False))
+    if reduce == "prod":
+        return _product_weights(self, dim, index, src, include_self, mine)
+    wins = mine * (self == out).to(self.dtype)
+    src_wins = (src == gather.call((out, dim, index, False))).to(self.dtype)
+    share = 1 / _at_least_one(scatter_add.call((wins, dim, index, src_wins)))
+    return wins * share, src_wins * gather.call((share, dim, index, False))
+
+
+def _at_least_one(count: Tensor) -> Tensor:
+    return _where(count == 0, 1, count)
+
+
+def _product_weights(
+    self: Tensor, dim: int, index: Tensor, src: Tensor, include_self: bool, mine: Tensor
+) -> tuple[Tensor, Tensor]:
+    """The product of all other factors: by division, unless this one or another is zero."""
+    zero, src_zero = self == 0, src == 0
+    zeros = scatter_add.call((mine * zero.to(self.dtype), dim, index, src_zero.to(self.dtype)))
+    safe, src_safe = _where(zero, 1, self), _where(src_zero, 1, src)
+    product = scatter_reduce.call((safe, dim, index, src_safe, "prod", include_self))
+    src_zeros = gather.call((zeros, dim, index, False))
+    src_product = gather.call((product, dim, index, False))
+    return (
+        mine * _where(zeros == zero.to(self.dtype), product / safe, 0),
+        _where(src_zeros == src_zero.to(self.dtype), src_product / src_safe, 0),
+    )
+
+
+def _scatter_reduce_source(
+    g: Tensor, dim: int, index: Tensor, src_shape: tuple, weights: tuple
+) -> Tensor:
+    return _padded(gather.call((g, dim, index, False)) * weights[1].conj(), src_shape)
+
+
+def _scatter_reduce_tangent(
+    tangents: dict, self: Tensor, dim: int, index: Tensor, src: Tensor, weights: tuple
+) -> Tensor:
+    t = _cropped(_tangent(tangents, "src", src), index.array.shape)
+    return scatter_add.call(
+        (_tangent(tangents, "self", self) * weights[0], dim, index, t * weights[1])
+    )
+
+
+scatter_reduce = _update(
+    "scatter_reduce(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, "
+    "bool include_self=True) -> Tensor",
+    _scatter_reduce,
+    {
+        "self": lambda g, self, dim, index, src, reduce, include_self, out: (
+            g
+            * _scatter_weights(self, dim, index, src, reduce, include_self, out)[0].conj()
+        ),
+        "src": lambda g, self, dim, index, src, reduce, include_self, out: _scatter_reduce_source(
+            g,
+            dim,
+            index,
+            src.array.shape,
+            _scatter_weights(self, dim, index, src, reduce, include_self, out),
+        ),
+    },
+    lambda tangents, self, dim, index, src, reduce, include_self, out: _scatter_reduce_tangent(
+        tangents,
+        self,
+        dim,
+        index,
+        src,
+        _scatter_weights(self, dim, index, src, reduce, include_self, out),
+    ),
+    doc="The tensor with elements of `src` reduced into it along a dimension.",
+)

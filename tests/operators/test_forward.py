@@ -1,0 +1,92 @@
+"""Values, shapes and dtypes: against PyTorch, and of small types against float64."""
+
+import warnings
+
+import pytest
+
+import wengert
+from operators.support import (
+    TOLERANCES,
+    assert_close,
+    assert_same,
+    build,
+    call,
+    dtype_name,
+    each,
+    results,
+)
+
+KIND_OF = {
+    "float64": "real",
+    "float32": "real",
+    "float16": "real",
+    "bfloat16": "real",
+    "complex128": "complex",
+    "complex64": "complex",
+    "int64": "integer",
+    "int32": "integer",
+    "uint8": "integer",
+    "bool": "integer",
+}
+
+
+def _attempt(operation, lib, sample, dtype):
+    """The result, or the exception that was raised instead."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return call(operation, lib, build(lib, sample, dtype))
+        except Exception as error:
+            return error
+
+
+@pytest.mark.parametrize("dtype", KIND_OF)
+@each()
+def test_equals_pytorch(operation, dtype):
+    torch = pytest.importorskip("torch")
+    for sample in operation.draw(KIND_OF[dtype]):
+        want = _attempt(operation, torch, sample, dtype)
+        got = _attempt(operation, wengert, sample, dtype)
+        if isinstance(want, Exception):
+            if not _is_gap(want, dtype):
+                assert isinstance(got, Exception), f"{sample}: PyTorch refuses, {want}"
+        elif isinstance(got, Exception):
+            raise AssertionError(f"refused {sample} of {dtype}") from got
+        else:
+            assert_same(got, want)
+
+
+def _is_gap(error, dtype):
+    """Whether PyTorch only lacks a kernel for a real dtype, so that nothing forbids to have one."""
+    return "not implemented for '" in str(error) and not dtype.startswith("complex")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+@each(lambda o: o.real)
+def test_small_types_are_as_exact_as_they_can_be(operation, dtype):
+    """The same call in float64 on the same, already rounded inputs is the reference."""
+    if dtype != "float32" and not operation.half:
+        return
+    tolerance = TOLERANCES[dtype] * (operation.half_scale if dtype != "float32" else 1)
+    for sample in operation.draw("real"):
+        small = build(wengert, sample, dtype)
+        exact = build(wengert, sample, dtype)
+        exact.args, exact.kwargs = _widened(exact.args), _widened(exact.kwargs)
+        for got, want in zip(
+            results(call(operation, wengert, small)),
+            results(call(operation, wengert, exact)),
+            strict=True,
+        ):
+            if dtype_name(want) == "float64":
+                assert dtype_name(got) == dtype
+            assert_close(got, want, tolerance, tolerance)
+
+
+def _widened(value):
+    if isinstance(value, dict):
+        return {name: _widened(item) for name, item in value.items()}
+    if type(value) in (tuple, list):
+        return type(value)(_widened(item) for item in value)
+    if isinstance(value, wengert.Tensor) and value.is_floating_point():
+        return value.double()
+    return value

@@ -1,0 +1,87 @@
+"""First and second derivatives, backward and forward, against differences and against PyTorch."""
+
+import numpy as np
+import pytest
+
+import wengert
+from operators.support import (
+    assert_close,
+    build,
+    call,
+    differentiable,
+    each_sample,
+    gradients,
+    replaced,
+    results,
+    tensors_of,
+    weights_like,
+)
+from wengert.autograd import forward_ad, gradcheck, gradgradcheck
+
+
+def _function(operation, sample):
+    """The operation as a function of its differentiable tensors, and those."""
+    built = build(wengert, sample, requires_grad=True)
+
+    def function(*tensors):
+        return tuple(differentiable(call(operation, wengert, replaced(wengert, built, tensors))))
+
+    return function, tensors_of(wengert, built)
+
+
+@each_sample(lambda o: o.differentiable and not o.coarse)
+def test_gradient_is_the_derivative(operation, sample):
+    function, inputs = _function(operation, sample)
+    assert gradcheck(function, inputs, check_grad_dtypes=True)
+
+
+@each_sample(lambda o: o.differentiable and not o.coarse)
+def test_gradient_of_the_gradient_is_its_derivative(operation, sample):
+    function, inputs = _function(operation, sample)
+    assert gradgradcheck(function, inputs, atol=1e-4, fast_mode=True)
+
+
+@each_sample(lambda o: o.differentiable)
+def test_forward_mode_is_the_adjoint_of_reverse_mode(operation, sample):
+    """Re <v, J u> = Re <J* v, u> for random u and v."""
+    built = build(wengert, sample)
+    inputs = tensors_of(wengert, built)
+    us = [wengert.tensor(u) for u in weights_like(inputs, seed=1)]
+    with forward_ad.dual_level():
+        duals = tuple(forward_ad.make_dual(x, u) for x, u in zip(inputs, us))
+        outputs = call(operation, wengert, replaced(wengert, built, duals))
+        pushed = [forward_ad.unpack_dual(out).tangent for out in _floating(outputs)]
+    leaves = tuple(x.detach().requires_grad_() for x in inputs)
+    outputs = _floating(call(operation, wengert, replaced(wengert, built, leaves)))
+    assert [t is not None for t in pushed] == [out.requires_grad for out in outputs]
+    pairs = [(out, t) for out, t in zip(outputs, pushed) if t is not None]
+    assert pairs
+    vs = [
+        wengert.tensor(v).to(out.dtype)
+        for v, (out, _) in zip(weights_like([out for out, _ in pairs], seed=2), pairs)
+    ]
+    pulled = wengert.autograd.grad([out for out, _ in pairs], leaves, vs, allow_unused=True)
+    forward = sum(_inner(v, t) for v, (_, t) in zip(vs, pairs))
+    reverse = sum(_inner(g, u) for g, u in zip(pulled, us) if g is not None)
+    tolerance = 1e-6 if operation.coarse else 1e-10
+    np.testing.assert_allclose(forward, reverse, rtol=tolerance, atol=tolerance)
+
+
+def _floating(value):
+    return [out for out in results(value) if out.is_floating_point() or out.is_complex()]
+
+
+def _inner(a, b):
+    a, b = a.detach().numpy().astype(complex), b.detach().numpy().astype(complex)
+    return float(np.real(np.sum(np.conj(a) * b)))
+
+
+@each_sample(lambda o: o.differentiable and o.torch_gradient)
+def test_gradient_equals_pytorchs(operation, sample):
+    torch = pytest.importorskip("torch")
+    for got, want in zip(
+        gradients(wengert, operation, sample), gradients(torch, operation, sample), strict=True
+    ):
+        assert (got is None) == (want is None)
+        if got is not None:
+            assert_close(got, want, 1e-8, 1e-10)
