@@ -16,7 +16,22 @@ from setuptools.command.build_ext import build_ext
 
 SOURCE = Path("src")
 PACKAGE = SOURCE / "wengert"
-COMPILED_WITHOUT_PXD = ["wengert/operators/pointwise.py"]
+COMPILED_WITHOUT_PXD = [
+    "wengert/attributes.py",
+    "wengert/operators/affine.py",
+    "wengert/operators/along.py",
+    "wengert/operators/copying.py",
+    "wengert/operators/declare.py",
+    "wengert/operators/geometry.py",
+    "wengert/operators/getitem.py",
+    "wengert/operators/joining.py",
+    "wengert/operators/matmul.py",
+    "wengert/operators/pointwise.py",
+    "wengert/operators/products.py",
+    "wengert/operators/reduce.py",
+    "wengert/operators/softmax.py",
+    "wengert/operators/views.py",
+]
 
 DIRECTIVES = {
     "language_level": 3,
@@ -29,7 +44,8 @@ MACROS = [
     ("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION"),
     ("NPY_TARGET_VERSION", "NPY_2_0_API_VERSION"),
 ]
-UNIX_FLAGS = ["-O3", "-fno-math-errno", "-g0"]
+# Only the loops of native.pyx gain from -O3; the rest is calls of the Python API.
+UNIX_FLAGS = {True: ["-O3", "-fno-math-errno", "-g0"], False: ["-O1", "-g0"]}
 MSVC_FLAGS = ["/O2"]
 PROCESSORS = os.cpu_count() or 1
 
@@ -42,7 +58,7 @@ def compiled_sources() -> list[Path]:
         belongs_to_pyx = declaration.with_suffix(".pyx").exists()
         if declaration.stem != "__init__" and module.exists() and not belongs_to_pyx:
             sources.add(module)
-    sources.update(SOURCE / name for name in COMPILED_WITHOUT_PXD if (SOURCE / name).exists())
+    sources.update(SOURCE / name for name in COMPILED_WITHOUT_PXD)
     return sorted(sources)
 
 
@@ -102,9 +118,11 @@ class BuildCompiledOrPure(build_ext):
             ext.include_dirs = [*ext.include_dirs, numpy.get_include()]
 
     def build_extensions(self) -> None:
-        flags = MSVC_FLAGS if self.compiler.compiler_type == "msvc" else UNIX_FLAGS
         for ext in self.extensions:
-            ext.extra_compile_args = flags
+            if self.compiler.compiler_type == "msvc":
+                ext.extra_compile_args = MSVC_FLAGS
+            else:
+                ext.extra_compile_args = UNIX_FLAGS[ext.name == "wengert.native"]
         super().build_extensions()
 
     def leave_uncompiled(self, reason: str) -> None:

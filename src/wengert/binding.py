@@ -30,7 +30,12 @@ def bind_arguments(operator: Any, args: tuple, kwargs: dict[str, Any]) -> tuple:
         argument = arguments[count] if count < total else None
         if argument is None or argument.keyword_only:
             raise _too_many(operator, args)
-        if argument.code == _INTS and len(args) > index + 1 and is_int(value):
+        if (
+            argument.code == _INTS
+            and len(args) > index + 1
+            and (count + 1 == total or arguments[count + 1].keyword_only)
+            and is_int(value)
+        ):
             rest = args[index:]
             if all([is_int(v) for v in rest]):
                 values[count] = tuple([python_operator.index(v) for v in rest])

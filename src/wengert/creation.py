@@ -44,6 +44,8 @@ __all__ = [
     "tril_indices", "triu_indices", "zeros", "zeros_like",
 ]  # fmt: skip
 
+NEW_METHODS = ("new_empty", "new_full", "new_ones", "new_tensor", "new_zeros")
+
 
 def zeros_for(shape: tuple[int, ...], array_dtype: Any) -> Tensor:
     """Zeros of a shape and array type, as a missing gradient stands for."""

@@ -522,6 +522,17 @@ class InplaceOperator(AbstractOperator):
             return call_layers(self, args)
         functional = self.functional
         target = args[0]
+        if (
+            not state.grad_enabled
+            and functional.native_code == 0
+            and len(args) == 3
+            and not target.inference
+            and type(args[2]) is float
+            and isinstance(args[1], Tensor)
+            and _native.binary_into(0, target.array, args[1].array, args[2])
+        ):
+            target.bump(self.name)
+            return target
         recording = state.recording() and any_requires(args, functional.grad_positions)
         check_inplace(target, recording, state)
         node = None
@@ -768,7 +779,7 @@ def regenerate_view(t: Tensor) -> None:
     enabled = state.grad_enabled
     state.grad_enabled = True
     try:
-        fresh = replay(meta.base, meta.steps)
+        fresh = _view_again(t)
     finally:
         state.grad_enabled = enabled
     retained = t.cold is not None and t.cold.retains_grad and t.node is not None
@@ -780,6 +791,25 @@ def regenerate_view(t: Tensor) -> None:
     meta.version = t.version()
     if retained and t.node is not None:
         add_retain_hook(t)
+
+
+def _view_again(t: Tensor) -> Tensor:
+    """The view made anew: by its own steps, or by strides if its base was reshaped in place."""
+    meta = t.view_meta
+    try:
+        fresh = replay(meta.base, meta.steps)
+        if _native.same_view(fresh.array, t.array):
+            return fresh
+    except (RuntimeError, IndexError):
+        pass
+    from .operators.geometry import offset_of, seen_from
+    from .operators.strides import as_strided_relative
+
+    array = t.array
+    stride = tuple([s // array.itemsize for s in array.strides])
+    place = seen_from(meta.base.array, array.shape, stride, offset_of(array))
+    meta.steps = (None, as_strided_relative, place)
+    return replay(meta.base, meta.steps)
 
 
 def move_retained_grad(t: Tensor, node: Node) -> None:

@@ -8,7 +8,9 @@ import numpy as np
 
 from . import dtypes
 from .devices import as_device, device, of_array, transfer
+from .factory import dense_strides
 from .operators.copying import cast, clone, pack, to_device
+from .operators.geometry import offset_of
 from .size import Size
 from .state import thread_state
 from .tensor import Tensor, wrap
@@ -30,10 +32,12 @@ def size(self: Tensor, dim: int | None = None) -> Any:
 
 def stride(self: Tensor, dim: int | None = None) -> Any:
     """Steps between neighbours in memory, in elements."""
-    item = self.array.itemsize
-    if dim is None:
-        return tuple(s // item for s in self.array.strides)
-    return self.array.strides[_dimension(self, dim)] // item
+    array = self.array
+    if array.size:
+        strides = tuple(s // array.itemsize for s in array.strides)
+    else:
+        strides = dense_strides(array.shape, array.strides, 1)
+    return strides if dim is None else strides[_dimension(self, dim)]
 
 
 def _dimension(self: Tensor, dim: int) -> int:
@@ -57,12 +61,7 @@ def numel(self: Tensor) -> int:
 
 def storage_offset(self: Tensor) -> int:
     """Where in its base's memory this tensor begins, in elements."""
-    array = self.array
-    owner = array
-    while isinstance(owner.base, np.ndarray):
-        owner = owner.base
-    begin = owner.__array_interface__["data"][0]
-    return (array.__array_interface__["data"][0] - begin) // max(array.itemsize, 1)
+    return offset_of(self.array)
 
 
 def is_contiguous(self: Tensor, memory_format: Any = None) -> bool:

@@ -51,20 +51,37 @@ class Native:
         """Whether the dtype is floating or complex; the V kind is bfloat16's."""
         return array.dtype.kind in "fcV"
 
-    def unary(self, code: int, a: Any) -> None:
+    def same_view(self, a: Any, b: Any) -> bool:
+        """Whether two arrays are the same elements of the same memory."""
+        return (
+            a.shape == b.shape
+            and a.strides == b.strides
+            and a.__array_interface__["data"] == b.__array_interface__["data"]
+        )
+
+    def unary(self, code: int, a: Any) -> Any:
         return None
 
-    def binary(self, code: int, a: Any, b: Any) -> None:
+    def binary(self, code: int, a: Any, b: Any) -> Any:
         return None
 
-    def binary_into(self, code: int, a: Any, b: Any) -> bool:
+    def binary_into(self, code: int, a: Any, b: Any, alpha: float = 1.0) -> bool:
         return False
 
-    def matmul(self, a: Any, b: Any) -> None:
+    def matmul(self, a: Any, b: Any) -> Any:
         return None
 
-    def sum_all(self, a: Any) -> None:
+    def addmm(self, x: Any, a: Any, b: Any) -> Any:
         return None
+
+    def sum_all(self, a: Any) -> Any:
+        return None
+
+    def sum_rows(self, a: Any) -> Any:
+        return None
+
+    def logistic_tail(self, e: Any) -> bool:
+        return False
 
     def attach(self, cls: type, name: str, value: object) -> None:
         """Set a class attribute; unlike setattr it reaches compiled classes too."""

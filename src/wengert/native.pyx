@@ -44,6 +44,9 @@ cdef extern from *:
     """
     dict wengert_type_dict(type cls)
 
+cdef extern from "numpy/arrayobject.h":
+    int NPY_HALF
+
 ctypedef fused real:
     float
     double
@@ -299,6 +302,31 @@ cdef bint binary_loop(int code, object a, object b, cnp.ndarray out) noexcept:
     return True
 
 
+cdef inline bint is_row_of(cnp.ndarray row, cnp.ndarray matrix) noexcept:
+    return (
+        cnp.PyArray_NDIM(matrix) == 2
+        and cnp.PyArray_NDIM(row) == 1
+        and cnp.PyArray_DIM(matrix, 1) == cnp.PyArray_DIM(row, 0)
+    )
+
+
+cdef void scaled_add_loop(cnp.ndarray a, cnp.ndarray b, double alpha) noexcept:
+    cdef Py_ssize_t i, n = cnp.PyArray_SIZE(a)
+    cdef float factor = <float>alpha
+    cdef float* fa
+    cdef float* fb
+    cdef double* da
+    cdef double* db
+    if cnp.PyArray_TYPE(a) == cnp.NPY_FLOAT:
+        fa, fb = <float*>cnp.PyArray_DATA(a), <float*>cnp.PyArray_DATA(b)
+        for i in range(n):
+            fa[i] += factor * fb[i]
+    else:
+        da, db = <double*>cnp.PyArray_DATA(a), <double*>cnp.PyArray_DATA(b)
+        for i in range(n):
+            da[i] += alpha * db[i]
+
+
 cdef void row_loop(int code, cnp.ndarray a, cnp.ndarray b, cnp.ndarray out) noexcept:
     """A matrix with a row vector, the bias pattern."""
     cdef Py_ssize_t i, rows = cnp.PyArray_DIM(a, 0), n = cnp.PyArray_DIM(a, 1)
@@ -399,7 +427,7 @@ cdef class Native:
         if not isinstance(array, cnp.ndarray):
             return array.dtype.kind == "f"
         kind = cnp.PyArray_TYPE(<cnp.ndarray>array)
-        return kind == cnp.NPY_FLOAT or kind == cnp.NPY_DOUBLE or kind == cnp.NPY_HALF
+        return kind == cnp.NPY_FLOAT or kind == cnp.NPY_DOUBLE or kind == NPY_HALF
 
     cpdef bint is_differentiable(self, object array):
         """Whether the dtype is floating or complex; user-defined types are bfloat16."""
@@ -407,7 +435,22 @@ cdef class Native:
         if not isinstance(array, cnp.ndarray):
             return array.dtype.kind in "fc"
         kind = cnp.PyArray_TYPE(<cnp.ndarray>array)
-        return (cnp.NPY_FLOAT <= kind <= cnp.NPY_CDOUBLE) or kind == cnp.NPY_HALF or kind >= 256
+        return (cnp.NPY_FLOAT <= kind <= cnp.NPY_CDOUBLE) or kind == NPY_HALF or kind >= 256
+
+    cpdef bint same_view(self, object a, object b):
+        """Whether two arrays are the same elements of the same memory."""
+        cdef int i
+        if not isinstance(a, cnp.ndarray) or not isinstance(b, cnp.ndarray):
+            return a.shape == b.shape
+        if (
+            cnp.PyArray_DATA(<cnp.ndarray>a) != cnp.PyArray_DATA(<cnp.ndarray>b)
+            or not same_dims(<cnp.ndarray>a, <cnp.ndarray>b)
+        ):
+            return False
+        for i in range(cnp.PyArray_NDIM(<cnp.ndarray>a)):
+            if cnp.PyArray_STRIDE(<cnp.ndarray>a, i) != cnp.PyArray_STRIDE(<cnp.ndarray>b, i):
+                return False
+        return True
 
     cpdef object unary(self, int code, object a):
         cdef cnp.ndarray out
@@ -433,11 +476,7 @@ cdef class Native:
             ):
                 return None
             elif not same_dims(<cnp.ndarray>a, <cnp.ndarray>b):
-                if (
-                    cnp.PyArray_NDIM(<cnp.ndarray>a) != 2
-                    or cnp.PyArray_NDIM(<cnp.ndarray>b) != 1
-                    or cnp.PyArray_DIM(<cnp.ndarray>a, 1) != cnp.PyArray_DIM(<cnp.ndarray>b, 0)
-                ):
+                if not is_row_of(<cnp.ndarray>b, <cnp.ndarray>a):
                     return None
                 out = empty_like(<cnp.ndarray>a)
                 row_loop(code, <cnp.ndarray>a, <cnp.ndarray>b, out)
@@ -450,21 +489,33 @@ cdef class Native:
         binary_loop(code, a, b, out)
         return out
 
-    cpdef bint binary_into(self, int code, object a, object b):
-        """`a = a op b` in place; False when the operands are not small and alike."""
+    cpdef bint binary_into(self, int code, object a, object b, double alpha=1.0):
+        """`a = a op alpha * b` in place; False when the operands are not small and alike.
+
+        Other factors than one are for addition. A `b` that is a view could overlap `a`.
+        """
         if not is_small(a, ARITHMETIC_LIMIT) or not cnp.PyArray_ISWRITEABLE(<cnp.ndarray>a):
             return False
-        if not is_number(b) and (
+        if is_number(b):
+            return binary_loop(code, a, b if alpha == 1.0 else alpha * <double>b, <cnp.ndarray>a)
+        if (
             not is_small(b, ARITHMETIC_LIMIT)
             or cnp.PyArray_TYPE(<cnp.ndarray>a) != cnp.PyArray_TYPE(<cnp.ndarray>b)
-            or not same_dims(<cnp.ndarray>a, <cnp.ndarray>b)
             or (
                 cnp.PyArray_DATA(<cnp.ndarray>a) != cnp.PyArray_DATA(<cnp.ndarray>b)
                 and cnp.PyArray_BASE(<cnp.ndarray>b) is not NULL
             )
         ):
             return False
-        return binary_loop(code, a, b, <cnp.ndarray>a)
+        if same_dims(<cnp.ndarray>a, <cnp.ndarray>b):
+            if alpha != 1.0:
+                scaled_add_loop(<cnp.ndarray>a, <cnp.ndarray>b, alpha)
+                return True
+            return binary_loop(code, a, b, <cnp.ndarray>a)
+        if alpha == 1.0 and is_row_of(<cnp.ndarray>b, <cnp.ndarray>a):
+            row_loop(code, <cnp.ndarray>a, <cnp.ndarray>b, <cnp.ndarray>a)
+            return True
+        return False
 
     cpdef object matmul(self, object a, object b):
         """Product of two small matrices of one dtype, any strides; None when not small."""
@@ -502,6 +553,63 @@ cdef class Native:
                 cnp.PyArray_STRIDE(x, 0) // item, cnp.PyArray_STRIDE(x, 1) // item,
                 cnp.PyArray_STRIDE(y, 0) // item, cnp.PyArray_STRIDE(y, 1) // item)
         return out
+
+    cpdef object addmm(self, object x, object a, object b):
+        """`x + a @ b` for small operands, `x` a row or a matrix; None when not small."""
+        cdef cnp.ndarray out
+        if not is_small(x, ARITHMETIC_LIMIT):
+            return None
+        product = self.matmul(a, b)
+        if product is None:
+            return None
+        return product if self.binary_into(ADD, product, x) else None
+
+    cpdef object sum_rows(self, object a):
+        """Sum of a small matrix over its rows; None when not small."""
+        cdef cnp.ndarray out
+        cdef cnp.npy_intp columns
+        cdef Py_ssize_t i, j, rows
+        cdef float* f_out
+        cdef float* f_row
+        cdef double* d_out
+        cdef double* d_row
+        if not is_small(a, ARITHMETIC_LIMIT) or cnp.PyArray_NDIM(<cnp.ndarray>a) != 2:
+            return None
+        rows, columns = cnp.PyArray_DIM(<cnp.ndarray>a, 0), cnp.PyArray_DIM(<cnp.ndarray>a, 1)
+        if rows > 64:
+            return None
+        out = cnp.PyArray_ZEROS(1, &columns, cnp.PyArray_TYPE(<cnp.ndarray>a), 0)
+        if cnp.PyArray_TYPE(out) == cnp.NPY_FLOAT:
+            f_out, f_row = <float*>cnp.PyArray_DATA(out), <float*>cnp.PyArray_DATA(<cnp.ndarray>a)
+            for i in range(rows):
+                for j in range(columns):
+                    f_out[j] += f_row[j]
+                f_row += columns
+        else:
+            d_out, d_row = <double*>cnp.PyArray_DATA(out), <double*>cnp.PyArray_DATA(<cnp.ndarray>a)
+            for i in range(rows):
+                for j in range(columns):
+                    d_out[j] += d_row[j]
+                d_row += columns
+        return out
+
+    cpdef bint logistic_tail(self, object e):
+        """`e = 1 / (1 + e)` in place; False when not a contiguous float array."""
+        cdef Py_ssize_t i, n
+        cdef float* f
+        cdef double* d
+        if not is_small(e, 1 << 40) or not cnp.PyArray_ISWRITEABLE(<cnp.ndarray>e):
+            return False
+        n = cnp.PyArray_SIZE(<cnp.ndarray>e)
+        if cnp.PyArray_TYPE(<cnp.ndarray>e) == cnp.NPY_FLOAT:
+            f = <float*>cnp.PyArray_DATA(<cnp.ndarray>e)
+            for i in range(n):
+                f[i] = <float>1 / (<float>1 + f[i])
+        else:
+            d = <double*>cnp.PyArray_DATA(<cnp.ndarray>e)
+            for i in range(n):
+                d[i] = 1 / (1 + d[i])
+        return True
 
     cpdef object sum_all(self, object a):
         """Sum of a small array as a 0-d array; None when not small."""

@@ -77,4 +77,5 @@ def _operand(value: Any) -> Any:
     return wrap(value) if isinstance(value, np.ndarray) else value
 
 
+PROPERTIES: dict[str, Any] = {}
 METHODS = {"__array_ufunc__": array_ufunc, "__array_function__": array_function}

@@ -2,94 +2,110 @@
 
 from __future__ import annotations
 
-from types import FunctionType, ModuleType
+from types import ModuleType
 from typing import Any
 
 from . import attributes, creation, methods, numpy_protocol
 from .autograd import engine
-from .dispatch import Operator, operators, regenerate_view
+from .dispatch import operators, regenerate_view
 from .native import native
-from .operators import copying, pointwise, reduce, views
+from .operators import (
+    affine,
+    arranging,
+    complex,
+    contraction,
+    copying,
+    diagonals,
+    extrema,
+    getitem,
+    indexing,
+    inplace_views,
+    joining,
+    matmul,
+    nn,
+    norms,
+    pointwise,
+    reduce,
+    scan,
+    scatter,
+    softmax,
+    sorting,
+    strides,
+    views,
+)
 from .tensor import Tensor, bind_operators
 
-import importlib
-
-def _maybe(name):
-    import os
-    if os.path.exists(os.path.join(os.path.dirname(__file__), "operators", name + ".py")):
-        try:
-            return importlib.import_module("wengert.operators." + name)
-        except Exception as e:
-            print("registration: skipping", name, repr(e))
-    return ModuleType(name)
-
-names = "extrema softmax norms scan sorting joining arranging diagonals strides inplace_views complex matmul affine contraction indexing scatter nn getitem".split()
-mods = {n: _maybe(n) for n in names}
-getitem, matmul, complex = mods["getitem"], mods["matmul"], mods["complex"]
+# What a module lists in `__all__` becomes a function and a method, but for the names below.
 OPERATOR_MODULES: tuple[ModuleType, ...] = (
-    pointwise, copying, reduce, views, *[mods[n] for n in names if n != "getitem"],
+    pointwise, copying, reduce, extrema, softmax, norms, scan, sorting, views, strides, diagonals,
+    joining, arranging, complex, matmul, contraction, affine, indexing, scatter, getitem, nn,
 )  # fmt: skip
-
-# Helpers of the operator modules, and names that exist as methods or as functions only.
-_NOT_PUBLIC = {
-    "normal_dims", "restore_dims", "sum_dtype", "real_part", "reduce_gradient", "cast", "pack",
-    "to_device", "zeros_like", "copy", "copy_", "zero", "zero_", "fill_",
-    "strided", "tensor_list", "elementwise", "linear", "primitive", "nondifferentiable", "promote", "promote_float", "keep",
+FUNCTIONS_ONLY = {
+    "atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_tensors", "bucketize",
+    "cartesian_prod", "cat", "chain_matmul", "column_stack", "complex", "concat", "concatenate",
+    "constant_pad_nd", "cumulative_trapezoid", "diagonal_copy", "dstack", "einsum", "embedding",
+    "gelu", "hstack", "leaky_relu", "linear", "meshgrid", "native_layer_norm", "one_hot", "polar",
+    "row_stack", "rsub", "searchsorted", "silu", "softmin", "softplus", "stack", "std_mean",
+    "tensordot", "trapezoid", "var_mean", "view_as_complex", "view_as_real", "vstack", "where",
+    "real", "imag",
 }  # fmt: skip
-_NOT_METHODS = {"where_", "meshgrid", "cat", "stack", "einsum", "broadcast_tensors"}
+METHODS_ONLY = {
+    "expand", "expand_as", "gelu", "index", "leaky_relu", "linear", "one_hot", "repeat",
+    "reshape_as", "silu", "softmin", "softplus", "sum_to_size", "unfold", "view", "view_as",
+}  # fmt: skip
+ALIASES = {
+    "absolute": "abs", "arccos": "acos", "arcsin": "asin", "arctan": "atan", "arctan2": "atan2",
+    "arccosh": "acosh", "arcsinh": "asinh", "arctanh": "atanh", "clip": "clamp", "divide": "div",
+    "fix": "trunc", "greater": "gt", "greater_equal": "ge", "less": "lt", "less_equal": "le",
+    "multiply": "mul", "negative": "neg", "not_equal": "ne", "subtract": "sub",
+    "true_divide": "div",
+}  # fmt: skip
 
 
-def public_functions() -> dict[str, Any]:
-    """The operators and composites that are functions of the package, by name."""
-    found: dict[str, Any] = {}
-    for module in OPERATOR_MODULES:
-        for name, value in vars(module).items():
-            if name.startswith("_") or name in _NOT_PUBLIC or name.endswith("_"):
-                continue
-            if isinstance(value, Operator):
-                if not value.name.startswith("_"):
-                    found[name] = value
-            elif isinstance(value, FunctionType) and value.__module__ == module.__name__:
-                found[name] = value
+def public_operators() -> dict[str, Any]:
+    """What the operator modules list, by name, with the aliases."""
+    found = {name: getattr(m, name) for m in OPERATOR_MODULES for name in m.__all__}
+    found.update({alias: found[name] for alias, name in ALIASES.items()})
     return found
 
 
-def attach_methods(functions: dict[str, Any]) -> None:
-    """Make Tensor methods of the functions, the in-place variants and the hand-written ones."""
-    for name, function in functions.items():
-        if name not in _NOT_METHODS:
-            native.attach(Tensor, name, function)
+def _methods(found: dict[str, Any]) -> dict[str, Any]:
+    """The operators that are methods, their in-place variants and the properties."""
+    table = {name: value for name, value in found.items() if name not in FUNCTIONS_ONLY}
     for name, operator in operators().items():
         if name.endswith("_") and not name.startswith("_"):
-            native.attach(Tensor, name, operator)
-    for table in (attributes, methods):
-        for name, value in (table.PROPERTIES | table.METHODS).items():
-            native.attach(Tensor, name, value)
-    for name in ("new_tensor", "new_zeros", "new_ones", "new_full", "new_empty"):
-        native.attach(Tensor, name, getattr(creation, name))
-    from .operators import complex as complex_operators
+            table[name] = operator
+    for alias, name in ALIASES.items():
+        if name + "_" in table:
+            table[alias + "_"] = table[name + "_"]
+    table.update({name: getattr(inplace_views, name) for name in inplace_views.__all__})
+    table.update({name: getattr(creation, name) for name in creation.NEW_METHODS})
+    table["where"] = _where_method
+    table["T"] = property(views.reverse_dims)
+    table["mT"] = property(views.matrix_transpose)
+    table["H"] = property(views.matrix_adjoint)
+    table["mH"] = property(views.batch_adjoint)
+    table["real"] = property(complex.real, methods.set_real)
+    table["imag"] = property(complex.imag, methods.set_imag)
+    for source in (attributes, methods, numpy_protocol):
+        table.update(source.PROPERTIES | source.METHODS)
+    return table
 
-    for name, function in {
-        "T": functions["reverse_dims"],
-        "mT": functions["matrix_transpose"],
-        "H": functions["matrix_adjoint"],
-        "mH": functions["batch_adjoint"],
-    }.items():
-        native.attach(Tensor, name, property(function))
-    native.attach(Tensor, "real", property(complex_operators.real, methods.set_real))
-    native.attach(Tensor, "imag", property(complex_operators.imag, methods.set_imag))
-    for name, value in numpy_protocol.METHODS.items():
-        native.attach(Tensor, name, value)
+
+def _where_method(self: Tensor, condition: Tensor, other: Any) -> Tensor:
+    """The tensor's elements where `condition` holds, else those of `other`."""
+    return pointwise.where(condition, self, other)
 
 
 def bind() -> dict[str, Any]:
-    """Complete Tensor and the engine; returns the package's functions."""
-    functions = public_functions()
-    attach_methods(functions)
+    """Complete Tensor and the engine; returns the functions of the package."""
+    found = public_operators()
+    for name, value in _methods(found).items():
+        native.attach(Tensor, name, value)
     table: dict[str, Any] = dict(operators())
-    table["matmul"] = getattr(matmul, "matmul", table["mul"])
-    table["getitem"], table["setitem"] = getattr(getitem, "getitem", None), getattr(getitem, "setitem", None)
+    table["matmul"] = matmul.matmul
+    table["getitem"], table["setitem"] = getitem.getitem, getitem.setitem
     table["regenerate_view"] = regenerate_view
     bind_operators(table)
     engine.bind_operators(table["add"], copying.reduce_gradient)
-    return functions
+    return {name: value for name, value in found.items() if name not in METHODS_ONLY}

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 import pytest
 
-from operators.samples import OPERATIONS, DType, Operation, Sample
+from operators.samples import OPERATIONS, DType, Fixed, Operation, Sample
 
 TOLERANCES = {"float32": 3e-6, "complex64": 3e-6, "float16": 3e-3, "bfloat16": 2.5e-2}
 
@@ -21,17 +21,35 @@ def each(choose: Callable[[Operation], bool] = lambda operation: True) -> Any:
 def each_sample(
     choose: Callable[[Operation], bool] = lambda operation: True,
     kinds: tuple[str, ...] = ("real", "complex"),
-) -> Any:
-    """Parametrise over the samples of the chosen operations, of each kind they support."""
-    found = [
-        pytest.param(operation, sample, id=f"{operation.name}-{kind}-{i}")
+) -> Callable[[Callable], Callable]:
+    """Make a test for each chosen operation and kind of number out of a check of one sample."""
+    cases = [
+        pytest.param(operation, kind, id=f"{operation.name}-{kind}")
         for operation in OPERATIONS
         if choose(operation)
         for kind in kinds
         if getattr(operation, kind)
-        for i, sample in enumerate(operation.draw(kind))
     ]
-    return pytest.mark.parametrize("operation, sample", found)
+
+    def decorate(check: Callable[[Operation, Sample], None]) -> Callable:
+        @pytest.mark.parametrize("operation, kind", cases)
+        def test(operation: Operation, kind: str) -> None:
+            failures = []
+            for sample in operation.draw(kind):
+                try:
+                    check(operation, sample)
+                except Exception as failure:
+                    failure.add_note(f"{operation.name}{sample}")
+                    failures.append(failure)
+            if len(failures) == 1:
+                raise failures[0]
+            if failures:
+                raise ExceptionGroup(f"{len(failures)} samples of {operation.name}", failures)
+
+        test.__name__, test.__doc__ = check.__name__, check.__doc__
+        return test
+
+    return decorate
 
 
 def build(
@@ -45,10 +63,16 @@ def build(
             result = result.to(getattr(lib, dtype))
         return result.requires_grad_() if requires_grad else result
 
+    def constant(value: Fixed) -> Any:
+        result = lib.tensor(value.array)
+        if dtype is not None and value.takes_dtype:
+            result = result.to(getattr(lib, dtype))
+        return result
+
     return sample.map(
         tensor,
-        fixed=lib.tensor,
-        other=lambda value: getattr(lib, value.name) if isinstance(value, DType) else value,
+        constant,
+        lambda value: getattr(lib, value.name) if isinstance(value, DType) else value,
     )
 
 
@@ -57,35 +81,30 @@ def call(operation: Operation, lib: Any, sample: Sample) -> Any:
     return operation.resolve(lib)(*sample.args, **sample.kwargs)
 
 
-def tensors_of(lib: Any, sample: Sample) -> list:
-    """All tensors of a built sample that may have a gradient, in order."""
+def map_tensors(lib: Any, sample: Sample, convert: Callable) -> Sample:
+    """A built sample with every tensor replaced by what `convert` makes of it."""
+
+    def visit(value: Any) -> Any:
+        if type(value) in (tuple, list):
+            return type(value)(visit(item) for item in value)
+        return convert(value) if isinstance(value, lib.Tensor) else value
+
+    result = Sample(*visit(sample.args))
+    result.kwargs = {name: visit(value) for name, value in sample.kwargs.items()}
+    return result
+
+
+def leaves_of(lib: Any, sample: Sample) -> list:
+    """The tensors of a built sample that require grad, in order."""
     found: list = []
-
-    def visit(value: Any) -> None:
-        if isinstance(value, (tuple, list)):
-            for item in value:
-                visit(item)
-        elif isinstance(value, lib.Tensor) and (value.is_floating_point() or value.is_complex()):
-            found.append(value)
-
-    visit([*sample.args, *sample.kwargs.values()])
+    map_tensors(lib, sample, lambda t: found.append(t) if t.requires_grad else None)
     return found
 
 
-def replaced(lib: Any, sample: Sample, tensors: tuple) -> Sample:
-    """The built sample with `tensors` in place of those that `tensors_of` found."""
+def replaced(lib: Any, sample: Sample, tensors: Iterable) -> Sample:
+    """The built sample with `tensors` in place of those that `leaves_of` finds."""
     given = iter(tensors)
-
-    def convert(value: Any) -> Any:
-        if type(value) in (tuple, list):
-            return type(value)(convert(item) for item in value)
-        if isinstance(value, lib.Tensor) and (value.is_floating_point() or value.is_complex()):
-            return next(given)
-        return value
-
-    result = Sample(*[convert(value) for value in sample.args])
-    result.kwargs = {name: convert(value) for name, value in sample.kwargs.items()}
-    return result
+    return map_tensors(lib, sample, lambda t: next(given) if t.requires_grad else t)
 
 
 def results(value: Any) -> list:
@@ -151,9 +170,9 @@ def weights_like(outputs: list, seed: int = 7) -> list[np.ndarray]:
 def gradients(lib: Any, operation: Operation, sample: Sample) -> list:
     """Gradients of a weighted sum of all results; None where an input has no part in it."""
     built = build(lib, sample, requires_grad=True)
+    inputs = leaves_of(lib, built)
     outputs = differentiable(call(operation, lib, built))
     if not outputs:
-        return []
+        return [None] * len(inputs)
     cotangents = [lib.tensor(w).to(out.dtype) for w, out in zip(weights_like(outputs), outputs)]
-    inputs = tensors_of(lib, built)
     return list(lib.autograd.grad(outputs, inputs, cotangents, allow_unused=True))

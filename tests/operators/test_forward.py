@@ -47,18 +47,30 @@ def test_equals_pytorch(operation, dtype):
     for sample in operation.draw(KIND_OF[dtype]):
         want = _attempt(operation, torch, sample, dtype)
         got = _attempt(operation, wengert, sample, dtype)
-        if isinstance(want, Exception):
+        if isinstance(want, Exception) or _is_unknown(want):
             if not _is_gap(want, dtype):
                 assert isinstance(got, Exception), f"{sample}: PyTorch refuses, {want}"
         elif isinstance(got, Exception):
-            raise AssertionError(f"refused {sample} of {dtype}") from got
+            if not _is_accident(operation, sample, dtype):
+                raise AssertionError(f"refused {sample} of {dtype}") from got
         else:
             assert_same(got, want)
+
+
+def _is_unknown(result):
+    """Whether PyTorch answers in a dtype that does not exist here."""
+    return any(not hasattr(wengert, dtype_name(part)) for part in results(result))
 
 
 def _is_gap(error, dtype):
     """Whether PyTorch only lacks a kernel for a real dtype, so that nothing forbids to have one."""
     return "not implemented for '" in str(error) and not dtype.startswith("complex")
+
+
+def _is_accident(operation, sample, dtype):
+    """Whether PyTorch takes an unsupported dtype only because there is next to nothing to do."""
+    unsupported = dtype == "bool" or not getattr(operation, KIND_OF[dtype])
+    return unsupported and any(array.size < 2 for array in sample.arrays())
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
@@ -77,7 +89,7 @@ def test_small_types_are_as_exact_as_they_can_be(operation, dtype):
             results(call(operation, wengert, exact)),
             strict=True,
         ):
-            if dtype_name(want) == "float64":
+            if dtype_name(want) == "float64" and not operation.own_dtype:
                 assert dtype_name(got) == dtype
             assert_close(got, want, tolerance, tolerance)
 

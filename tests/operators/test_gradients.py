@@ -11,9 +11,9 @@ from operators.support import (
     differentiable,
     each_sample,
     gradients,
+    leaves_of,
     replaced,
     results,
-    tensors_of,
     weights_like,
 )
 from wengert.autograd import forward_ad, gradcheck, gradgradcheck
@@ -26,36 +26,38 @@ def _function(operation, sample):
     def function(*tensors):
         return tuple(differentiable(call(operation, wengert, replaced(wengert, built, tensors))))
 
-    return function, tensors_of(wengert, built)
+    return function, leaves_of(wengert, built)
 
 
-@each_sample(lambda o: o.differentiable and not o.coarse)
+@each_sample(lambda o: o.differentiable and o.true_gradient and not o.coarse)
 def test_gradient_is_the_derivative(operation, sample):
     function, inputs = _function(operation, sample)
     assert gradcheck(function, inputs, check_grad_dtypes=True)
 
 
-@each_sample(lambda o: o.differentiable and not o.coarse)
+@each_sample(lambda o: o.differentiable and o.true_gradient and not o.coarse)
 def test_gradient_of_the_gradient_is_its_derivative(operation, sample):
     function, inputs = _function(operation, sample)
     assert gradgradcheck(function, inputs, atol=1e-4, fast_mode=True)
 
 
-@each_sample(lambda o: o.differentiable)
+@each_sample(lambda o: o.differentiable and o.true_gradient)
 def test_forward_mode_is_the_adjoint_of_reverse_mode(operation, sample):
     """Re <v, J u> = Re <J* v, u> for random u and v."""
-    built = build(wengert, sample)
-    inputs = tensors_of(wengert, built)
+    built = build(wengert, sample, requires_grad=True)
+    leaves = leaves_of(wengert, built)
+    inputs = [x.detach() for x in leaves]
     us = [wengert.tensor(u) for u in weights_like(inputs, seed=1)]
     with forward_ad.dual_level():
-        duals = tuple(forward_ad.make_dual(x, u) for x, u in zip(inputs, us))
+        duals = [forward_ad.make_dual(x, u) for x, u in zip(inputs, us)]
         outputs = call(operation, wengert, replaced(wengert, built, duals))
         pushed = [forward_ad.unpack_dual(out).tangent for out in _floating(outputs)]
-    leaves = tuple(x.detach().requires_grad_() for x in inputs)
-    outputs = _floating(call(operation, wengert, replaced(wengert, built, leaves)))
+    outputs = _floating(call(operation, wengert, built))
     assert [t is not None for t in pushed] == [out.requires_grad for out in outputs]
     pairs = [(out, t) for out, t in zip(outputs, pushed) if t is not None]
-    assert pairs
+    if not pairs:
+        assert not outputs
+        return
     vs = [
         wengert.tensor(v).to(out.dtype)
         for v, (out, _) in zip(weights_like([out for out, _ in pairs], seed=2), pairs)
@@ -76,12 +78,14 @@ def _inner(a, b):
     return float(np.real(np.sum(np.conj(a) * b)))
 
 
-@each_sample(lambda o: o.differentiable and o.torch_gradient)
+@each_sample(lambda o: o.differentiable)
 def test_gradient_equals_pytorchs(operation, sample):
     torch = pytest.importorskip("torch")
-    for got, want in zip(
-        gradients(wengert, operation, sample), gradients(torch, operation, sample), strict=True
-    ):
+    try:
+        expected = gradients(torch, operation, sample)
+    except RuntimeError:
+        return  # PyTorch has no derivative here: differences alone are the oracle
+    for got, want in zip(gradients(wengert, operation, sample), expected, strict=True):
         assert (got is None) == (want is None)
         if got is not None:
             assert_close(got, want, 1e-8, 1e-10)

@@ -13,189 +13,195 @@ from operators.support import (
     each,
     each_sample,
     gradients,
+    leaves_of,
+    map_tensors,
     results,
-    tensors_of,
     weights_like,
 )
 
 KINDS = ("real", "complex", "integer")
+#: In-place forms that change how a tensor sees its memory instead of the memory.
+VIEWS_IN_PLACE = {
+    "squeeze", "unsqueeze", "transpose", "t", "swapaxes", "swapdims", "as_strided",
+}  # fmt: skip
 
 
 def _is_function(operation):
-    return isinstance(operation.path, str) and not (operation.path or operation.name).startswith(
-        "Tensor."
-    )
+    path = operation.path or operation.name
+    return isinstance(path, str) and not path.startswith(("Tensor.", "nn."))
 
 
-def _inplace_name(operation):
-    name = operation.name.rpartition(".")[2] + "_"
-    return name if hasattr(wengert.Tensor, name) else ""
+def _first(sample):
+    """The tensor that a method would be called on, None if the first argument is none."""
+    return sample.args[0] if sample.args and isinstance(sample.args[0], wengert.Tensor) else None
 
 
 @each_sample(lambda o: o.method and _is_function(o), KINDS)
 def test_method_is_the_function(operation, sample):
     built = build(wengert, sample)
-    first, *rest = built.args
-    if not isinstance(first, wengert.Tensor):
-        return
-    method = getattr(first, operation.name.rpartition(".")[2])
-    assert_same(method(*rest, **built.kwargs), call(operation, wengert, built))
+    if _first(built) is not None:
+        method = getattr(_first(built), operation.name)
+        got = method if not callable(method) else method(*built.args[1:], **built.kwargs)
+        assert_same(got, call(operation, wengert, built))
 
 
 @each(lambda o: _is_function(o) and o.name.isidentifier())
 def test_is_a_method_where_pytorch_has_one(operation):
     torch = pytest.importorskip("torch")
-    assert hasattr(torch.Tensor, operation.name) == hasattr(wengert.Tensor, operation.name)
+    assert not hasattr(torch.Tensor, operation.name) or hasattr(wengert.Tensor, operation.name)
 
 
 # In place ------------------------------------------------------------------------------------------
 
 
-@each_sample(lambda o: bool(_inplace_name(o)), KINDS)
+def _has_inplace(operation):
+    name = operation.name.rpartition(".")[2] + "_"
+    return _is_function(operation) and hasattr(wengert.Tensor, name)
+
+
+def _inplace(operation, target, sample):
+    return getattr(target, operation.name + "_")(*sample.args[1:], **sample.kwargs)
+
+
+def _fits(operation, result, target):
+    """Whether a result can be written into a tensor: by shape, and by kind of number."""
+    if operation.name in VIEWS_IN_PLACE:
+        return True
+    return result.shape == target.shape and wengert.can_cast(result.dtype, target.dtype)
+
+
+@each(lambda o: _is_function(o) and o.name.isidentifier())
+def test_has_an_in_place_form_where_pytorch_has_one(operation):
+    torch = pytest.importorskip("torch")
+    name = operation.name + "_"
+    assert not hasattr(torch.Tensor, name) or hasattr(wengert.Tensor, name)
+
+
+@each_sample(_has_inplace, KINDS)
 def test_in_place_writes_what_the_function_returns(operation, sample):
     built = build(wengert, sample)
-    first, *rest = built.args
-    if not isinstance(first, wengert.Tensor):
+    if _first(built) is None:
         return
     want = call(operation, wengert, built)
-    target = first.clone()
-    method = getattr(target, _inplace_name(operation))
-    if _fits(want, target):
+    target = _first(built).clone()
+    if _fits(operation, want, target):
         version = target._version
-        assert method(*rest, **built.kwargs) is target
+        assert _inplace(operation, target, built) is target
         assert target._version == version + 1
         assert_same(target, want.to(target.dtype))
     else:
         with pytest.raises(RuntimeError, match="doesn't match the broadcast shape|can't be cast"):
-            method(*rest, **built.kwargs)
+            _inplace(operation, target, built)
 
 
-def _fits(result, target):
-    """Whether a result can be written into a tensor: by shape, and by kind of number."""
-    if result.shape != target.shape:
-        return result.numel() == target.numel() and not result.is_contiguous() or (
-            result.numel() == target.numel() and result._base is not None
-        )
-    return wengert.can_cast(result.dtype, target.dtype)
-
-
-@each_sample(lambda o: o.differentiable and bool(_inplace_name(o)))
+@each_sample(lambda o: o.differentiable and _has_inplace(o))
 def test_in_place_gradient_is_that_of_the_function(operation, sample):
     built = build(wengert, sample, requires_grad=True)
-    first, *rest = built.args
-    if not isinstance(first, wengert.Tensor):
+    if _first(built) is None:
         return
-    plain = call(operation, wengert, build(wengert, sample))
-    if not _fits(plain, first):
+    target = _first(built).clone()
+    if not _fits(operation, call(operation, wengert, build(wengert, sample)), target):
         return
-    target = first.clone()
-    getattr(target, _inplace_name(operation))(*rest, **built.kwargs)
+    _inplace(operation, target, built)
     (cotangent,) = weights_like([target])
-    inputs = tensors_of(wengert, built)
+    inputs = leaves_of(wengert, built)
     got = wengert.autograd.grad(target, inputs, wengert.tensor(cotangent), allow_unused=True)
-    for mine, other in zip(got, gradients(wengert, operation, sample), strict=True):
-        assert (mine is None) == (other is None)
-        if mine is not None:
-            assert_close(mine, other)
+    _assert_same_gradients(got, gradients(wengert, operation, sample))
 
 
-@each_sample(lambda o: o.differentiable and bool(_inplace_name(o)), ("real",))
+@each_sample(lambda o: o.differentiable and _has_inplace(o), ("real",))
 def test_in_place_on_a_leaf_is_refused(operation, sample):
     built = build(wengert, sample, requires_grad=True)
-    first, *rest = built.args
-    if not isinstance(first, wengert.Tensor) or not _fits(
-        call(operation, wengert, build(wengert, sample)), first
+    target = _first(built)
+    if target is None or not _fits(
+        operation, call(operation, wengert, build(wengert, sample)), target
     ):
         return
     with pytest.raises(RuntimeError, match="a leaf Variable that requires grad"):
-        getattr(first, _inplace_name(operation))(*rest, **built.kwargs)
+        _inplace(operation, target, built)
+
+
+@each_sample(lambda o: o.operands == 1 and o.name.startswith("nn.functional."), ("real",))
+def test_inplace_argument_writes_into_the_input(operation, sample):
+    import inspect
+
+    function = operation.resolve(wengert)
+    if "inplace" not in inspect.signature(function).parameters:
+        return
+    built = build(wengert, sample)
+    want = function(*built.args, **built.kwargs)
+    target = built.args[0].clone()
+    assert function(target, *built.args[1:], **built.kwargs, inplace=True) is target
+    assert target._version == 1
+    assert_same(target, want)
 
 
 # out= ----------------------------------------------------------------------------------------------
 
 
+def _with_out(operation, sample):
+    """The expected result, tensors for out= and the sample that has them."""
+    want = call(operation, wengert, build(wengert, sample))
+    given = [wengert.empty_like(part) for part in results(want)]
+    out = given[0] if isinstance(want, wengert.Tensor) else tuple(given)
+    return want, given, out
+
+
 @each_sample(lambda o: o.out, KINDS)
 def test_out_receives_the_result(operation, sample):
+    want, given, out = _with_out(operation, sample)
     built = build(wengert, sample)
-    want = call(operation, wengert, built)
-    single = isinstance(want, wengert.Tensor)
-    given = [wengert.empty_like(part) for part in results(want)]
-    built.kwargs["out"] = given[0] if single else tuple(given)
-    got = call(operation, wengert, built)
+    got = operation.resolve(wengert)(*built.args, **built.kwargs, out=out)
     assert_same(got, want)
     assert_same(given, want)
-    if single:
-        assert got is given[0]
+    assert all(mine is other for mine, other in zip(results(got), given, strict=True))
 
 
 @each(lambda o: o.out and o.differentiable)
 def test_out_refuses_to_record(operation):
-    kind = "real" if operation.real else "complex"
-    sample = operation.draw(kind)[0]
-    want = call(operation, wengert, build(wengert, sample))
-    given = [wengert.empty_like(part) for part in results(want)]
+    sample = operation.draw("real" if operation.real else "complex")[0]
+    _, _, out = _with_out(operation, sample)
     built = build(wengert, sample, requires_grad=True)
-    built.kwargs["out"] = given[0] if isinstance(want, wengert.Tensor) else tuple(given)
     with pytest.raises(RuntimeError, match="don't support automatic differentiation"):
-        call(operation, wengert, built)
+        operation.resolve(wengert)(*built.args, **built.kwargs, out=out)
 
 
 # Memory layouts ------------------------------------------------------------------------------------
 
 
-def _stretched(array):
+def _stretched(tensor):
     """The same values with gaps between them and, in two or more dimensions, in column order."""
+    array = tensor.detach().numpy()
     wide = np.zeros((*array.shape, 2), array.dtype)
     wide[..., 0] = array
     if array.ndim > 1:
         wide = np.moveaxis(np.moveaxis(wide, 0, -2).copy(), -2, 0)
-    return wide[..., 0]
-
-
-def _rebuilt(sample, requires_grad=False):
-    """The sample around arrays that are not contiguous."""
-
-    def tensor(array):
-        result = wengert.from_numpy(_stretched(array))
-        return result.requires_grad_() if requires_grad else result
-
-    template = build(wengert, sample)
-    converted = sample.map(tensor, fixed=tensor)
-    return template, converted
+    return wengert.from_numpy(wide[..., 0]).requires_grad_(tensor.requires_grad)
 
 
 @each_sample(lambda o: o.any_layout, KINDS)
 def test_memory_layout_does_not_matter(operation, sample):
-    template, converted = _rebuilt(sample)
-    converted = _with_dtypes(converted, template)
-    assert_same(call(operation, wengert, converted), call(operation, wengert, template))
-
-
-def _with_dtypes(converted, template):
-    """Leaves that are no arrays, such as dtypes, come from the template."""
-
-    def pick(mine, other):
-        if type(mine) in (tuple, list):
-            return type(mine)(pick(a, b) for a, b in zip(mine, other, strict=True))
-        return mine if isinstance(mine, wengert.Tensor) else other
-
-    converted.args = pick(tuple(converted.args), tuple(template.args))
-    converted.kwargs = {name: pick(v, template.kwargs[name]) for name, v in converted.kwargs.items()}
-    return converted
+    built = build(wengert, sample)
+    want = call(operation, wengert, built)
+    assert_same(call(operation, wengert, map_tensors(wengert, built, _stretched)), want)
 
 
 @each_sample(lambda o: o.any_layout and o.differentiable)
 def test_memory_layout_does_not_matter_for_gradients(operation, sample):
-    template, converted = _rebuilt(sample, requires_grad=True)
-    converted = _with_dtypes(converted, template)
-    outputs = differentiable(call(operation, wengert, converted))
+    built = map_tensors(wengert, build(wengert, sample, requires_grad=True), _stretched)
+    inputs = leaves_of(wengert, built)
+    outputs = differentiable(call(operation, wengert, built))
     cotangents = [
-        wengert.from_numpy(_stretched(w)).to(out.dtype)
-        for w, out in zip(weights_like(outputs), outputs)
+        _stretched(wengert.tensor(w).to(out.dtype)) for w, out in zip(weights_like(outputs), outputs)
     ]
-    inputs = tensors_of(wengert, converted)
-    got = wengert.autograd.grad(outputs, inputs, cotangents, allow_unused=True)
-    for mine, other in zip(got, gradients(wengert, operation, sample), strict=True):
+    got = [None] * len(inputs)
+    if outputs:
+        got = wengert.autograd.grad(outputs, inputs, cotangents, allow_unused=True)
+    _assert_same_gradients(got, gradients(wengert, operation, sample))
+
+
+def _assert_same_gradients(got, want):
+    for mine, other in zip(got, want, strict=True):
         assert (mine is None) == (other is None)
         if mine is not None:
             assert_close(mine, other)

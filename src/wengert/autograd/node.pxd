@@ -108,7 +108,7 @@ cdef class AccumulateGrad(Node):
 cdef class CopySlices(Node):
     cdef public Node inner
     cdef public tuple steps
-    cdef public tuple base_shape
+    cdef public tuple order
 
 
 @cython.locals(node=Node, cls=type)

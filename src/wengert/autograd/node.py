@@ -614,11 +614,13 @@ class CopySlices(Node):
         self.steps = steps
         self.out_shape = base.array.shape
         self.out_dtype = base.array.dtype
+        strides = base.array.strides
+        self.order = tuple(sorted(range(len(strides)), key=lambda i: -strides[i]))
 
     def run(self, grads: Any) -> list:
         if grads is None:
             return [None] * len(self.next_nodes)
-        result = grads.clone()
+        result = _copy_in_order(grads, self.order)
         part = replay(result, self.steps)
         through = self.inner.run(part.clone())
         if through[0] is None:
@@ -629,6 +631,16 @@ class CopySlices(Node):
 
     def release(self, freed: Freed) -> None:
         self.inner.release(freed)
+
+
+def _copy_in_order(g: Tensor, order: tuple) -> Tensor:
+    """A copy of `g` with its dimensions in memory in the order of the base, as view steps expect."""
+    from ..operators.copying import pack
+
+    if order == tuple(range(len(order))):
+        return pack.call1(g)
+    back = tuple(sorted(range(len(order)), key=order.__getitem__))
+    return pack.call1(g.permute(order)).permute(back)
 
 
 def replay(base: Tensor, steps: tuple | None) -> Tensor:

@@ -14,7 +14,24 @@ from numpy.lib.stride_tricks import as_strided
 
 
 class MetaArray(np.ndarray):
-    """An array on the meta device."""
+    """An array on the meta device: what would touch its elements only computes shapes."""
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        targets = options.pop("out", None)
+        if method != "__call__":
+            return NotImplemented
+        if targets is not None:
+            return targets[0]
+        return elementwise(lambda xp, *args: ufunc(*args, **options), inputs)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        pass
+
+    def copy(self, order: Any = "C") -> MetaArray:
+        return empty(self.shape, self.dtype)
+
+    def astype(self, dtype: Any, *args: Any, **options: Any) -> MetaArray:
+        return empty(self.shape, dtype)
 
 
 def empty(shape: tuple[int, ...], dtype: Any) -> MetaArray:

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..tensor import Tensor
 from .declare import elementwise, promote_float
-from .pointwise import clamp, exp, sigmoid, softplus, tanh, where
+from .pointwise import exp, sigmoid, softplus, tanh, where
 
 
 def _elu(xp: Any, x: Any, alpha: float, scale: float, input_scale: float) -> Any:
@@ -18,7 +18,7 @@ def _elu_differential(
     t: Tensor, x: Tensor, alpha: float, scale: float, input_scale: float
 ) -> Tensor:
     # exp() only where it is at most one: infinity times zero would spoil second derivatives.
-    slope = exp(clamp(x, max=0) * input_scale) * (alpha * scale * input_scale)
+    slope = exp(where(x < 0, x, 0) * input_scale) * (alpha * scale * input_scale)
     return where(x > 0, t * scale, t * slope)
 
 
@@ -31,7 +31,7 @@ elu = elementwise(
     doc="The tensor where positive, else `alpha * (exp(x) - 1)`.",
 )
 celu = elementwise(
-    "celu(Tensor self, Scalar alpha=1.0) -> Tensor",
+    "_celu(Tensor self, Scalar alpha=1.0) -> Tensor",
     lambda xp, x, alpha: _elu(xp, x, alpha, 1, 1 / alpha),
     lambda t, self, alpha: _elu_differential(t, self, alpha, 1, 1 / alpha),
     doc="The tensor where positive, else `alpha * (exp(x / alpha) - 1)`.",
@@ -82,7 +82,7 @@ log_sigmoid = elementwise(
     doc="Logarithm of the logistic function.",
 )
 threshold = elementwise(
-    "threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor",
+    "_threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor",
     lambda xp, x, threshold, value: xp.where(x > threshold, x, xp.asarray(value, x.dtype)),
     lambda t, self, threshold: where(self > threshold, t, 0),
     doc="The tensor where it exceeds a threshold, else a value.",

@@ -8,10 +8,12 @@ from ..dispatch import copy_to_out
 from ..errors import shape_text
 from ..native import native
 from ..tensor import Tensor
-from . import contraction, products
-from .declare import primitive as _primitive
+from . import products
+from .declare import primitive
 from .matmul import bmm, bmm_left, bmm_right, matmul, mm, mm_left, mm_right, mv, outer
 from .pointwise import ADD
+
+__all__ = ["addbmm", "addmm", "addmv", "addr", "baddbmm", "linear"]
 
 _native = native
 
@@ -87,7 +89,7 @@ def _addmm(xp: Any, x: Any, a: Any, b: Any, beta: Any, alpha: Any) -> Any:
     return _plus(xp, products.mm, x, a, b, beta, alpha)
 
 
-addmm = _primitive(
+addmm = primitive(
     "addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
     _addmm,
     {
@@ -137,13 +139,13 @@ def _addmv(xp: Any, x: Any, a: Any, v: Any, beta: Any, alpha: Any) -> Any:
     return _plus(xp, products.mv, x, a, v, beta, alpha)
 
 
-addmv = _primitive(
+addmv = primitive(
     "addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
     _addmv,
     {
         "self": lambda g, beta: _scaled(g, beta),
         "mat": lambda g, vec, alpha: _scaled(outer(g, vec.conj()), alpha),
-        "vec": lambda g, mat, alpha: _scaled(mv.call2(contraction.adjoint(mat), g), alpha),
+        "vec": lambda g, mat, alpha: _scaled(mv.call2(products.adjoint_view(mat), g), alpha),
     },
     lambda tangents, mat, vec, beta, alpha: _sum_tangents(
         tangents, mv, "mat", mat, "vec", vec, beta, alpha
@@ -152,7 +154,7 @@ addmv = _primitive(
     widens=False,
     doc="`beta * input + alpha * (mat @ vec)`.",
 )
-baddbmm = _primitive(
+baddbmm = primitive(
     "baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) "
     "-> Tensor",
     lambda xp, x, a, b, beta, alpha: _plus(xp, products.bmm, x, a, b, beta, alpha),
@@ -217,7 +219,7 @@ def _affine_weight(g: Tensor, x: Tensor) -> Tensor:
     return product if product.array.dtype.kind != "c" else product.conj()
 
 
-affine = _primitive(
+affine = primitive(
     "_affine(Tensor bias, Tensor self, Tensor weight) -> Tensor",
     _affine,
     {
@@ -260,5 +262,5 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     if bias.array.ndim > 1:
         return matmul.call2(input, weight.t()) + bias
     *batch, size = input.array.shape
-    flat = input.reshape(contraction.product(batch), size)
+    flat = input.reshape(products.total_size(batch), size)
     return affine.call((bias, flat, weight)).reshape(*batch, weight.array.shape[0])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator as python_operator
 from typing import Any
 
+from ..backends.meta import MetaArray
 from ..dispatch import Operator
 from ..dtypes import from_numpy
 from ..errors import dimension_error, shape_text
@@ -13,6 +14,10 @@ from .copying import pack
 from .declare import linear
 from .geometry import int_sequence, wrap_dim, wrap_dims
 from .views import expand, flatten, reshape, unsqueeze
+
+__all__ = [
+    "flip", "fliplr", "flipud", "repeat", "repeat_interleave", "roll", "rot90", "tile",
+]  # fmt: skip
 
 # Reversed and shifted ----------------------------------------------------------------------------
 
@@ -171,6 +176,10 @@ def _repeat_alike(input: Tensor, repeats: int, dim: int | None, output_size: int
 
 def _repeated_indices(counts: Any, length: int | None, output_size: int | None) -> Any:
     """The index of each of `counts`, that many times; one count alone serves for all."""
+    if isinstance(counts, MetaArray):
+        raise RuntimeError(
+            "repeat_interleave() needs the values of repeats: meta tensors have none"
+        )
     if counts.dtype.name not in ("int32", "int64"):
         raise NotImplementedError(
             "repeat_interleave(): not implemented for repeats of type "

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import dtypes
+from ..dispatch import copy_to_out
 from ..tensor import Tensor
 from .copying import pack
 from .declare import linear, primitive
@@ -15,6 +16,11 @@ from .geometry import broadcast_shape, offset_of
 from .pointwise import abs as absolute
 from .pointwise import cos, sin, where, zeros_like
 from .views import select
+
+__all__ = [
+    "angle", "complex", "conj", "conj_physical", "imag", "is_conj", "is_neg", "polar", "real",
+    "resolve_conj", "resolve_neg", "view_as_complex", "view_as_real",
+]  # fmt: skip
 
 _COMPLEX_OF = {
     dtypes.float32.numpy: dtypes.complex64.numpy,
@@ -45,9 +51,10 @@ def conj(input: Tensor) -> Tensor:
     return _conjugate.call1(input) if input.array.dtype.kind == "c" else input
 
 
-def conj_physical(input: Tensor) -> Tensor:
+def conj_physical(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The complex conjugate; a real tensor is its own."""
-    return _conjugate_physical.call1(input) if input.array.dtype.kind == "c" else input
+    result = _conjugate_physical.call1(input) if input.array.dtype.kind == "c" else input
+    return result if out is None else copy_to_out("conj_physical", result, out)
 
 
 def resolve_conj(input: Tensor) -> Tensor:
@@ -88,16 +95,22 @@ def _view_as_complex(xp: Any, x: Any) -> Any:
         )
     if not x.ndim:
         raise RuntimeError("Input tensor must have one or more dimensions")
-    item = x.dtype.itemsize
     if x.shape[-1] != 2:
         raise RuntimeError("Tensor must have a last dimension of size 2")
+    if x.size:
+        _check_pairs(x)
+    return x.view(kind)[..., 0]
+
+
+def _check_pairs(x: Any) -> None:
+    """Refuse memory in which the pairs of numbers do not lie like complex ones."""
+    item = x.dtype.itemsize
     if x.strides[-1] != item:
         raise RuntimeError("Tensor must have a last dimension with stride 1")
     if any(stride % (2 * item) for stride in x.strides[:-1]):
         raise RuntimeError("Tensor must have a stride divisible by 2 for all but last dimension")
     if offset_of(x) % 2:
         raise RuntimeError("Tensor must have a storage_offset divisible by 2")
-    return x.view(kind)[..., 0]
 
 
 def _as_complex(g: Tensor) -> Tensor:

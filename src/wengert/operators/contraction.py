@@ -2,34 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
+from ..dispatch import copy_to_out
+from ..errors import shape_text
 from ..tensor import Tensor
 from .geometry import wrap_dim
-from .views import transpose
+from .products import total_size
+
+__all__ = ["chain_matmul", "einsum", "inner", "tensordot"]
 
 _ELLIPSIS = "..."
 _SUBSCRIPTS = 52
 
 
-def product(lengths: Sequence[int]) -> int:
-    total = 1
-    for length in lengths:
-        total *= length
-    return total
-
-
-def adjoint(x: Tensor) -> Tensor:
-    """The conjugate transpose of a matrix."""
-    turned = transpose.call((x, 0, 1))
-    return turned if x.array.dtype.kind != "c" else turned.conj()
-
-
 # tensordot ----------------------------------------------------------------------------------------
 
 
-def paired_dims(ndim: int, other_ndim: int, dims: Any) -> tuple[list[int], list[int]]:
+def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) -> Tensor:
+    """Products summed over the last `dims` dimensions of `a` and first of `b`, or over pairs."""
+    first, second = _paired_dims(a.array.ndim, b.array.ndim, dims)
+    result = _summed_products(a, b, first, second)
+    return result if out is None else copy_to_out("tensordot", result, out)
+
+
+def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Sums of products over the last dimensions of both tensors."""
+    shape, other_shape = input.array.shape, other.array.shape
+    if not shape or not other_shape:
+        result = input * other
+    elif shape[-1] != other_shape[-1]:
+        raise RuntimeError(
+            "inner() the last dimension must match on both input tensors but got shapes "
+            f"{shape_text(shape)} and {shape_text(other_shape)}"
+        )
+    else:
+        result = _summed_products(input, other, [-1], [-1])
+    return result if out is None else copy_to_out("inner", result, out)
+
+
+def _paired_dims(ndim: int, other_ndim: int, dims: Any) -> tuple[list[int], list[int]]:
     """The dimensions of both tensors that tensordot's argument `dims` pairs."""
     if isinstance(dims, Tensor):
         dims = dims.tolist()
@@ -43,7 +55,7 @@ def paired_dims(ndim: int, other_ndim: int, dims: Any) -> tuple[list[int], list[
     return first, second
 
 
-def tensordot(a: Tensor, b: Tensor, first: list[int], second: list[int]) -> Tensor:
+def _summed_products(a: Tensor, b: Tensor, first: list[int], second: list[int]) -> Tensor:
     """Products summed over pairs of dimensions."""
     if len(first) != len(second):
         raise RuntimeError("both dimension lists should have same length")
@@ -64,11 +76,11 @@ def tensordot(a: Tensor, b: Tensor, first: list[int], second: list[int]) -> Tens
             )
     free = [i for i in range(len(shape)) if i not in first_dims]
     other_free = [i for i in range(len(other)) if i not in second_dims]
-    inner = product([a.array.shape[i] for i in first_dims])
+    inner = total_size([a.array.shape[i] for i in first_dims])
     rows = [shape[i] for i in free]
     columns = [other[i] for i in other_free]
-    left = _permuted(a, free + first_dims).reshape(product(rows), inner)
-    right = _permuted(b, second_dims + other_free).reshape(inner, product(columns))
+    left = _permuted(a, free + first_dims).reshape(total_size(rows), inner)
+    right = _permuted(b, second_dims + other_free).reshape(inner, total_size(columns))
     return left.mm(right).reshape((*rows, *columns))
 
 
@@ -79,8 +91,12 @@ def _permuted(x: Tensor, dims: list[int]) -> Tensor:
 # einsum -------------------------------------------------------------------------------------------
 
 
-def einsum(args: tuple) -> Tensor:
-    """See `wengert.einsum`; the labels of dimensions are letters, or numbers for an ellipsis."""
+def einsum(*args: Any) -> Tensor:
+    """Products summed over the indices that an equation names, as in ``einsum("ij,jk->ik", a, b)``.
+
+    The operands may also alternate with lists of integer subscripts, the last list being the
+    result's.
+    """
     if len(args) < 2:
         raise ValueError(
             "einsum(): must specify the equation string and at least one operand, or at least one "
@@ -311,7 +327,7 @@ def _grouped(
     shape = tuple([x.array.shape[i] for i in order])
     sizes = []
     for group in groups:
-        sizes.append(product(shape[: len(group)]))
+        sizes.append(total_size(shape[: len(group)]))
         shape = shape[len(group) :]
     permuted = _permuted(x, order)
     return permuted.reshape(tuple(sizes)), permuted.array.shape
@@ -320,8 +336,13 @@ def _grouped(
 # Chains of matrices -------------------------------------------------------------------------------
 
 
-def multi_dot(matrices: list[Tensor], multiply: Any) -> Tensor:
-    """Product of matrices in the order of the fewest multiplications."""
+def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
+    """Product of several matrices, in the order that takes the fewest multiplications."""
+    result = _multiplied_in_best_order(list(matrices))
+    return result if out is None else copy_to_out("chain_matmul", result, out)
+
+
+def _multiplied_in_best_order(matrices: list[Tensor]) -> Tensor:
     if not matrices:
         raise RuntimeError("chain_matmul(): Expected one or more matrices")
     for i, matrix in enumerate(matrices):
@@ -344,6 +365,6 @@ def multi_dot(matrices: list[Tensor], multiply: Any) -> Tensor:
     def multiplied(i: int, j: int) -> Tensor:
         if i == j:
             return matrices[i]
-        return multiply(multiplied(i, split[i][j]), multiplied(split[i][j] + 1, j))
+        return multiplied(i, split[i][j]).mm(multiplied(split[i][j] + 1, j))
 
     return multiplied(0, count - 1)

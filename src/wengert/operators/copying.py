@@ -10,6 +10,8 @@ from ..tensor import Tensor
 from .declare import linear, primitive
 from .pointwise import zeros_like
 
+__all__ = ["clone"]
+
 clone = linear(
     "clone(Tensor self) -> Tensor",
     lambda xp, x: x.copy("K"),
@@ -107,7 +109,7 @@ def reduce_gradient(producer: Any, index: int, g: Tensor, shape: tuple, dtype: A
     real. A shape that no broadcasting explains is the producer's mistake.
     """
     from ..dtypes import from_numpy
-    from .reduce import sum_to_size
+    from .reduce import sum_to, sum_to_size
 
     if g.array.shape != shape:
         if not _expands_to(shape, g.array.shape):
@@ -116,7 +118,7 @@ def reduce_gradient(producer: Any, index: int, g: Tensor, shape: tuple, dtype: A
                 f"{name} returned an invalid gradient at index {index} - got "
                 f"{list(g.array.shape)} but expected shape compatible with {list(shape)}"
             )
-        g = sum_to_size(g, shape)
+        g = sum_to.call((g, shape)) if len(shape) == 1 else sum_to_size(g, shape)
     if g.array.dtype != dtype:
         if g.array.dtype.kind == "c" and dtype.kind != "c":
             g = g.real

@@ -23,8 +23,11 @@ from . import views
 from .declare import linear, primitive
 from .pointwise import zeros_like
 
+__all__ = ["index", "index_put"]
+
+INTEGER_TYPES = (dtypes.int64.numpy, dtypes.int32.numpy)
 _MASK_TYPES = (dtypes.bool.numpy, dtypes.uint8.numpy)
-_INDEX_TYPES = (dtypes.int64.numpy, dtypes.int32.numpy, *_MASK_TYPES)
+_INDEX_TYPES = (*INTEGER_TYPES, *_MASK_TYPES)
 # Below this many elements numpy.add.at is done before flat positions are computed.
 _SMALL = 64
 # A longer list is always data, never a list of separate indices.
@@ -67,6 +70,15 @@ def _check_mask(x: Any, mask: Any, dim: int) -> None:
                 f"The shape of the mask {shape_text(mask.shape)} at index {i} does not match the "
                 f"shape of the indexed tensor {shape_text(x.shape)} at index {dim + i}"
             )
+
+
+def check_range(index: Any, dim: int, length: int, name: str = "", error: Any = None) -> None:
+    """Refuse indices outside of 0 to `length`; NumPy would count negative ones from the end."""
+    if index.size and (index.min() < 0 or index.max() >= length):
+        wrong = index[(index < 0) | (index >= length)][0]
+        raise (error or RuntimeError)(
+            f"{name}index {wrong} is out of bounds for dimension {dim} with size {length}"
+        )
 
 
 def index_error(error: IndexError, key: tuple) -> IndexError:
@@ -217,7 +229,7 @@ def update(
     return functional
 
 
-def tangent_or_zeros(tangents: dict, name: str, value: Any) -> Any:
+def tangent_of(tangents: dict, name: str, value: Any) -> Any:
     """The tangent of an argument, zeros in its place where it has none."""
     if name in tangents:
         return tangents[name]
@@ -238,9 +250,9 @@ index_put = update(
     },
     lambda tangents, self, indices, values, accumulate: index_put.call(
         (
-            tangent_or_zeros(tangents, "self", self),
+            tangent_of(tangents, "self", self),
             indices,
-            tangent_or_zeros(tangents, "values", values),
+            tangent_of(tangents, "values", values),
             accumulate,
         )
     ),

@@ -10,19 +10,16 @@ from .. import dtypes
 from ..errors import shape_text
 from ..tensor import Tensor, wrap
 from .declare import linear, nondifferentiable
-from .geometry import wrap_dim as _wrap_dim
-from .getitem import add_at as _add_at
-from .getitem import index_backward as _index_backward
-from .getitem import index_put as index_put
-from .getitem import tangent_or_zeros as _tangent
-from .getitem import update as _update
-from .pointwise import where as _where
-from .scatter import INDEX_TYPES as _INDEX_TYPES
-from .scatter import check_range as _check_range
-from .scatter import gather as gather
-from .scatter import scatter as scatter
-from .scatter import scatter_add as scatter_add
-from .scatter import scatter_reduce as scatter_reduce
+from .geometry import wrap_dim
+from .getitem import INTEGER_TYPES, add_at, check_range, index_backward, tangent_of, update
+from .pointwise import where
+from .scatter import gather
+
+__all__ = [
+    "argwhere", "embedding", "index_add", "index_copy", "index_fill", "index_select",
+    "masked_fill", "masked_scatter", "masked_select", "nonzero", "one_hot", "put", "take",
+    "take_along_dim",
+]  # fmt: skip
 
 _OUT_OF_RANGE = "index out of range in self: "
 
@@ -39,14 +36,14 @@ def _key_at(dim: int, index: Any) -> tuple:
 
 
 def _indices_at(dim: int, ndim: int, index: Tensor) -> list:
-    return [None] * _wrap_dim(dim, ndim) + [index]
+    return [None] * wrap_dim(dim, ndim) + [index]
 
 
 def _index_select(xp: Any, x: Any, dim: int, index: Any) -> Any:
-    dim = _wrap_dim(dim, x.ndim)
+    dim = wrap_dim(dim, x.ndim)
     if index.ndim > 1:
         raise IndexError("index_select(): Index is supposed to be a vector")
-    if index.dtype not in _INDEX_TYPES:
+    if index.dtype not in INTEGER_TYPES:
         raise RuntimeError("index_select(): Expected dtype int32 or int64 for index")
     if x.ndim == 0:
         if index.size != 1:
@@ -54,9 +51,9 @@ def _index_select(xp: Any, x: Any, dim: int, index: Any) -> Any:
                 "index_select(): Index to scalar can have only 1 value, got "
                 f"{index.size} value(s)"
             )
-        _check_range(index, dim, 1, _OUT_OF_RANGE, IndexError)
+        check_range(index, dim, 1, _OUT_OF_RANGE, IndexError)
         return x.copy()
-    _check_range(index, dim, x.shape[dim], _OUT_OF_RANGE, IndexError)
+    check_range(index, dim, x.shape[dim], _OUT_OF_RANGE, IndexError)
     return x.take(index.reshape(-1), dim)
 
 
@@ -64,7 +61,7 @@ def _index_select_backward(g: Tensor, shape: tuple, dim: int, index: Tensor) -> 
     if not shape:
         return g
     index = index.reshape(-1)
-    return _index_backward.call((g, shape, _indices_at(dim, len(shape), index)))
+    return index_backward.call((g, shape, _indices_at(dim, len(shape), index)))
 
 
 index_select = linear(
@@ -77,13 +74,13 @@ index_select = linear(
 
 def _check_slices(name: str, x: Any, dim: int, index: Any, source: Any) -> int:
     """Check the operands of index_add or index_copy; the dimension, counted from the front."""
-    dim = _wrap_dim(dim, x.ndim)
+    dim = wrap_dim(dim, x.ndim)
     if index.ndim > 1:
         raise IndexError(
             f"{name}(): Index is supposed to be a vector, but got dim: {index.ndim} with type: "
             f"{_scalar_name(index)} and size: {shape_text(index.shape)}"
         )
-    if index.dtype not in _INDEX_TYPES or (
+    if index.dtype not in INTEGER_TYPES or (
         name == "index_copy_" and index.dtype != dtypes.int64.numpy
     ):
         raise RuntimeError(
@@ -110,7 +107,7 @@ def _check_slices(name: str, x: Any, dim: int, index: Any, source: Any) -> int:
             f"{shape_text(source.shape)}"
         )
     prefix = "index_copy_(): " if name == "index_copy_" else _OUT_OF_RANGE
-    _check_range(index, dim, x.shape[dim] if x.ndim else 1, prefix, IndexError)
+    check_range(index, dim, x.shape[dim] if x.ndim else 1, prefix, IndexError)
     return dim
 
 
@@ -118,12 +115,12 @@ def _index_add(xp: Any, out: Any, dim: int, index: Any, source: Any, alpha: Any)
     dim = _check_slices("index_add_", out, dim, index, source)
     values = source if alpha == 1 else (source * alpha).astype(out.dtype)
     if out.ndim:
-        _add_at(xp, out, _key_at(dim, index), values)
+        add_at(xp, out, _key_at(dim, index), values)
     else:
         out += values.reshape(())
 
 
-index_add = _update(
+index_add = update(
     "index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor",
     _index_add,
     {
@@ -134,10 +131,10 @@ index_add = _update(
     },
     lambda tangents, self, dim, index, source, alpha: index_add.call(
         (
-            _tangent(tangents, "self", self),
+            tangent_of(tangents, "self", self),
             dim,
             index,
-            _tangent(tangents, "source", source),
+            tangent_of(tangents, "source", source),
             alpha,
         )
     ),
@@ -153,7 +150,7 @@ def _index_copy(xp: Any, out: Any, dim: int, index: Any, source: Any) -> None:
         out[...] = source.reshape(())
 
 
-index_copy = _update(
+index_copy = update(
     "index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor",
     _index_copy,
     {
@@ -163,7 +160,7 @@ index_copy = _update(
         ).reshape(source_shape),
     },
     lambda tangents, self, dim, index, source: index_copy.call(
-        (_tangent(tangents, "self", self), dim, index, _tangent(tangents, "source", source))
+        (tangent_of(tangents, "self", self), dim, index, tangent_of(tangents, "source", source))
     ),
     widens=False,
     doc="The tensor with the slices at given indices replaced by those of `source`.",
@@ -171,7 +168,7 @@ index_copy = _update(
 
 
 def _index_fill(xp: Any, out: Any, dim: int, index: Any, value: Any) -> None:
-    dim = _wrap_dim(dim, out.ndim)
+    dim = wrap_dim(dim, out.ndim)
     if index.dtype != dtypes.int64.numpy:
         raise IndexError("index_fill_(): Expected dtype int64 for index.")
     if index.ndim > 1:
@@ -197,7 +194,7 @@ def _check_value(name: str, value: Any) -> None:
 
 def _wrapped(index: Tensor, length: int) -> Tensor:
     """Indices counted from the front."""
-    return _where(index < 0, index + length, index)
+    return where(index < 0, index + length, index)
 
 
 def _distinct(g: Tensor, dim: int, index: Tensor) -> Tensor:
@@ -205,7 +202,7 @@ def _distinct(g: Tensor, dim: int, index: Tensor) -> Tensor:
     return wrap(np.unique(_wrapped(index, g.array.shape[dim] if g.array.ndim else 1).array))
 
 
-index_fill = _update(
+index_fill = update(
     "index_fill(Tensor self, int dim, Tensor index, Tensor value) -> Tensor",
     _index_fill,
     {
@@ -213,7 +210,7 @@ index_fill = _update(
         "value": lambda g, dim, index: index_select.call((g, dim, _distinct(g, dim, index))).sum(),
     },
     lambda tangents, self, dim, index, value: index_fill.call(
-        (_tangent(tangents, "self", self), dim, index, _tangent(tangents, "value", value))
+        (tangent_of(tangents, "self", self), dim, index, tangent_of(tangents, "value", value))
     ),
     widens=False,
     name=lambda self, dim, index, value: f"IndexFillBackward{int(isinstance(value, Tensor))}",
@@ -256,15 +253,15 @@ def _check_mask_fits(xp: Any, out: Any, mask: Any) -> None:
         )
 
 
-masked_fill = _update(
+masked_fill = update(
     "masked_fill(Tensor self, Tensor mask, Tensor value) -> Tensor",
     _masked_fill_into,
     {
         "self": lambda g, mask: masked_fill.call((g, mask, 0)),
-        "value": lambda g, mask: _where(mask, g, 0).sum(),
+        "value": lambda g, mask: where(mask, g, 0).sum(),
     },
     lambda tangents, self, mask, value: masked_fill.call(
-        (_tangent(tangents, "self", self), mask, _tangent(tangents, "value", value))
+        (tangent_of(tangents, "self", self), mask, tangent_of(tangents, "value", value))
     ),
     kernel=_masked_fill,
     widens=False,
@@ -283,7 +280,7 @@ def _masked_select(xp: Any, x: Any, mask: Any) -> Any:
 
 def _masked_select_backward(g: Tensor, shape: tuple, mask: Tensor) -> Tensor:
     whole = np.broadcast_shapes(shape, mask.array.shape)
-    return _index_backward.call((g, whole, [mask.expand(whole)]))
+    return index_backward.call((g, whole, [mask.expand(whole)]))
 
 
 masked_select = linear(
@@ -326,7 +323,7 @@ def _masked_scatter_whole(xp: Any, x: Any, mask: Any, source: Any) -> Any:
 def _masked_scatter_source(g: Tensor, mask: Tensor, shape: tuple) -> Tensor:
     picked = masked_select.call((g, mask))
     positions = wrap(np.arange(picked.array.shape[0]))
-    return _index_backward.call((picked, (_size(shape),), [positions])).reshape(shape)
+    return index_backward.call((picked, (_size(shape),), [positions])).reshape(shape)
 
 
 def _size(shape: tuple[int, ...]) -> int:
@@ -336,7 +333,7 @@ def _size(shape: tuple[int, ...]) -> int:
     return total
 
 
-masked_scatter = _update(
+masked_scatter = update(
     "masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor",
     _masked_scatter,
     {
@@ -344,7 +341,7 @@ masked_scatter = _update(
         "source": lambda g, mask, source_shape: _masked_scatter_source(g, mask, source_shape),
     },
     lambda tangents, self, mask, source: masked_scatter.call(
-        (_tangent(tangents, "self", self), mask, _tangent(tangents, "source", source))
+        (tangent_of(tangents, "self", self), mask, tangent_of(tangents, "source", source))
     ),
     kernel=_masked_scatter_whole,
     widens=False,
@@ -378,7 +375,7 @@ def _take(xp: Any, x: Any, index: Any) -> Any:
 take = linear(
     "take(Tensor self, Tensor index) -> Tensor",
     _take,
-    lambda g, self_shape, index: _index_backward.call(
+    lambda g, self_shape, index: index_backward.call(
         (g.reshape(-1), (_size(self_shape),), [index.reshape(-1)])
     ).reshape(self_shape),
     doc="The elements at given positions of the flattened tensor.",
@@ -405,7 +402,7 @@ def _put(xp: Any, out: Any, index: Any, source: Any, accumulate: bool) -> None:
         out[key] = source.reshape(-1) if out.ndim else source.reshape(-1)[-1]
 
 
-put = _update(
+put = update(
     "put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor",
     _put,
     {
@@ -416,9 +413,9 @@ put = _update(
     },
     lambda tangents, self, index, source, accumulate: put.call(
         (
-            _tangent(tangents, "self", self),
+            tangent_of(tangents, "self", self),
             index,
-            _tangent(tangents, "source", source),
+            tangent_of(tangents, "source", source),
             accumulate,
         )
     ),
@@ -435,7 +432,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
 
     Without `dim` the tensor is flattened first. Negative indices count from the end.
     """
-    if indices.array.dtype not in _INDEX_TYPES:
+    if indices.array.dtype not in INTEGER_TYPES:
         raise RuntimeError("take_along_dim(): dtype of indices should be Long or Int")
     if dim is None:
         input, indices, dim = input.reshape(-1), indices.reshape(-1), 0
@@ -445,7 +442,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
             "take_along_dim(): input and indices should have the same number of dimensions, but "
             f"got {len(shape)} dimensions for input, and {len(index_shape)} dimensions for indices"
         )
-    dim = _wrap_dim(dim, len(shape))
+    dim = wrap_dim(dim, len(shape))
     if not shape:
         return gather.call((input, 0, indices, False))
     others = np.broadcast_shapes(
@@ -502,7 +499,7 @@ def _embedding(
 ) -> Any:
     if weight.ndim != 2:
         raise RuntimeError("'weight' must be 2-D")
-    if indices.dtype not in _INDEX_TYPES:
+    if indices.dtype not in INTEGER_TYPES:
         raise RuntimeError(
             "Expected tensor for argument #1 'indices' to have one of the following scalar types: "
             f"Long, Int; but got {_scalar_name(indices)} instead (while checking arguments for "
@@ -524,7 +521,7 @@ def _embedding_backward(
     if scale_grad_by_freq:
         counts = np.bincount(indices.array.reshape(-1), minlength=shape[0])[indices.array]
         g = g / wrap(counts[..., None])
-    return _index_backward.call((g, shape, [indices]))
+    return index_backward.call((g, shape, [indices]))
 
 
 embedding = linear(

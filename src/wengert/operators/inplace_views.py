@@ -19,6 +19,10 @@ from ..tensor import Tensor, ViewMeta
 from . import strides, views
 from .geometry import overload_number, seen_from
 
+__all__ = [
+    "as_strided_", "squeeze_", "swapaxes_", "swapdims_", "t_", "transpose_", "unsqueeze_",
+]  # fmt: skip
+
 
 class InplaceView(InplaceOperator):
     """Makes a tensor a view of itself; as every in-place change, that is recorded and counted."""
@@ -51,7 +55,7 @@ class InplaceView(InplaceOperator):
         target.bump(self.name)
         meta = target.view_meta
         if meta is not None:
-            steps = (*meta.steps, (view, args[1:]))
+            steps = (meta.steps, view, args[1:])
             target.view_meta = ViewMeta(meta.base, steps, meta.creation, target.version())
         if node is None:
             target.accumulator = None

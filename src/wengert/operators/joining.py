@@ -7,7 +7,7 @@ from typing import Any
 
 from ..backends import meta
 from ..backends.numpy import ndarray
-from ..creation import zeros, zeros_for
+from ..creation import new_zeros, zeros
 from ..dispatch import Operator, copy_to_out
 from ..dtypes import result_dtype
 from ..errors import shape_text
@@ -15,6 +15,13 @@ from ..tensor import Tensor
 from .declare import linear
 from .geometry import at, broadcast_shape, wrap_dim
 from .views import expand, reshape, slice_, unsqueeze, view_
+
+__all__ = [
+    "atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_tensors", "cartesian_prod",
+    "cat", "chunk", "column_stack", "concat", "concatenate", "dsplit", "dstack", "hsplit",
+    "hstack", "meshgrid", "row_stack", "split", "split_with_sizes", "stack", "tensor_split",
+    "unbind", "vsplit", "vstack",
+]  # fmt: skip
 
 
 def _tensor_list(function: str, tensors: Any) -> list[Tensor]:
@@ -72,7 +79,7 @@ def _cat_parts(g: Tensor, dim: int, sizes: tuple[int, ...]) -> list[Tensor]:
     start = 0
     for n in sizes:
         if n < 0:
-            parts.append(zeros_for((0,), g.array.dtype))
+            parts.append(new_zeros(g, 0))
         else:
             parts.append(slice_.call((g, dim, start, start + n, 1)))
             start += n

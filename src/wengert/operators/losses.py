@@ -54,26 +54,11 @@ def _collected(terms: list[Tensor], reduction: int) -> Tensor:
     return total.mean() if reduction == MEAN else total.sum()
 
 
-def _loss(schema: str, element: Callable, slope: Callable, name: str) -> Any:
-    """A loss of the difference of two tensors; `slope` is its derivative by the first."""
-    option = schema.partition("(")[2].split(", ")[2:-1]
-    if not option:
-        return primitive(
-            schema,
-            _kernel(name, element),
-            {
-                "self": lambda g, self, target, reduction: _spread(
-                    g, slope(self - target), reduction
-                ),
-                "target": lambda g, self, target, reduction: _spread(
-                    g, slope(target - self), reduction
-                ),
-            },
-            lambda tangents, self, target, reduction: _collected(
-                _difference_terms(tangents, slope(self - target)), reduction
-            ),
-            dtype=promote,
-        )
+def _loss(schema: str, element: Callable, slope: Callable, name: str, doc: str) -> Any:
+    """A loss of the difference of two tensors with one option, the width of its square part.
+
+    `slope` is the derivative by the difference.
+    """
     return primitive(
         schema,
         _kernel(name, element),
@@ -89,6 +74,7 @@ def _loss(schema: str, element: Callable, slope: Callable, name: str) -> Any:
             _difference_terms(tangents, slope(self - target, width)), reduction
         ),
         dtype=promote,
+        doc=doc,
     )
 
 
@@ -116,11 +102,18 @@ def _huber(xp: Any, x: Any, target: Any, delta: float) -> Any:
     return xp.where(size <= delta, 0.5 * size * size, delta * (size - 0.5 * delta))
 
 
-mse_loss = _loss(
+mse_loss = primitive(
     "_mse_loss(Tensor self, Tensor target, int reduction) -> Tensor",
-    _square,
-    lambda difference: 2 * difference,
-    "mse_cpu",
+    _kernel("mse_cpu", _square),
+    {
+        "self": lambda g, self, target, reduction: _spread(g, 2 * (self - target), reduction),
+        "target": lambda g, self, target, reduction: _spread(g, 2 * (target - self), reduction),
+    },
+    lambda tangents, self, target, reduction: _collected(
+        _difference_terms(tangents, 2 * (self - target)), reduction
+    ),
+    dtype=promote,
+    doc="The squared differences of two tensors.",
 )
 smooth_l1_loss = _loss(
     "_smooth_l1_loss(Tensor self, Tensor target, float width, int reduction) -> Tensor",
@@ -129,12 +122,14 @@ smooth_l1_loss = _loss(
         difference.abs() < beta, difference / beta, sign(difference)
     ),
     "smooth_l1_cpu",
+    "Differences in size, squared where they are smaller than `width`.",
 )
 huber_loss = _loss(
     "_huber_loss(Tensor self, Tensor target, float width, int reduction) -> Tensor",
     _huber,
     lambda difference, delta: clamp(difference, -delta, delta),
     "huber_cpu",
+    "Squared differences, which grow only linearly beyond `width`.",
 )
 
 

@@ -14,16 +14,20 @@ import numpy as np
 
 from ..binding import check_operand
 from ..dispatch import Operator, copy_to_out
-from ..errors import shape_text
 from ..schema import parse
 from ..tensor import Tensor
-from . import contraction, products, views
-from .declare import linear as _linear
+from . import products, views
+from .declare import linear
+
+__all__ = [
+    "bmm", "dot", "ger", "kron", "matmul", "mm", "mv", "outer",
+    "trace", "vdot",
+]  # fmt: skip
 
 # Matrices -----------------------------------------------------------------------------------------
 
 
-mm = _linear(
+mm = linear(
     "mm(Tensor self, Tensor mat2) -> Tensor",
     products.mm,
     {
@@ -32,7 +36,7 @@ mm = _linear(
     },
     doc="Product of two matrices.",
 )
-mm_right = _linear(
+mm_right = linear(
     "_mm_right(Tensor self, Tensor other) -> Tensor",
     lambda xp, a, b: products.mm(xp, a, products.adjoint(b)),
     {
@@ -42,7 +46,7 @@ mm_right = _linear(
     name="MmBackward0",
     doc="Product of a matrix with the adjoint of another.",
 )
-mm_left = _linear(
+mm_left = linear(
     "_mm_left(Tensor self, Tensor other) -> Tensor",
     lambda xp, a, b: products.mm(xp, products.adjoint(a), b),
     {
@@ -57,7 +61,7 @@ mm_left = _linear(
 # Batches of matrices ------------------------------------------------------------------------------
 
 
-bmm = _linear(
+bmm = linear(
     "bmm(Tensor self, Tensor mat2) -> Tensor",
     products.bmm,
     {
@@ -66,7 +70,7 @@ bmm = _linear(
     },
     doc="Products of the matrices of two batches.",
 )
-bmm_right = _linear(
+bmm_right = linear(
     "_bmm_right(Tensor self, Tensor other) -> Tensor",
     lambda xp, a, b: products.bmm(xp, a, products.adjoint(b)),
     {
@@ -76,7 +80,7 @@ bmm_right = _linear(
     name="BmmBackward0",
     doc="Products of matrices with the adjoints of others.",
 )
-bmm_left = _linear(
+bmm_left = linear(
     "_bmm_left(Tensor self, Tensor other) -> Tensor",
     lambda xp, a, b: products.bmm(xp, products.adjoint(a), b),
     {
@@ -91,12 +95,12 @@ bmm_left = _linear(
 # Vectors ------------------------------------------------------------------------------------------
 
 
-mv = _linear(
+mv = linear(
     "mv(Tensor self, Tensor vec) -> Tensor",
     products.mv,
     {
         "self": lambda g, vec: outer(g, vec.conj()),
-        "vec": lambda g, self: mv.call2(contraction.adjoint(self), g),
+        "vec": lambda g, self: mv.call2(products.adjoint_view(self), g),
     },
     doc="Product of a matrix with a vector.",
 )
@@ -107,7 +111,7 @@ def _dot(xp: Any, a: Any, b: Any) -> Any:
     return products.multiply(xp, a, b)
 
 
-dot = _linear(
+dot = linear(
     "dot(Tensor self, Tensor tensor) -> Tensor",
     _dot,
     {
@@ -124,7 +128,7 @@ def _vdot(xp: Any, a: Any, b: Any) -> Any:
     return products.multiply(xp, a.conj() if a.dtype.kind == "c" else a, b)
 
 
-vdot = _linear(
+vdot = linear(
     "vdot(Tensor self, Tensor other) -> Tensor",
     _vdot,
     {"self": lambda g, other: g.conj() * other, "other": lambda g, self: g * self},
@@ -144,21 +148,6 @@ def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 
 ger = outer
-
-
-def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Sums of products over the last dimensions of both tensors."""
-    shape, other_shape = input.array.shape, other.array.shape
-    if not shape or not other_shape:
-        result = input * other
-    elif shape[-1] != other_shape[-1]:
-        raise RuntimeError(
-            "inner() the last dimension must match on both input tensors but got shapes "
-            f"{shape_text(shape)} and {shape_text(other_shape)}"
-        )
-    else:
-        result = contraction.tensordot(input, other, [-1], [-1])
-    return result if out is None else copy_to_out("inner", result, out)
 
 
 # matmul -------------------------------------------------------------------------------------------
@@ -213,7 +202,7 @@ def _matmul(x: Tensor, y: Tensor) -> Tensor:
 def _folded(x: Tensor, y: Tensor) -> Tensor:
     """A batch times one matrix or vector: one product with all rows of the batch."""
     *batch, inner_size = x.array.shape
-    rows = contraction.product(batch)
+    rows = products.total_size(batch)
     flat = x.reshape(rows, inner_size)
     if y.array.ndim == 1:
         return views.unsafe_view.call((mv.call2(flat, y), tuple(batch)))
@@ -230,7 +219,7 @@ def _batched(x: Tensor, y: Tensor) -> Tensor:
     if len(other) == 1:
         y = views.unsqueeze.call((y, 1))
     batch = _broadcast(shape[:-2], other[:-2])
-    count = contraction.product(batch)
+    count = products.total_size(batch)
     x = x.expand((*batch, *x.array.shape[-2:])).reshape(count, *x.array.shape[-2:])
     y = y.expand((*batch, *y.array.shape[-2:])).reshape(count, *y.array.shape[-2:])
     return views.unsafe_view.call((bmm.call2(x, y), (*batch, *rows, *columns)))
@@ -251,24 +240,6 @@ def _broadcast(first: tuple, second: tuple) -> tuple:
 
 
 # Composites ---------------------------------------------------------------------------------------
-
-
-def einsum(*args: Any) -> Tensor:
-    """Products summed over the indices that an equation names, as in ``einsum("ij,jk->ik", a, b)``.
-
-    The operands may also alternate with lists of integer subscripts, the last list being the
-    result's.
-    """
-    return contraction.einsum(args)
-
-
-def tensordot(
-    a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None
-) -> Tensor:
-    """Products summed over the last `dims` dimensions of `a` and the first of `b`, or pairs."""
-    first, second = contraction.paired_dims(a.array.ndim, b.array.ndim, dims)
-    result = contraction.tensordot(a, b, first, second)
-    return result if out is None else copy_to_out("tensordot", result, out)
 
 
 def kron(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -297,22 +268,16 @@ def _trace_backward(xp: Any, g: Any, size: tuple) -> Any:
     return out
 
 
-trace = _linear(
+trace = linear(
     "trace(Tensor self) -> Tensor",
     _trace,
     lambda g, self_shape: _trace_backward_.call((g, self_shape)),
     widens=True,
     doc="Sum of the diagonal of a matrix.",
 )
-_trace_backward_ = _linear(
+_trace_backward_ = linear(
     "_trace_backward(Tensor grad, int[] size) -> Tensor",
     _trace_backward,
     lambda g: trace.call1(g),
     doc="A matrix with a gradient on its diagonal.",
 )
-
-
-def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
-    """Product of several matrices, in the order that takes the fewest multiplications."""
-    result = contraction.multi_dot(list(matrices), mm)
-    return result if out is None else copy_to_out("chain_matmul", result, out)

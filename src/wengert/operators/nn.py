@@ -8,11 +8,12 @@ from .. import dtypes
 from ..errors import shape_text
 from ..state import thread_state
 from ..tensor import Tensor
-from .activations import celu as celu
-from .activations import hardshrink as hardshrink
-from .along import widened as _widened
-from .declare import linear, primitive
-from .pointwise import rsqrt as _rsqrt
+from .activations import hardshrink
+from .along import is_half, widened
+from .declare import primitive
+from .pointwise import rsqrt
+
+__all__ = ["constant_pad_nd", "hardshrink", "native_layer_norm"]
 
 # Layer normalisation ------------------------------------------------------------------------------
 
@@ -41,7 +42,7 @@ def _check_normalized(name: str, x: Any, shape: tuple, **parameters: Any) -> Non
 
 def _layer_norm(xp: Any, x: Any, shape: tuple, weight: Any, bias: Any, eps: float) -> tuple:
     _check_normalized("LayerNormKernelImpl", x, shape, weight=weight, bias=bias)
-    goal, x = x.dtype, _widened(x)
+    goal, x = x.dtype, widened(x)
     dims = tuple(range(x.ndim - len(shape), x.ndim))
     mean = xp.mean(x, axis=dims, keepdims=True)
     out = x - mean
@@ -66,7 +67,7 @@ def _standardized(
     dims = tuple(range(-len(shape), 0))
     if thread_state().grad_enabled:
         centered = x - x.mean(dims, True)
-        scale = _rsqrt((centered * centered).mean(dims, True) + eps)
+        scale = rsqrt((centered * centered).mean(dims, True) + eps)
         return centered * scale, scale, dims
     return (x - mean) * scale, scale, dims
 
@@ -126,6 +127,21 @@ native_layer_norm = primitive(
 )
 
 
+def rms_norm(
+    input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: float | None = None
+) -> Tensor:
+    """The input divided by the root of the mean of its squares over the last dimensions."""
+    shape = tuple(normalized_shape)
+    scale = None if weight is None else weight.array
+    _check_normalized("rms_norm", input.array, shape, weight=scale)
+    dims = tuple(range(-len(shape), 0))
+    x = input.to(dtypes.float32) if is_half(input.array.dtype) else input
+    floor = dtypes.finfo(x.dtype).eps if eps is None else eps
+    out = x * rsqrt((x * x).mean(dims, True) + floor)
+    out = out if x is input else out.to(input.dtype)
+    return out if weight is None else out * weight
+
+
 # Padding ------------------------------------------------------------------------------------------
 
 
@@ -140,9 +156,9 @@ def _pad(xp: Any, x: Any, pad: tuple, value: Any) -> Any:
             f"a negative output size {shape_text(shape)}: narrow(): length must be non-negative."
         )
     out = xp.full(shape, value, x.dtype)
-    target = tuple([slice(max(b, 0), n - max(a, 0)) for n, (b, a) in zip(shape, widths, strict=True)])
-    source = tuple([slice(max(-b, 0), n + min(a, 0)) for n, (b, a) in zip(x.shape, widths, strict=True)])
-    out[target] = x[source]
+    inside = [slice(max(b, 0), n - max(a, 0)) for n, (b, a) in zip(shape, widths, strict=True)]
+    kept = [slice(max(-b, 0), n + min(a, 0)) for n, (b, a) in zip(x.shape, widths, strict=True)]
+    out[tuple(inside)] = x[tuple(kept)]
     return out
 
 

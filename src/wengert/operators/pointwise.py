@@ -5,8 +5,22 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ..native import native
 from ..tensor import Tensor
 from .declare import elementwise, keep, nondifferentiable, primitive, promote, promote_float
+
+__all__ = [
+    "abs", "acos", "acosh", "add", "addcdiv", "addcmul", "asin", "asinh", "atan", "atan2", "atanh",
+    "bitwise_and", "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift",
+    "bitwise_xor", "ceil", "clamp", "cos", "cosh", "div", "eq", "erf", "exp", "exp2", "expm1",
+    "floor", "floor_divide", "fmod", "ge", "gelu", "gt", "hypot", "isfinite", "isinf", "isnan",
+    "le", "leaky_relu", "lerp", "log", "log10", "log1p", "log2", "logical_and", "logical_not",
+    "logical_or", "logical_xor", "lt", "maximum", "minimum", "mul", "ne", "neg", "positive", "pow",
+    "reciprocal", "relu", "remainder", "round", "rsqrt", "rsub", "sgn", "sigmoid", "sign", "silu",
+    "sin", "sinh", "softplus", "sqrt", "square", "sub", "tan", "tanh", "trunc", "where",
+]  # fmt: skip
+
+_native = native
 
 # Loop numbers of the native module.
 ADD, SUB, MUL, DIV, RSUB = range(5)
@@ -430,8 +444,10 @@ erf = elementwise(
 
 def _sigmoid(xp: Any, x: Any) -> Any:
     e = xp.exp(-x)
-    e += 1
-    return xp.reciprocal(e, out=e) if e.ndim else 1 / e
+    if _native.logistic_tail(e):
+        return e
+    e = 1 + e
+    return 1 / e
 
 
 sigmoid = elementwise(

@@ -1,15 +1,32 @@
-"""Products of arrays: the kernels of the matrix products, with their checks."""
+"""What matrix products are made of: their kernels with the checks, sizes and adjoints."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from .. import dtypes
 from ..errors import shape_text
 from ..native import native
+from ..tensor import Tensor
+from .views import transpose
 
 _native = native
 _C_NAMES = {"float32": "float", "float64": "double", "float16": "c10::Half"}
+
+
+def total_size(lengths: Sequence[int]) -> int:
+    """The number of elements of a shape."""
+    total = 1
+    for length in lengths:
+        total *= length
+    return total
+
+
+def adjoint_view(x: Tensor) -> Tensor:
+    """The conjugate transpose of a matrix."""
+    turned = transpose.call((x, 0, 1))
+    return turned if x.array.dtype.kind != "c" else turned.conj()
 
 
 def multiply(xp: Any, a: Any, b: Any) -> Any:
@@ -23,7 +40,7 @@ def multiply(xp: Any, a: Any, b: Any) -> Any:
 
 
 def adjoint(a: Any) -> Any:
-    """The conjugate transpose of the last two dimensions."""
+    """The conjugate transpose of the last two dimensions of an array."""
     return a.swapaxes(-1, -2) if a.dtype.kind != "c" else a.swapaxes(-1, -2).conj()
 
 

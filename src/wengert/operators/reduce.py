@@ -27,6 +27,11 @@ from .along import (
 from .declare import linear, nondifferentiable, primitive
 from .pointwise import isnan, logical_not, where
 
+__all__ = [
+    "all", "allclose", "any", "count_nonzero", "equal", "isclose", "mean", "nanmean", "nansum",
+    "prod", "std", "std_mean", "sum", "sum_to_size", "var", "var_mean",
+]  # fmt: skip
+
 # Sums --------------------------------------------------------------------------------------------
 
 
@@ -85,6 +90,23 @@ def sum_to_size(input: Tensor, *size: Any) -> Tensor:
     if not extra:
         return input
     return _sum_along.call((input, tuple(range(extra)), False, None)) if shape else sum(input)
+
+
+def _sum_to(xp: Any, x: Any, size: tuple) -> Any:
+    rows = native.sum_rows(x) if x.ndim == 2 else None
+    if rows is not None and rows.shape == size:
+        return rows
+    out = x if x.ndim == 1 else _sum(xp, x, tuple(range(x.ndim - 1)), False, None)
+    return out if out.shape == size else _sum(xp, out, (0,), True, None)
+
+
+sum_to = linear(
+    "_sum_to(Tensor self, int[] size) -> Tensor",
+    _sum_to,
+    lambda g, self_shape: g.expand(self_shape),
+    name="SumBackward1",
+    doc="Sum to a vector that broadcasting had expanded: the gradient of a bias.",
+)
 
 
 def _nansum(xp: Any, x: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:

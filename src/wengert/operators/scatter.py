@@ -6,27 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes
 from ..errors import shape_text
 from ..tensor import Tensor, wrap
 from .declare import linear
 from .geometry import wrap_dim
-from .getitem import tangent_or_zeros as _tangent
-from .getitem import update as _update
-from .pointwise import where as _where
-from .pointwise import zeros_like as _zeros_like
+from .getitem import INTEGER_TYPES, check_range, tangent_of, update
+from .pointwise import where, zeros_like
 
-INDEX_TYPES = (dtypes.int64.numpy, dtypes.int32.numpy)
-
-
-def check_range(index: Any, dim: int, length: int, name: str = "", error: Any = None) -> None:
-    """Refuse indices outside of 0 to `length`; NumPy would count negative ones from the end."""
-    if index.size and (index.min() < 0 or index.max() >= length):
-        wrong = index[(index < 0) | (index >= length)][0]
-        raise (error or RuntimeError)(
-            f"{name}index {wrong} is out of bounds for dimension {dim} with size {length}"
-        )
-
+__all__ = ["gather", "scatter", "scatter_add", "scatter_reduce"]
 
 # gather and scatter -------------------------------------------------------------------------------
 
@@ -34,7 +21,7 @@ def check_range(index: Any, dim: int, length: int, name: str = "", error: Any = 
 def _check_along(name: str, x: Any, dim: int, index: Any, src: Any = None) -> int:
     """Check the operands of gather or scatter; the dimension, counted from the front."""
     dim = wrap_dim(dim, x.ndim)
-    if index.dtype not in INDEX_TYPES:
+    if index.dtype not in INTEGER_TYPES:
         raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index")
     what = "input" if name == "gather" else "self"
     if index.size and max(index.ndim, 1) != max(x.ndim, 1):
@@ -185,7 +172,7 @@ def _scatter_source(
     return _padded(gather.call((g, dim, index, False)), src_shape)
 
 
-scatter = _update(
+scatter = update(
     "scatter(Tensor self, int dim, Tensor index, Tensor src, *, str? reduce=None) -> Tensor",
     _scatter,
     {
@@ -195,7 +182,7 @@ scatter = _update(
         ),
     },
     lambda tangents, self, dim, index, src, reduce: scatter.call(
-        (_tangent(tangents, "self", self), dim, index, _tangent(tangents, "src", src), reduce)
+        (tangent_of(tangents, "self", self), dim, index, tangent_of(tangents, "src", src), reduce)
     ),
     widens=False,
     name=lambda self, dim, index, src, reduce: (
@@ -212,7 +199,7 @@ def _scatter_add(xp: Any, out: Any, dim: int, index: Any, src: Any) -> None:
     _write_sum(xp, out, dim, index, src)
 
 
-scatter_add = _update(
+scatter_add = update(
     "scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
     _scatter_add,
     {
@@ -222,7 +209,7 @@ scatter_add = _update(
         ),
     },
     lambda tangents, self, dim, index, src: scatter_add.call(
-        (_tangent(tangents, "self", self), dim, index, _tangent(tangents, "src", src))
+        (tangent_of(tangents, "self", self), dim, index, tangent_of(tangents, "src", src))
     ),
     doc="The tensor with elements of `src` added along a dimension.",
 )
@@ -280,10 +267,10 @@ def _scatter_weights(
 ) -> tuple[Any, Tensor]:
     """Derivative of each result by its element of `self`, and by each element of `src`."""
     src = _cropped(src, index.array.shape)
-    mine = _zeros_like(self) + 1
+    mine = zeros_like(self) + 1
     if not include_self:
         mine = scatter.call((mine, dim, index, 0, None))
-    ones = _zeros_like(src) + 1
+    ones = zeros_like(src) + 1
     if reduce == "sum":
         return mine, ones
     if reduce == "mean":
@@ -298,7 +285,7 @@ def _scatter_weights(
 
 
 def _at_least_one(count: Tensor) -> Tensor:
-    return _where(count == 0, 1, count)
+    return where(count == 0, 1, count)
 
 
 def _product_weights(
@@ -307,13 +294,13 @@ def _product_weights(
     """The product of all other factors: by division, unless this one or another is zero."""
     zero, src_zero = self == 0, src == 0
     zeros = scatter_add.call((mine * zero.to(self.dtype), dim, index, src_zero.to(self.dtype)))
-    safe, src_safe = _where(zero, 1, self), _where(src_zero, 1, src)
+    safe, src_safe = where(zero, 1, self), where(src_zero, 1, src)
     product = scatter_reduce.call((safe, dim, index, src_safe, "prod", include_self))
     src_zeros = gather.call((zeros, dim, index, False))
     src_product = gather.call((product, dim, index, False))
     return (
-        mine * _where(zeros == zero.to(self.dtype), product / safe, 0),
-        _where(src_zeros == src_zero.to(self.dtype), src_product / src_safe, 0),
+        mine * where(zeros == zero.to(self.dtype), product / safe, 0),
+        where(src_zeros == src_zero.to(self.dtype), src_product / src_safe, 0),
     )
 
 
@@ -326,13 +313,13 @@ def _scatter_reduce_source(
 def _scatter_reduce_tangent(
     tangents: dict, self: Tensor, dim: int, index: Tensor, src: Tensor, weights: tuple
 ) -> Tensor:
-    t = _cropped(_tangent(tangents, "src", src), index.array.shape)
+    t = _cropped(tangent_of(tangents, "src", src), index.array.shape)
     return scatter_add.call(
-        (_tangent(tangents, "self", self) * weights[0], dim, index, t * weights[1])
+        (tangent_of(tangents, "self", self) * weights[0], dim, index, t * weights[1])
     )
 
 
-scatter_reduce = _update(
+scatter_reduce = update(
     "scatter_reduce(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, "
     "bool include_self=True) -> Tensor",
     _scatter_reduce,

@@ -11,6 +11,8 @@ from .declare import primitive, promote_float
 from .pointwise import exp
 from .reduce import sum
 
+__all__ = ["log_softmax", "logsumexp", "softmax", "softmin"]
+
 # logsumexp ---------------------------------------------------------------------------------------
 
 

@@ -26,6 +26,11 @@ from .declare import nondifferentiable, primitive
 from .pointwise import ceil, floor, isnan, lerp, logical_not, round, where
 from .reduce import any, sum
 
+__all__ = [
+    "argsort", "bucketize", "kthvalue", "median", "mode", "msort", "nanmedian", "nanquantile",
+    "quantile", "searchsorted", "sort", "topk", "unique", "unique_consecutive",
+]  # fmt: skip
+
 _INT64 = dtypes.int64.numpy
 
 # Sorting -----------------------------------------------------------------------------------------

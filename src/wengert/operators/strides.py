@@ -10,6 +10,8 @@ from ..tensor import Tensor, wrap
 from .declare import linear
 from .geometry import at, may_overlap, offset_of, owner_of, seen_from, span, strided, wrap_dim
 
+__all__ = ["as_strided", "unfold"]
+
 
 def _as_strided(
     xp: Any,

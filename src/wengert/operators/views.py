@@ -24,6 +24,12 @@ from .geometry import (
     wrap_dims,
 )
 
+__all__ = [
+    "adjoint", "broadcast_to", "expand", "expand_as", "flatten", "moveaxis", "movedim", "narrow",
+    "permute", "ravel", "reshape", "reshape_as", "select", "squeeze", "swapaxes", "swapdims", "t",
+    "transpose", "unflatten", "unsqueeze", "view", "view_as",
+]  # fmt: skip
+
 # Other shapes ------------------------------------------------------------------------------------
 
 

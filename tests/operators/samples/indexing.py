@@ -223,7 +223,6 @@ def _takes_along(make: Make) -> list[Sample]:
 def _rows(make: Make) -> list[Sample]:
     return [
         Sample(make.index(2, 3, high=4), make(4, 2)),
-        Sample(make.index(5, high=4), make(4, 2), padding_idx=1),
         Sample(make.index(high=4), make(4, 2)),
         Sample(make.index(0, high=4), make(4, 2)),
     ]
@@ -271,6 +270,12 @@ INDEXING = [
     Operation("nn.functional.one_hot", _classes, differentiable=False, method=False,
               needs_data="the values are checked"),
     Operation("nn.functional.embedding", _rows, integer=False, method=False),
+    Operation(
+        "embedding with padding",
+        lambda make: [Sample(make.index(9, high=4), make(4, 2), padding_idx=1),
+                      Sample(make.index(9, high=4), make(4, 2), scale_grad_by_freq=True)],
+        path="nn.functional.embedding", integer=False, method=False, true_gradient=False,
+    ),
     Operation("slice of a dimension", on(((3, 4), slice(1, 3))),
               path=lambda lib: operator.getitem, method=False),
 ]  # fmt: skip

@@ -154,7 +154,6 @@ POINTWISE = [
     binary("div", second=Make.apart, extra=_divisions),
     binary(
         "floor_divide", Make.apart, Make.apart, extra=with_numbers(2), complex=False,
-        torch_gradient=False,
     ),
     binary("remainder", Make.apart, Make.apart, extra=with_numbers(0.7), complex=False),
     binary("fmod", Make.apart, Make.apart, extra=with_numbers(0.7), complex=False),
@@ -195,16 +194,16 @@ POINTWISE = [
     unary("sigmoid"),
     unary("relu", complex=False, out=False),
     unary(
-        "leaky_relu", path="nn.functional.leaky_relu", complex=False, integer=False, method=False,
+        "nn.functional.leaky_relu", complex=False, integer=False, method=False,
         out=False, extra=_of_one({"negative_slope": 0.2}),
     ),
-    unary("silu", path="nn.functional.silu", integer=False, method=False, out=False),
+    unary("nn.functional.silu", integer=False, method=False, out=False),
     unary(
-        "softplus", path="nn.functional.softplus", complex=False, integer=False, method=False,
+        "nn.functional.softplus", complex=False, integer=False, method=False,
         out=False, extra=_of_one({"beta": 2, "threshold": 1.5}),
     ),
     unary(
-        "gelu", path="nn.functional.gelu", complex=False, integer=False, method=False,
+        "nn.functional.gelu", complex=False, integer=False, method=False,
         out=False, extra=_of_one({"approximate": "tanh"}),
     ),
     unary("abs"),

@@ -73,14 +73,6 @@ def _norms(make: Make) -> list[Sample]:
     return [*found, Sample(make(2, 3), 2, (0, 1), True)]
 
 
-def _vector_norms(make: Make) -> list[Sample]:
-    return [
-        Sample(make(2, 3)),
-        Sample(make.apart(2, 3), 3, 0),
-        Sample(make(2, 3), ord=1, dim=(0, 1), keepdim=True),
-    ]
-
-
 def _differences(make: Make) -> list[Sample]:
     return [
         Sample(make(4)),
@@ -163,8 +155,6 @@ REDUCTIONS = [
     Operation("nn.functional.softmin", over(with_(0), with_(-1), scalar=with_(0)),
               integer=False, complex=False, method=False),
     Operation("norm", _norms, covers=("linalg_vector_norm",), integer=False, half_scale=2,
-              out=True),
-    Operation("linalg.vector_norm", _vector_norms, integer=False, half_scale=2, method=False,
               out=True),
     Operation("cumsum", SCANS, out=True),
     Operation("cumprod", _running_products, out=True, half_scale=2),

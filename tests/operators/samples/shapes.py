@@ -141,7 +141,7 @@ COPIES = [
     Operation("Tensor.to float32", on(((2, 3), DType("float32"))), path="Tensor.to", complex=False,
               coarse=True, half=False),
     Operation("Tensor.type_as", lambda make: [Sample(make(2, 3), make(1))], half=False),
-    Operation("Tensor.double", on(((2, 3),)), complex=False, half=False),
+    Operation("Tensor.double", on(((2, 3),)), complex=False, half=False, own_dtype=True),
     Operation("Tensor.fill", on(((2, 3), 1.5)),
               path=lambda lib: lambda x, value: x.clone().fill_(value), covers=("fill", "fill_"),
               method=False),

@@ -8,28 +8,18 @@ from .reductions import over, with_
 from .table import Fixed, Make, Operation, Sample
 
 
-def _ranked(name_dim: int = 1, **kwargs) -> list[tuple]:
-    return [with_(2, **kwargs), with_(1, 0, **kwargs), with_(2, -1, **kwargs)]
+RANKS = (with_(2), with_(1, 0), with_(2, -1))
 
 
 def _quantiles(make: Make) -> list[Sample]:
     return [
         Sample(make(5), 0.3),
         Sample(make(2, 5), 0.6, dim=1),
-        Sample(make(2, 5), np.asarray([0.1, 0.5, 0.9]).astype(float), dim=0, keepdim=True),
+        Sample(make(2, 5), Fixed(np.array([0.1, 0.5, 0.9]), True), dim=0, keepdim=True),
         *[
             Sample(make(5), 0.3, interpolation=name)
             for name in ("lower", "higher", "nearest", "midpoint")
         ],
-    ]
-
-
-def _fixed_quantiles(make: Make) -> list[Sample]:
-    return [
-        sample
-        if not isinstance(sample.args[1], np.ndarray)
-        else Sample(sample.args[0], Fixed(sample.args[1]), **sample.kwargs)
-        for sample in _quantiles(make)
     ]
 
 
@@ -65,15 +55,15 @@ SORTING = [
     Operation("argsort", over(with_(), with_(0), with_(1, True), with_(stable=True)), complex=False,
               differentiable=False),
     Operation("msort", over(with_(), scalar=None), complex=False, out=True),
-    Operation("topk", over(*_ranked(), with_(2, largest=False), scalar=with_(1)), complex=False,
+    Operation("topk", over(*RANKS, with_(2, largest=False), scalar=with_(1)), complex=False,
               out=True),
-    Operation("kthvalue", over(*_ranked(), with_(1, 0, True), scalar=with_(1)), complex=False,
+    Operation("kthvalue", over(*RANKS, with_(1, 0, True), scalar=with_(1)), complex=False,
               out=True),
     Operation("median", over(with_(), with_(0), with_(1, True), shape=(3, 4)), complex=False),
     Operation("nanmedian", over(with_(), with_(0), with_(1, True), shape=(3, 4)), complex=False),
     Operation("mode", over(with_(), with_(0), with_(1, True)), complex=False, out=True),
-    Operation("quantile", _fixed_quantiles, complex=False, integer=False, half=False, out=True),
-    Operation("nanquantile", _fixed_quantiles, complex=False, integer=False, half=False, out=True),
+    Operation("quantile", _quantiles, complex=False, integer=False, half=False, out=True),
+    Operation("nanquantile", _quantiles, complex=False, integer=False, half=False, out=True),
     Operation("unique", _duplicates, complex=False, differentiable=False,
               covers=("_unique2",), needs_data="the values decide the shape of the result"),
     Operation("unique_consecutive", _duplicates, complex=False, differentiable=False,

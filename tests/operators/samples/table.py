@@ -13,9 +13,10 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Fixed:
-    """An array that keeps its dtype and has no gradient: indices, masks, class numbers."""
+    """An array without gradient: indices, masks and classes; weights, if it takes on the dtype."""
 
     array: np.ndarray
+    takes_dtype: bool = False
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class Sample:
             if isinstance(value, np.ndarray):
                 return data(value)
             if isinstance(value, Fixed):
-                return value if fixed is None else fixed(value.array)
+                return value if fixed is None else fixed(value)
             if type(value) in (tuple, list):
                 return type(value)(convert(item) for item in value)
             return value if other is None else other(value)
@@ -103,6 +104,10 @@ class Make:
         values = low + (high - low) * places / count
         return values[: int(np.prod(shape))].reshape(shape)
 
+    def weights(self, *shape: int) -> Fixed:
+        """Positive constants in the dtype of the data."""
+        return Fixed(self.random.uniform(0.5, 2, shape), takes_dtype=True)
+
     def index(self, *shape: int, high: int, low: int = 0) -> Fixed:
         """Indices from `low` to below `high`."""
         return Fixed(np.asarray(self.random.integers(low, high, shape)))
@@ -145,12 +150,14 @@ class Operation:
     needs_data: str = ""
     #: Whether inputs may have any memory layout.
     any_layout: bool = True
+    #: Whether the result has a dtype of its own instead of the inputs'.
+    own_dtype: bool = False
     #: Tolerances for 16-bit floats, by which the error of intermediate results grows.
     half_scale: float = 1.0
+    #: Whether the gradient is the derivative, or something else by definition.
+    true_gradient: bool = True
     #: Whether results are too coarse to take differences of.
     coarse: bool = False
-    #: Whether PyTorch has a derivative to compare with.
-    torch_gradient: bool = True
 
     def resolve(self, lib: Any) -> Callable:
         """The function in a library."""
@@ -158,8 +165,6 @@ class Operation:
         if not isinstance(path, str):
             return path(lib)
         value = lib
-        if path.startswith("nn.functional.") and lib.__name__ == "wengert":
-            path = path.removeprefix("nn.functional.")
         for part in path.split("."):
             value = getattr(value, part)
         return value

@@ -1,0 +1,301 @@
+"""Layers as functions: normalisation, dropout, embedding, attention and padding."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+
+from ... import dtypes
+from ...autograd.grad_mode import no_grad
+from ...devices import of_array
+from ...errors import shape_text
+from ...factory import new_array_like
+from ...operators import indexing, pointwise
+from ...operators import nn as layers
+from ...operators.norms import norm, vector_norm
+from ...operators.softmax import softmax
+from ...sampling import fill_bernoulli
+from ...tensor import Tensor, wrap
+
+# Normalisation ------------------------------------------------------------------------------------
+
+
+def layer_norm(
+    input: Tensor,
+    normalized_shape: Any,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-5,
+) -> Tensor:
+    """The input with mean 0 and variance 1 over its last dimensions, then scaled and shifted."""
+    shape = _shape_argument("layer_norm", normalized_shape)
+    return layers.native_layer_norm.call((input, shape, weight, bias, float(eps)))[0]
+
+
+def _shape_argument(name: str, given: Any) -> tuple[int, ...]:
+    if isinstance(given, int):
+        raise TypeError(
+            f"{name}(): argument 'normalized_shape' (position 2) must be tuple of ints, not int"
+        )
+    return tuple(given)
+
+
+def rms_norm(
+    input: Tensor,
+    normalized_shape: Any,
+    weight: Tensor | None = None,
+    eps: float | None = None,
+) -> Tensor:
+    """The input divided by the root of the mean of its squares over the last dimensions."""
+    shape = _shape_argument("rms_norm", normalized_shape)
+    return layers.rms_norm(input, shape, weight, eps)
+
+
+def normalize(
+    input: Tensor,
+    p: float = 2.0,
+    dim: Any = 1,
+    eps: float = 1e-12,
+    out: Tensor | None = None,
+) -> Tensor:
+    """The vectors along a dimension divided by their norms, at least `eps`."""
+    size = norm(input, p, dim, True).clamp(min=eps).expand_as(input)
+    return input / size if out is None else pointwise.div(input, size, out=out)
+
+
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
+    """The cosine of the angles between vectors along a dimension."""
+    first = x1 / vector_norm(x1, 2, dim, True).clamp(min=eps)
+    second = x2 / vector_norm(x2, 2, dim, True).clamp(min=eps)
+    return (first * second).sum(dim)
+
+
+def pairwise_distance(
+    x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False
+) -> Tensor:
+    """The p-norms of the differences of vectors along the last dimension."""
+    return norm(x1 - x2 + eps, p, -1, keepdim)
+
+
+# Dropout ------------------------------------------------------------------------------------------
+
+
+def _check_probability(p: float) -> None:
+    if not 0 <= p <= 1:
+        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+
+
+def dropout(
+    input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
+) -> Tensor:
+    """In training, zeros with probability `p` and the rest scaled up to keep the mean."""
+    _check_probability(p)
+    if not training or p == 0 or input.array.size == 0:
+        return input
+    return _masked(input, input.array, p, inplace)
+
+
+def _masked(input: Tensor, pattern: Any, p: float, inplace: bool) -> Tensor:
+    kind = dtypes.from_numpy(input.array.dtype)
+    noise = new_array_like(pattern, kind.to_real(), of_array(pattern))
+    fill_bernoulli(noise, 1 - p)
+    if p < 1:
+        noise /= 1 - p
+    mask = wrap(noise)
+    return input.mul_(mask) if inplace else input * mask
+
+
+def _feature_dropout(
+    name: str, input: Tensor, ranks: tuple[int, int], p: float, training: bool, inplace: bool
+) -> Tensor:
+    """Dropout of whole channels; `ranks` are those of one sample and of a batch."""
+    _check_probability(p)
+    ndim = input.array.ndim
+    if ndim not in ranks:
+        warnings.warn(
+            f"{name}: Received a {ndim}-D input, which is deprecated and will result in an error "
+            f"in a future release; expected {ranks[0]}-D or {ranks[1]}-D.",
+            stacklevel=3,
+        )
+    if not training or p == 0 or input.array.size == 0:
+        return input
+    whole = 1 if ndim == ranks[0] else 2
+    pattern = input.array[(slice(None),) * whole + (slice(0, 1),) * (ndim - whole)]
+    return _masked(input, pattern, p, inplace)
+
+
+def dropout1d(
+    input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
+) -> Tensor:
+    """Dropout of whole channels of sequences."""
+    return _feature_dropout("dropout1d", input, (2, 3), p, training, inplace)
+
+
+def dropout2d(
+    input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
+) -> Tensor:
+    """Dropout of whole channels of images."""
+    return _feature_dropout("dropout2d", input, (3, 4), p, training, inplace)
+
+
+def dropout3d(
+    input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
+) -> Tensor:
+    """Dropout of whole channels of volumes."""
+    return _feature_dropout("dropout3d", input, (4, 5), p, training, inplace)
+
+
+# Embedding ----------------------------------------------------------------------------------------
+
+
+def embedding(
+    input: Tensor,
+    weight: Tensor,
+    padding_idx: int | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+    sparse: bool = False,
+) -> Tensor:
+    """The rows of `weight` at the indices in `input`.
+
+    The row `padding_idx` gets no gradient. With `max_norm`, rows that are used and longer than that
+    are shortened in place.
+    """
+    rows = weight.array.shape[0] if weight.array.ndim else 0
+    if padding_idx is None:
+        padding_idx = -1
+    else:
+        if not -rows <= padding_idx < rows:
+            raise AssertionError("Padding_idx must be within num_embeddings")
+        padding_idx %= rows
+    if max_norm is not None:
+        _shorten_rows(weight, input, max_norm, norm_type)
+    return indexing.embedding.call((weight, input, padding_idx, scale_grad_by_freq, sparse))
+
+
+def _shorten_rows(weight: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> None:
+    with no_grad():
+        used = wrap(np.unique(indices.array))
+        rows = weight[used]
+        sizes = vector_norm(rows, norm_type, 1, True)
+        factors = pointwise.where(sizes > max_norm, max_norm / (sizes + 1e-7), 1)
+        weight[used] = rows * factors
+
+
+def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
+    """For each class number a row of zeros with a one in its place."""
+    return indexing.one_hot.call((tensor, num_classes))
+
+
+# Attention ----------------------------------------------------------------------------------------
+
+
+def scaled_dot_product_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Tensor:
+    """Values averaged by the softmax of the products of queries and keys.
+
+    A boolean mask says which keys take part, any other is added to the products.
+    """
+    if is_causal and attn_mask is not None:
+        raise RuntimeError(
+            "scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True"
+        )
+    for name, each in (("query", query), ("key", key), ("value", value)):
+        if each.array.ndim < 2:
+            raise RuntimeError(f"Expected {name} to be at least 2D, got {each.array.ndim}D")
+    if enable_gqa:
+        key = key.repeat_interleave(query.array.shape[-3] // key.array.shape[-3], -3)
+        value = value.repeat_interleave(query.array.shape[-3] // value.array.shape[-3], -3)
+    width = query.array.shape[-1]
+    factor = scale if scale is not None else (1 / math.sqrt(width) if width else 1.0)
+    scores = (query * factor) @ key.transpose(-2, -1)
+    if is_causal:
+        rows, columns = scores.array.shape[-2:]
+        attn_mask = wrap(np.tri(rows, columns, dtype=bool))
+        weights = softmax(scores.masked_fill(~attn_mask, -math.inf), -1)
+    elif attn_mask is None:
+        weights = softmax(scores, -1)
+    else:
+        weights = _masked_softmax(scores, attn_mask)
+    return dropout(weights, dropout_p) @ value
+
+
+def _masked_softmax(scores: Tensor, mask: Tensor) -> Tensor:
+    """Softmax along the last dimension; a row that is masked throughout gives zeros, not NaN."""
+    if mask.array.dtype.kind == "b":
+        scores = scores.masked_fill(~mask, -math.inf)
+    else:
+        scores = scores + mask
+    empty = (scores == -math.inf).all(-1, True)
+    return softmax(scores.masked_fill(empty, 0), -1).masked_fill(empty, 0)
+
+
+# Padding ------------------------------------------------------------------------------------------
+
+
+def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = None) -> Tensor:
+    """The tensor with a border: `pad` holds widths before and after, the last dimension first.
+
+    The border is a constant, or by `mode` reflects, replicates or continues the tensor.
+    """
+    widths = tuple(pad)
+    ndim = input.array.ndim
+    if len(widths) % 2:
+        raise RuntimeError("Padding length must be divisible by 2")
+    if len(widths) > 2 * ndim:
+        raise RuntimeError(
+            "Padding length should be less than or equal to two times the input dimension but got "
+            f"padding length {len(widths)} and input of dimension {ndim}"
+        )
+    if mode == "constant":
+        return layers.constant_pad_nd.call((input, widths, 0 if value is None else value))
+    if value is not None and value != 0:
+        raise ValueError(f"Padding mode \"{mode}\" doesn't take in value argument")
+    if mode not in ("reflect", "replicate", "circular"):
+        raise NotImplementedError(f"Unrecognised padding mode {mode}")
+    count = len(widths) // 2
+    if ndim not in (count + 1, count + 2):
+        raise NotImplementedError(
+            f"Padding size {len(widths)} is not supported for {ndim}D input tensor."
+        )
+    for i in range(count):
+        dim = ndim - 1 - i
+        before, after = widths[2 * i], widths[2 * i + 1]
+        positions = _padding_positions(input.array.shape, dim, before, after, mode)
+        input = input.index_select(dim, wrap(positions))
+    return input
+
+
+def _padding_positions(
+    shape: tuple[int, ...], dim: int, before: int, after: int, mode: str
+) -> Any:
+    """For each index of the padded dimension, the index its value is taken from."""
+    length = shape[dim]
+    positions = np.arange(-before, length + after)
+    if mode == "replicate":
+        return np.clip(positions, 0, length - 1)
+    if mode == "circular":
+        if max(before, after) > length:
+            raise RuntimeError("Padding value causes wrapping around more than once.")
+        first, kept = max(-before, 0), length + min(before, 0) + min(after, 0)
+        return first + (positions - first) % max(kept, 1)
+    if max(before, after) >= length:
+        raise RuntimeError(
+            "Padding size should be less than the corresponding input dimension, but got: padding "
+            f"({before}, {after}) at dimension {dim} of input {shape_text(shape)}"
+        )
+    period = max(2 * (length - 1), 1)
+    positions = np.abs(positions) % period
+    return np.where(positions >= length, period - positions, positions)
