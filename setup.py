@@ -22,6 +22,7 @@ COMPILED_WITHOUT_PXD = [
     "wengert/operators/along.py",
     "wengert/operators/copying.py",
     "wengert/operators/declare.py",
+    "wengert/operators/fitting.py",
     "wengert/operators/geometry.py",
     "wengert/operators/getitem.py",
     "wengert/operators/joining.py",

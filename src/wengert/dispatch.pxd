@@ -1,10 +1,12 @@
 cimport cython
 from .autograd.node cimport (
-    GradientPlan, Node, edge_node, edge_target, new_node, save, save_output,
+    GradientPlan, Node, edge_node, edge_target, edges, new_node, save, save_output,
 )
 from .native cimport Native
 from .state cimport ThreadState, thread_state
-from .tensor cimport AbstractOperator, Cold, Tensor, VersionCounter, ViewMeta, wrap
+from .tensor cimport (
+    AbstractOperator, Cold, Tensor, VersionCounter, ViewMeta, bump_version, counter_of, node_of, requires_of, wrap,
+)
 
 
 cdef Native _native
@@ -42,6 +44,7 @@ cdef class Operator(AbstractOperator):
     cdef public str node_name
     cdef public object namer
     cdef public str refuses
+    cdef public bint guarded
     cdef public str doc
     cdef public object aliases
 

@@ -20,6 +20,7 @@ from .autograd.node import (
     Node,
     edge_node,
     edge_target,
+    edges,
     new_node,
     replay,
     save,
@@ -42,6 +43,10 @@ from .tensor import (
     Tensor,
     VersionCounter,
     ViewMeta,
+    bump_version,
+    counter_of,
+    node_of,
+    requires_of,
     wrap,
 )
 
@@ -90,6 +95,7 @@ class Operator(AbstractOperator):
         self.node_name = name.title().replace("_", "") + "Backward0"
         self.namer = None
         self.refuses = ""
+        self.guarded = True
         self.doc = ""
         self.aliases = {}
 
@@ -107,7 +113,7 @@ class Operator(AbstractOperator):
         if out is None:
             out = self.run_kernel((tensor.array, *self.tail))
         result = wrap(out)
-        if state.recording() and tensor.requires() and self.grad_positions:
+        if state.recording() and requires_of(tensor) and self.grad_positions:
             self.record_small(state, x, None, 1, result)
         return result
 
@@ -120,7 +126,7 @@ class Operator(AbstractOperator):
         if isinstance(x, Tensor):
             tensor = x
             a = tensor.array
-            if tensor.requires():
+            if requires_of(tensor):
                 mask = 1
         else:
             x = check_operand(self, x, y)
@@ -130,7 +136,7 @@ class Operator(AbstractOperator):
         if isinstance(y, Tensor):
             tensor = y
             b = tensor.array
-            if tensor.requires():
+            if requires_of(tensor):
                 mask |= 2
         elif type(y) is float or type(y) is int:
             b = y
@@ -194,6 +200,8 @@ class Operator(AbstractOperator):
                 return self._run_elsewhere(args)
         if self.is_view:
             return self.kernel(np, *args)
+        if not self.guarded:
+            return np.asanyarray(self.kernel(np, *args))
         token = _quiet_set(_quiet_ignore)
         try:
             if self.dtype_rule is not None:
@@ -320,7 +328,7 @@ class Operator(AbstractOperator):
             value = args[position]
             if isinstance(value, Tensor):
                 t = value
-                if t.requires():
+                if requires_of(t):
                     mask |= bit
                     nodes.append(edge_target(t))
                     nr = t.output_index
@@ -337,7 +345,7 @@ class Operator(AbstractOperator):
             elif type(value) is list or type(value) is tuple:
                 nrs = []
                 for t in value:
-                    if t is not None and t.requires():
+                    if t is not None and requires_of(t):
                         mask |= bit
                         nodes.append(edge_target(t))
                         nrs.append(t.output_index)
@@ -450,7 +458,7 @@ class Operator(AbstractOperator):
             steps = (meta.steps, self, args[1:])
             if meta.creation != VIEW_DEFAULT and creation == VIEW_DEFAULT:
                 creation = meta.creation
-        counter = x.shared_counter()
+        counter = counter_of(x)
         for t in outs:
             t.counter = counter
             t.view_meta = ViewMeta(base, steps, creation, counter.value)
@@ -510,7 +518,7 @@ class InplaceOperator(AbstractOperator):
                 functional.native_code, target.array, y.array if isinstance(y, Tensor) else y
             )
         ):
-            target.bump(self.name)
+            bump_version(target, self.name)
             return target
         return self.call((x, y, *self.tail))
 
@@ -531,7 +539,7 @@ class InplaceOperator(AbstractOperator):
             and isinstance(args[1], Tensor)
             and _native.binary_into(0, target.array, args[1].array, args[2])
         ):
-            target.bump(self.name)
+            bump_version(target, self.name)
             return target
         recording = state.recording() and any_requires(args, functional.grad_positions)
         check_inplace(target, recording, state)
@@ -541,14 +549,14 @@ class InplaceOperator(AbstractOperator):
             node = functional.record(state, args, target.array)
             if 0 in node.plan.slots:
                 before = wrap(target.array.copy())
-                before.needs_grad = target.requires()
-                before.node = target.current_node()
+                before.needs_grad = requires_of(target)
+                before.node = node_of(target)
                 before.output_index = target.output_index
                 saving = (before, *args[1:])
             if -1 not in node.plan.slots:
                 functional.fill_saved(node, saving, ())
         self._write(target, args)
-        target.bump(self.name)
+        bump_version(target, self.name)
         if node is not None:
             if not _native.is_differentiable(target.array):
                 return target
@@ -677,11 +685,11 @@ def any_requires(args: tuple, positions: tuple) -> bool:
         value = args[position]
         if isinstance(value, Tensor):
             t = value
-            if t.requires():
+            if requires_of(t):
                 return True
         elif type(value) is list or type(value) is tuple:
             for item in value:
-                if isinstance(item, Tensor) and item.requires():
+                if isinstance(item, Tensor) and requires_of(item):
                     return True
     return False
 
@@ -730,11 +738,11 @@ def check_inplace(t: Tensor, recording: bool, state: ThreadState) -> None:
     if meta is not None:
         if meta.creation != VIEW_DEFAULT:
             raise inplace_view_error(t, False)
-        if t.requires() and meta.base.node is None and meta.base.needs_grad:
+        if requires_of(t) and meta.base.node is None and meta.base.needs_grad:
             raise RuntimeError(
                 "a view of a leaf Variable that requires grad is being used in an in-place operation."
             )
-    if t.needs_grad and t.current_node() is None:
+    if t.needs_grad and node_of(t) is None:
         raise RuntimeError(
             "a leaf Variable that requires grad is being used in an in-place operation. "
             "Change it under no_grad(), or work on a clone()."
@@ -760,7 +768,7 @@ def rebase_history(t: Tensor, node: Node) -> None:
         t.needs_grad = True
         return
     base = meta.base
-    node.next_nodes = (edge_node(base), *node.edges()[1:])
+    node.next_nodes = (edge_node(base), *edges(node)[1:])
     copy = CopySlices(base, node, meta.steps)
     move_retained_grad(base, copy)
     base.node = copy

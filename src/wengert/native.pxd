@@ -23,6 +23,7 @@ cdef class Native:
     cpdef object binary(self, int code, object a, object b)
     cpdef bint binary_into(self, int code, object a, object b, double alpha=*)
     cpdef object addmm(self, object x, object a, object b)
+    cpdef object differential(self, int code, object t, object value)
     cpdef object sum_rows(self, object a)
     cpdef bint logistic_tail(self, object e)
     cpdef object matmul(self, object a, object b)

@@ -74,6 +74,9 @@ class Native:
     def addmm(self, x: Any, a: Any, b: Any) -> Any:
         return None
 
+    def differential(self, code: int, t: Any, value: Any) -> Any:
+        return None
+
     def sum_all(self, a: Any) -> Any:
         return None
 

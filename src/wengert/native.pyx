@@ -242,6 +242,28 @@ cdef void unary_loop_double(int code, double* a, double* out, Py_ssize_t n) noex
             out[i] = 1 / a[i]
 
 
+cdef void differential_loop(int code, real* t, real* y, real* out, Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t i
+    if code == TANH:
+        for i in range(n):
+            out[i] = t[i] * (1 - y[i] * y[i])
+    elif code == SIGMOID:
+        for i in range(n):
+            out[i] = t[i] * ((1 - y[i]) * y[i])
+    else:
+        for i in range(n):
+            out[i] = t[i] if y[i] > 0 else 0
+
+
+cdef inline bint is_matrix_like(object value, object like) noexcept:
+    """Whether `value` is a plain matrix of the dtype of `like`, an array."""
+    return (
+        cnp.PyArray_CheckExact(value)
+        and cnp.PyArray_NDIM(<cnp.ndarray>value) == 2
+        and cnp.PyArray_TYPE(<cnp.ndarray>value) == cnp.PyArray_TYPE(<cnp.ndarray>like)
+    )
+
+
 cdef void matmul_loop(
     real* a, real* b, real* out, Py_ssize_t m, Py_ssize_t k, Py_ssize_t n,
     Py_ssize_t a_row, Py_ssize_t a_col, Py_ssize_t b_row, Py_ssize_t b_col,
@@ -561,8 +583,35 @@ cdef class Native:
             return None
         product = self.matmul(a, b)
         if product is None:
-            return None
+            if not is_matrix_like(a, x) or not is_matrix_like(b, x):
+                return None
+            if cnp.PyArray_DIM(<cnp.ndarray>a, 1) != cnp.PyArray_DIM(<cnp.ndarray>b, 0):
+                return None
+            product = cnp.PyArray_MatrixProduct(a, b)
         return product if self.binary_into(ADD, product, x) else None
+
+    cpdef object differential(self, int code, object t, object value):
+        """The differential of tanh, sigmoid or relu in one pass, from their result `value`."""
+        cdef cnp.ndarray out
+        if (
+            not is_small(t, ARITHMETIC_LIMIT)
+            or not is_small(value, ARITHMETIC_LIMIT)
+            or cnp.PyArray_TYPE(<cnp.ndarray>t) != cnp.PyArray_TYPE(<cnp.ndarray>value)
+            or not same_dims(<cnp.ndarray>t, <cnp.ndarray>value)
+        ):
+            return None
+        out = empty_like(<cnp.ndarray>t)
+        if cnp.PyArray_TYPE(out) == cnp.NPY_FLOAT:
+            differential_loop[float](
+                code, <float*>cnp.PyArray_DATA(<cnp.ndarray>t),
+                <float*>cnp.PyArray_DATA(<cnp.ndarray>value), <float*>cnp.PyArray_DATA(out),
+                cnp.PyArray_SIZE(out))
+        else:
+            differential_loop[double](
+                code, <double*>cnp.PyArray_DATA(<cnp.ndarray>t),
+                <double*>cnp.PyArray_DATA(<cnp.ndarray>value), <double*>cnp.PyArray_DATA(out),
+                cnp.PyArray_SIZE(out))
+        return out
 
     cpdef object sum_rows(self, object a):
         """Sum of a small matrix over its rows; None when not small."""

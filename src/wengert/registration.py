@@ -17,6 +17,7 @@ from .operators import (
     copying,
     diagonals,
     extrema,
+    fitting,
     getitem,
     indexing,
     inplace_views,
@@ -107,5 +108,5 @@ def bind() -> dict[str, Any]:
     table["getitem"], table["setitem"] = getitem.getitem, getitem.setitem
     table["regenerate_view"] = regenerate_view
     bind_operators(table)
-    engine.bind_operators(table["add"], copying.reduce_gradient)
+    engine.bind_operators(table["add"], fitting.reduce_gradient)
     return {name: value for name, value in found.items() if name not in METHODS_ONLY}

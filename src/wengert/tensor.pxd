@@ -57,16 +57,18 @@ cdef class Tensor:
     cdef public Cold cold
     cdef object __weakref__
 
-    cpdef bint requires(self)
-    cpdef int version(self)
-    cpdef VersionCounter shared_counter(self)
-    cpdef bump(self, str operator)
-    cpdef object current_node(self)
     cpdef Cold make_cold(self)
 
 
 @cython.locals(t=Tensor)
 cpdef Tensor wrap(object array)
+cpdef VersionCounter counter_of(Tensor t)
+@cython.locals(counter=VersionCounter)
+cpdef bump_version(Tensor t, str operator)
+@cython.locals(view=ViewMeta)
+cpdef bint requires_of(Tensor t)
+@cython.locals(view=ViewMeta)
+cpdef object node_of(Tensor t)
 
 cdef AbstractOperator _add, _sub, _mul, _div, _pow, _matmul, _neg, _abs
 cdef AbstractOperator _rsub, _remainder, _floor_divide

@@ -115,36 +115,19 @@ class Tensor:
 
     def shared_counter(self) -> VersionCounter:
         """The version counter, made now if nobody needed it before."""
-        if self.counter is None:
-            self.counter = VersionCounter(self.watched)
-        return self.counter
+        return counter_of(self)
 
     def bump(self, operator: str) -> None:
         """Note one in-place change; remember by whom if a backward may ask."""
-        counter = self.shared_counter()
-        counter.value += 1
-        if counter.watched:
-            counter.operator = operator
-            counter.code = _native.caller()
-            counter.lasti = _native.lasti
+        bump_version(self, operator)
 
     def requires(self) -> bool:
         """Whether operations on this tensor are recorded."""
-        if self.needs_grad:
-            return True
-        view = self.view_meta
-        return view is not None and view.base.needs_grad
+        return requires_of(self)
 
     def current_node(self) -> Any:
         """The node that computes this tensor; for a view whose base has changed, a renewed one."""
-        view = self.view_meta
-        if (
-            view is not None
-            and view.version != self.version()
-            and (self.node is not None or view.base.needs_grad)
-        ):
-            _regenerate_view(self)
-        return self.node
+        return node_of(self)
 
     def make_cold(self) -> Cold:
         if self.cold is None:
@@ -368,6 +351,46 @@ class Tensor:
         if self.array.ndim == 0 and type(self) is Tensor:
             return format(self.item(), spec)
         return object.__format__(self, spec)
+
+
+# The same as functions, which compiled modules call without looking for an override -------------
+
+
+def counter_of(t: Tensor) -> VersionCounter:
+    """The version counter, made now if nobody needed it before."""
+    if t.counter is None:
+        t.counter = VersionCounter(t.watched)
+    return t.counter
+
+
+def bump_version(t: Tensor, operator: str) -> None:
+    """Note one in-place change; remember by whom if a backward may ask."""
+    counter = counter_of(t)
+    counter.value += 1
+    if counter.watched:
+        counter.operator = operator
+        counter.code = _native.caller()
+        counter.lasti = _native.lasti
+
+
+def requires_of(t: Tensor) -> bool:
+    """Whether operations on a tensor are recorded."""
+    if t.needs_grad:
+        return True
+    view = t.view_meta
+    return view is not None and view.base.needs_grad
+
+
+def node_of(t: Tensor) -> Any:
+    """The node that computes a tensor; for a view whose base has changed, a renewed one."""
+    view = t.view_meta
+    if (
+        view is not None
+        and view.version != (0 if t.counter is None else t.counter.value)
+        and (t.node is not None or view.base.needs_grad)
+    ):
+        _regenerate_view(t)
+    return t.node
 
 
 if not _native.compiled:  # a plain class has an instance dictionary for them already

@@ -58,7 +58,7 @@ def build(
     """The sample with tensors of a library, in the given dtype."""
 
     def tensor(array: np.ndarray) -> Any:
-        result = lib.tensor(array)
+        result = lib.tensor(np.abs(array) if dtype == "uint8" else array)
         if dtype is not None:
             result = result.to(getattr(lib, dtype))
         return result.requires_grad_() if requires_grad else result

@@ -3,7 +3,15 @@
 import pytest
 
 import wengert
-from operators.support import build, call, differentiable, each_sample, leaves_of, map_tensors, results
+from operators.support import (
+    build,
+    call,
+    differentiable,
+    each_sample,
+    leaves_of,
+    map_tensors,
+    results,
+)
 
 KINDS = ("real", "complex", "integer")
 

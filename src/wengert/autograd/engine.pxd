@@ -2,7 +2,7 @@ cimport cython
 from ..native cimport Native
 from ..state cimport ThreadState, thread_state
 from ..tensor cimport Cold, Tensor, wrap
-from .node cimport AccumulateGrad, Freed, Node, NodeCold
+from .node cimport AccumulateGrad, Freed, Node, NodeCold, edges
 
 
 cdef Native _native

@@ -17,7 +17,7 @@ from ..native import Native, native
 from ..state import ThreadState, inherit, thread_state
 from ..tensor import Cold, Tensor, wrap
 from .hooks import run_post_hooks, run_pre_hooks, run_tensor_hooks
-from .node import AccumulateGrad, Freed, Node, NodeCold
+from .node import AccumulateGrad, Freed, Node, NodeCold, edges
 
 _native = native
 
@@ -196,7 +196,7 @@ def count_dependencies(task: GraphTask, roots: list) -> None:
         node = stack.pop()
         if node.out_device is not None:
             task.parallel = True
-        for following in node.edges():
+        for following in edges(node):
             if following is not None:
                 if claim(task, following):
                     stack.append(following)
@@ -213,7 +213,7 @@ def _plan_execution(task: GraphTask, roots: list, targets: list, accumulate: boo
     executed = set(nodes) if accumulate else set()
     wanted = set(nodes)
     for node in order:
-        if any(following in wanted for following in node.edges()):
+        if any(following in wanted for following in edges(node)):
             wanted.add(node)
             executed.add(node)
     task.needed = wanted
@@ -239,7 +239,7 @@ def find_needed(roots: list, task: GraphTask, targets: set) -> list:
             continue
         seen.add(node)
         stack.append((node, True))
-        for following in node.edges():
+        for following in edges(node):
             if following is not None and following not in seen:
                 stack.append((following, False))
     return order
@@ -257,7 +257,7 @@ def _abandon(task: GraphTask, roots: list) -> None:
         if node.claim is task:
             node.claim = None
             node.buffer = None
-        stack.extend(node.edges())
+        stack.extend(edges(node))
     task.heap.clear()
     task.overflow.clear()
 

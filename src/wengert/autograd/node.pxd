@@ -1,7 +1,9 @@
 cimport cython
 from ..native cimport Native
 from ..state cimport ThreadState, thread_state
-from ..tensor cimport Cold, Tensor, VersionCounter, ViewMeta, wrap
+from ..tensor cimport (
+    Cold, Tensor, VersionCounter, ViewMeta, bump_version, counter_of, node_of, requires_of, wrap,
+)
 
 
 cdef Native _native
@@ -85,14 +87,10 @@ cdef class Node:
     cdef public bint buffer_owned
     cdef public bint is_accumulator
 
-    cpdef tuple edges(self)
     @cython.locals(plan=GradientPlan, step=GradientStep, values=list, result=list, count=cython.int)
-    cpdef list run(self, object grads)
-    cpdef bint wants(self, int edge)
-    cpdef release(self, object freed)
+    cdef list run(self, object grads)
+    cdef release(self, object freed)
     cpdef NodeCold make_cold(self)
-    cpdef int output_count(self)
-    cpdef list unpack_saved(self)
 
 
 @cython.final
@@ -121,6 +119,10 @@ cpdef save(object value, ThreadState state)
 @cython.locals(saved=SavedVariable, counter=VersionCounter)
 cpdef save_output(Tensor t, ThreadState state)
 cpdef object edge_target(Tensor t)
+cpdef tuple edges(Node node)
+@cython.locals(state=ThreadState)
+cpdef bint wants(Node node, int edge)
+cpdef list unpack_saved(Node node)
 @cython.locals(t=Tensor)
 cdef object _unpack(object item, Node node)
 cdef bint _holds_tensors(tuple items)

@@ -14,7 +14,17 @@ from typing import Any
 
 from ..native import Native, native
 from ..state import ThreadState, thread_state
-from ..tensor import Cold, Tensor, VersionCounter, ViewMeta, wrap
+from ..tensor import (
+    Cold,
+    Tensor,
+    VersionCounter,
+    ViewMeta,
+    bump_version,
+    counter_of,
+    node_of,
+    requires_of,
+    wrap,
+)
 from ..utils.hooks import RemovableHandle
 from .blame import already_freed_error, modified_in_place_error
 
@@ -168,7 +178,7 @@ def save_output(t: Tensor, state: ThreadState) -> Any:
         return _pack(t, True, t.output_index)
     saved = SavedVariable()
     saved.array = t.array
-    counter = t.shared_counter()
+    counter = counter_of(t)
     counter.watched = True
     t.watched = True
     saved.counter = counter
@@ -187,10 +197,10 @@ def _pack(t: Tensor, is_output: bool, output_nr: int) -> SavedVariable:
     saved.hooks = hooks
     saved.is_output = is_output
     saved.output_nr = output_nr
-    saved.needs_grad = t.requires()
+    saved.needs_grad = requires_of(t)
     if not is_output and saved.needs_grad:
         saved.tensor = _history_of(t)
-    saved.counter = t.shared_counter()
+    saved.counter = counter_of(t)
     before = saved.counter.value
     alias = wrap(t.array)
     alias.counter = saved.counter
@@ -211,7 +221,7 @@ def _pack(t: Tensor, is_output: bool, output_nr: int) -> SavedVariable:
 
 def _history_of(t: Tensor) -> Tensor:
     """A leaf itself, or an alias that keeps the edge but not the memory of `t`."""
-    node = t.current_node()
+    node = node_of(t)
     if node is None:
         return t
     alias = wrap(None)
@@ -292,31 +302,11 @@ class Node:
 
     # The work ------------------------------------------------------------------------------
 
-    def edges(self) -> tuple:
-        """The nodes that the input gradients go to; a leaf's sink is made when first asked for."""
-        if self.unresolved:
-            for t in self.next_nodes:
-                if isinstance(t, Tensor):
-                    self.next_nodes = tuple(
-                        [accumulator_of(n) if isinstance(n, Tensor) else n for n in self.next_nodes]
-                    )
-                    break
-            self.unresolved = False
-        return self.next_nodes
-
-    def wants(self, edge: int) -> bool:
-        """Whether the running backward needs the gradient of this edge at all."""
-        node = self.next_nodes[edge]
-        if node is None:
-            return False
-        needed = thread_state().needed
-        return needed is None or node in needed
-
     def run(self, grads: Any) -> list:
         """Gradients per edge; `grads` is the one output's gradient, or a list for several."""
         plan = self.plan
         result = [None] * len(self.next_nodes)
-        values = self.unpack_saved()
+        values = unpack_saved(self)
         if grads is None:
             return result
         if plan.several_outputs:
@@ -325,7 +315,7 @@ class Node:
         if conjugate:
             grads = grads.conj()
         for step in plan.steps:
-            if not step.spreads and not self.wants(step.edge):
+            if not step.spreads and not wants(self, step.edge):
                 continue
             count = len(step.indices)
             if count == 0:
@@ -352,15 +342,6 @@ class Node:
             for g, (shape, dtype) in zip(grads, self.outputs_meta, strict=True)
         ]
 
-    def unpack_saved(self) -> list:
-        """The saved values in the plan's order, each checked for in-place changes."""
-        saved = self.saved
-        if saved is None:
-            return []
-        if type(saved) is Freed:
-            raise already_freed_error(self, saved)
-        return [_unpack(item, self) for item in saved]
-
     def release(self, freed: Freed) -> None:
         """Drop the saved tensors; later use reports `freed`. Numbers and shapes may stay."""
         saved = self.saved
@@ -376,7 +357,7 @@ class Node:
     @property
     def next_functions(self) -> tuple:
         """Pairs (node or None, output number), one per input."""
-        nodes = self.edges()
+        nodes = edges(self)
         return tuple(zip(nodes, self.next_nrs or (0,) * len(nodes), strict=True))
 
     @property
@@ -386,9 +367,6 @@ class Node:
         if cold.metadata is None:
             cold.metadata = {}
         return cold.metadata
-
-    def output_count(self) -> int:
-        return 1 if self.outputs_meta is None else len(self.outputs_meta)
 
     def _sequence_nr(self) -> int:
         return self.sequence
@@ -451,6 +429,38 @@ def saved_names_of(operator: Any) -> set[str]:
         return set()
     everything = operator.plan_for((1 << len(operator.grad_positions)) - 1, "all")
     return set(everything.saved_names)
+
+
+def edges(node: Node) -> tuple:
+    """The nodes that the input gradients go to; a leaf's sink is made when first asked for."""
+    if node.unresolved:
+        for t in node.next_nodes:
+            if isinstance(t, Tensor):
+                node.next_nodes = tuple(
+                    [accumulator_of(n) if isinstance(n, Tensor) else n for n in node.next_nodes]
+                )
+                break
+        node.unresolved = False
+    return node.next_nodes
+
+
+def wants(node: Node, edge: int) -> bool:
+    """Whether the running backward needs the gradient of one edge at all."""
+    following = node.next_nodes[edge]
+    if following is None:
+        return False
+    needed = thread_state().needed
+    return needed is None or following in needed
+
+
+def unpack_saved(node: Node) -> list:
+    """The saved values in the plan's order, each checked for in-place changes."""
+    saved = node.saved
+    if saved is None:
+        return []
+    if type(saved) is Freed:
+        raise already_freed_error(node, saved)
+    return [_unpack(item, node) for item in saved]
 
 
 def _register(hooks: OrderedDict, fn: Callable) -> RemovableHandle:
@@ -518,7 +528,7 @@ class AccumulateGrad(Node):
                 else:
                     if not _native.binary_into(0, old.array, new.array):
                         old.array += new.array
-                    old.bump("AccumulateGrad")
+                    bump_version(old, "AccumulateGrad")
         cold = variable.cold
         if cold is not None and cold.post_hooks:
             for hook in list(cold.post_hooks.values()):
@@ -558,10 +568,13 @@ def _copy_in_layout(array: Any, like: Any) -> Any:
 
 
 _gradient_locks = [threading.Lock() for _ in range(61)]
+_sink_lock = threading.Lock()
 
 
 def renew_locks() -> None:
     """In a forked child: locks that the parent's other threads held would never be released."""
+    global _sink_lock
+    _sink_lock = threading.Lock()
     for i in range(len(_gradient_locks)):
         _gradient_locks[i] = threading.Lock()
 
@@ -577,23 +590,27 @@ def accumulator_of(t: Tensor) -> Node:
         node = known if isinstance(known, AccumulateGrad) else known()
         if node is not None:
             return node
-    node = AccumulateGrad(t)
-    t.accumulator = weakref.ref(node)
+    with _sink_lock:  # two threads that meet a leaf at once must not make two sinks
+        known = t.accumulator
+        node = None if known is None or isinstance(known, AccumulateGrad) else known()
+        if node is None:
+            node = AccumulateGrad(t)
+            t.accumulator = weakref.ref(node)
     return node
 
 
 def edge_target(t: Tensor) -> Any:
     """What a new node stores for an input that requires grad: its node, or the leaf itself."""
-    node = t.node if t.view_meta is None else t.current_node()
+    node = t.node if t.view_meta is None else node_of(t)
     return t if node is None else node
 
 
 def edge_node(t: Tensor) -> Node | None:
     """Where a gradient of `t` is sent: its node, a leaf's sink, or None."""
-    node = t.node if t.view_meta is None else t.current_node()
+    node = t.node if t.view_meta is None else node_of(t)
     if node is not None:
         return node
-    return accumulator_of(t) if t.requires() else None
+    return accumulator_of(t) if requires_of(t) else None
 
 
 class CopySlices(Node):
@@ -607,7 +624,7 @@ class CopySlices(Node):
         Node.__init__(
             self,
             _COPY_SLICES_PLAN,
-            (edge_node(base), *inner.edges()[1:]),
+            (edge_node(base), *edges(inner)[1:]),
             (base.output_index, *(inner.next_nrs or (0,) * len(inner.next_nodes))[1:]),
         )
         self.inner = inner

@@ -48,7 +48,7 @@ class Drawing:
         self.vertical = vertical
         self.widths = [len(short_name(v)) * LETTER_WIDTH + 20 for v in graph.vertices]
         if vertical:
-            self.layer_position = [index * 1.65 * HEIGHT for index in range(layout.layers)]
+            self.layer_position = [index * 1.9 * HEIGHT for index in range(layout.layers)]
             self.offset_scale = max(self.widths) + 14
         else:
             self.layer_position = self.column_centres()

@@ -183,9 +183,7 @@ def pendulum_parts(result: pendulum.Result) -> dict[str, str]:
         ),
         "step_nodes": str(result.step_graph.node_count),
         "step_code": source_of(pendulum.acceleration, pendulum.runge_kutta_step),
-        "fit_code": source_of(
-            pendulum.simulate, pendulum.misfit, pendulum.hessian_of, pendulum.newton_update
-        ),
+        "fit_code": source_of(pendulum.simulate, pendulum.misfit, pendulum.hessian_of),
     }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..tensor import Tensor
-from .declare import elementwise, promote_float
+from .declare import elementwise
 from .pointwise import exp, sigmoid, softplus, tanh, where
 
 
@@ -28,32 +28,45 @@ elu = elementwise(
     lambda t, self, alpha, scale, input_scale: _elu_differential(
         t, self, alpha, scale, input_scale
     ),
+    refuses="biuc",
     doc="The tensor where positive, else `alpha * (exp(x) - 1)`.",
 )
 celu = elementwise(
     "_celu(Tensor self, Scalar alpha=1.0) -> Tensor",
     lambda xp, x, alpha: _elu(xp, x, alpha, 1, 1 / alpha),
     lambda t, self, alpha: _elu_differential(t, self, alpha, 1, 1 / alpha),
+    refuses="biuc",
     doc="The tensor where positive, else `alpha * (exp(x / alpha) - 1)`.",
 )
+
+
+def _hardtanh(xp: Any, x: Any, low: float, high: float) -> Any:
+    if x.dtype.kind in "iu":
+        low, high = int(low), int(high)
+    if x.dtype.kind == "u" and low < 0:
+        raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
+    return xp.clip(x, low, high)
+
+
 hardtanh = elementwise(
     "_hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor",
-    lambda xp, x, low, high: xp.clip(x, low, high),
+    _hardtanh,
     lambda t, self, min_val, max_val: where((self > min_val) & (self < max_val), t, 0),
+    refuses="bc",
     doc="The tensor limited to a range; the slope is zero at its ends.",
 )
 hardsigmoid = elementwise(
     "_hardsigmoid(Tensor self) -> Tensor",
     lambda xp, x: xp.clip(x + 3, 0, 6) / 6,
     lambda t, self: where((self > -3) & (self < 3), t / 6, 0),
-    dtype=promote_float,
+    refuses="biuc",
     doc="A piecewise linear sigmoid.",
 )
 hardswish = elementwise(
     "_hardswish(Tensor self) -> Tensor",
     lambda xp, x: x * xp.clip(x + 3, 0, 6) / 6,
     lambda t, self: where(self <= -3, 0, where(self < 3, t * (self / 3 + 0.5), t)),
-    dtype=promote_float,
+    refuses="biuc",
     doc="`x * hardsigmoid(x)`.",
 )
 
@@ -71,20 +84,21 @@ mish = elementwise(
     "_mish(Tensor self) -> Tensor",
     lambda xp, x: x * xp.tanh(_softplus(xp, x)),
     lambda t, self: _mish_differential(t, self),
-    dtype=promote_float,
+    refuses="biuc",
     doc="`x * tanh(softplus(x))`.",
 )
 log_sigmoid = elementwise(
     "_log_sigmoid(Tensor self) -> Tensor",
     lambda xp, x: -_softplus(xp, -x),
     lambda t, self: t * sigmoid(-self),
-    dtype=promote_float,
+    refuses="biuc",
     doc="Logarithm of the logistic function.",
 )
 threshold = elementwise(
     "_threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor",
     lambda xp, x, threshold, value: xp.where(x > threshold, x, xp.asarray(value, x.dtype)),
     lambda t, self, threshold: where(self > threshold, t, 0),
+    refuses="bc",
     doc="The tensor where it exceeds a threshold, else a value.",
 )
 hardshrink = elementwise(
@@ -92,6 +106,7 @@ hardshrink = elementwise(
     lambda xp, x, lambd: xp.where((x >= -lambd) & (x <= lambd), xp.asarray(0, x.dtype), x),
     lambda t, self, lambd: where((self >= -lambd) & (self <= lambd), 0, t),
     inplace=False,
+    refuses="biuc",
     doc="The tensor with zeros where it is at most `lambd` in size.",
 )
 softshrink = elementwise(
@@ -99,6 +114,7 @@ softshrink = elementwise(
     lambda xp, x, lambd: x - xp.clip(x, -lambd, lambd),
     lambda t, self, lambd: where((self >= -lambd) & (self <= lambd), 0, t),
     inplace=False,
+    refuses="biuc",
     doc="The tensor moved towards zero by `lambd`.",
 )
 prelu_kernel = elementwise(
@@ -109,5 +125,6 @@ prelu_kernel = elementwise(
         "weight": lambda t, self: where(self > 0, 0, t * self),
     },
     inplace=False,
+    refuses="biuc",
     doc="The tensor where positive, else multiplied by a weight.",
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..dispatch import copy_to_out
+from .. import dtypes
 from ..errors import shape_text
 from ..native import native
 from ..tensor import Tensor
@@ -29,21 +29,18 @@ def _conjugate(factor: Any) -> Any:
 
 
 def _added(xp: Any, x: Any, product: Any, beta: Any, alpha: Any) -> Any:
-    """`beta * x + alpha * product`; a factor of zero leaves even NaN out."""
-    kind = product.dtype
-    if x.ndim > product.ndim or xp.broadcast_shapes(x.shape, product.shape) != product.shape:
-        raise ValueError("not expandable")
-    if kind.kind in "iu":
-        beta, alpha = int(beta), int(alpha)
+    """`beta * x + alpha * product` in the memory of `product`; beta zero leaves even NaN out.
+
+    A ValueError says that `x` does not expand to the shape of the product.
+    """
+    if product.dtype.kind in "iu":
+        beta, alpha = [xp.asarray(int(each)).astype(product.dtype) for each in (beta, alpha)]
     if alpha != 1:
         product = product * alpha
     if beta == 0:
-        return product.astype(kind, copy=False)
-    if alpha == 1 and beta == 1 and x.dtype == kind:
-        out = _native.binary(ADD, product, x)
-        if out is not None:
-            return out
-    return (product + (x if beta == 1 else x * beta)).astype(kind, copy=False)
+        xp.broadcast_to(x, product.shape)
+        return product
+    return xp.add(product, x if beta == 1 else x * beta, out=product)
 
 
 def _expansion_error(x: Any, shape: tuple) -> RuntimeError:
@@ -61,28 +58,25 @@ def _expansion_error(x: Any, shape: tuple) -> RuntimeError:
     )
 
 
-def _check_same_dtype(x: Any, a: Any, b: Any) -> None:
+def _plus(xp: Any, multiply: Any, x: Any, a: Any, b: Any, beta: Any, alpha: Any) -> Any:
     if not x.dtype == a.dtype == b.dtype:
-        wrong = b if b.dtype != a.dtype else x
-        first, second = (x, b) if wrong is b else (x, a)
+        other = b if b.dtype != a.dtype else a
         raise RuntimeError(
             "self and mat2 must have the same dtype, but got "
-            f"{products.scalar_name(first)} and {products.scalar_name(second)}"
+            f"{products.scalar_name(x)} and {products.scalar_name(other)}"
         )
-
-
-def _plus(xp: Any, multiply: Any, x: Any, a: Any, b: Any, beta: Any, alpha: Any) -> Any:
-    if a.dtype == b.dtype or a.ndim != b.ndim:
-        product = multiply(xp, a, b)
-        shape = product.shape
-    _check_same_dtype(x, a, b)
+    product = multiply(xp, a, b)
     try:
         return _added(xp, x, product, beta, alpha)
     except ValueError:
-        raise _expansion_error(x, shape) from None
+        raise _expansion_error(x, product.shape) from None
 
 
 def _addmm(xp: Any, x: Any, a: Any, b: Any, beta: Any, alpha: Any) -> Any:
+    if beta == 1 and alpha == 1:
+        out = _native.addmm(x, a, b)
+        if out is not None:
+            return out
     for name, matrix in (("mat1", a), ("mat2", b)):
         if matrix.ndim != 2:
             raise RuntimeError(f"{name} must be a matrix, got {matrix.ndim}-D tensor")
@@ -100,6 +94,7 @@ addmm = primitive(
     lambda tangents, mat1, mat2, beta, alpha: _sum_tangents(
         tangents, mm, "mat1", mat1, "mat2", mat2, beta, alpha
     ),
+    guarded=False,
     inplace=True,
     widens=False,
     doc="`beta * input + alpha * (mat1 @ mat2)`.",
@@ -172,45 +167,96 @@ baddbmm = primitive(
 )
 
 
-def addbmm(
-    input: Tensor,
-    batch1: Tensor,
-    batch2: Tensor,
-    *,
-    beta: Any = 1,
-    alpha: Any = 1,
-    out: Tensor | None = None,
-) -> Tensor:
-    """`beta * input + alpha * (the sum of all products of a batch)`."""
-    count, rows, size = batch1.array.shape if batch1.array.ndim == 3 else (0, 0, 0)
-    if not count or batch2.array.ndim != 3 or batch2.array.shape[:2] != (count, size):
-        bmm(batch1, batch2)
-    left = batch1.permute(1, 0, 2).reshape(rows, count * size)
-    right = batch2.reshape(count * size, batch2.array.shape[2])
-    return addmm(input, left, right, beta=beta, alpha=alpha, out=out)
 
 
-def addr(
-    input: Tensor,
-    vec1: Tensor,
-    vec2: Tensor,
-    *,
-    beta: Any = 1,
-    alpha: Any = 1,
-    out: Tensor | None = None,
-) -> Tensor:
-    """`beta * input + alpha * outer(vec1, vec2)`."""
-    product = outer(vec1, vec2)
-    result = product if alpha == 1 else product * alpha
-    if beta != 0:
-        result = result + (input if beta == 1 else input * beta)
-    return result if out is None else copy_to_out("addr", result, out)
+def _addbmm(xp: Any, x: Any, a: Any, b: Any, beta: Any, alpha: Any) -> Any:
+    for name, batch in (("batch1", a), ("batch2", b)):
+        if batch.ndim != 3:
+            raise RuntimeError(f"{name} must be a 3D tensor")
+    if a.shape[0] != b.shape[0]:
+        raise RuntimeError(
+            "batch1 and batch2 must have same number of batches, got "
+            f"{a.shape[0]} and {b.shape[0]}"
+        )
+    if a.shape[2] != b.shape[1]:
+        raise RuntimeError(
+            f"Incompatible matrix sizes for bmm ({a.shape[1]}x{a.shape[2]} and "
+            f"{b.shape[1]}x{b.shape[2]})"
+        )
+    inner = a.shape[0] * a.shape[2]
+    side_by_side = a.transpose(1, 0, 2).reshape(a.shape[1], inner)
+    return _plus(xp, products.mm, x, side_by_side, b.reshape(inner, b.shape[2]), beta, alpha)
+
+
+def _for_batch(g: Tensor, batch: Tensor) -> Tensor:
+    return g.expand((batch.array.shape[0], *g.array.shape))
+
+
+addbmm = primitive(
+    "addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) "
+    "-> Tensor",
+    _addbmm,
+    {
+        "self": lambda g, beta: _scaled(g, beta),
+        "batch1": lambda g, batch2, alpha: _scaled(
+            bmm_right.call2(_for_batch(g, batch2), batch2), alpha
+        ),
+        "batch2": lambda g, batch1, alpha: _scaled(
+            bmm_left.call2(batch1, _for_batch(g, batch1)), alpha
+        ),
+    },
+    lambda tangents, batch1, batch2, beta, alpha: _sum_tangents(
+        tangents, _summed_bmm, "batch1", batch1, "batch2", batch2, beta, alpha
+    ),
+    inplace=True,
+    widens=False,
+    doc="`beta * input + alpha *` the sum of all products of the matrices of two batches.",
+)
+
+
+def _summed_bmm(a: Tensor, b: Tensor) -> Tensor:
+    return bmm.call2(a, b).sum(0)
+
+
+def _addr(xp: Any, x: Any, a: Any, b: Any, beta: Any, alpha: Any) -> Any:
+    for name, vector in (("vec1", a), ("vec2", b)):
+        if vector.ndim != 1:
+            raise RuntimeError(f"addr: Expected 1-D argument {name}, but got {vector.ndim}-D")
+    goal = dtypes.result_dtype([x, a, b])
+    product = xp.multiply.outer(a.astype(goal, copy=False), b.astype(goal, copy=False))
+    try:
+        if goal.kind == "b":
+            return (product & bool(alpha)) | (xp.broadcast_to(x, product.shape) & bool(beta))
+        return _added(xp, x.astype(goal, copy=False), product, beta, alpha)
+    except ValueError:
+        raise _expansion_error(x, product.shape) from None
+
+
+addr = primitive(
+    "addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+    _addr,
+    {
+        "self": lambda g, beta: _scaled(g, beta),
+        "vec1": lambda g, vec2, alpha: _scaled(mv.call2(g, vec2.conj()), alpha),
+        "vec2": lambda g, vec1, alpha: _scaled(mv.call2(g.t(), vec1.conj()), alpha),
+    },
+    lambda tangents, vec1, vec2, beta, alpha: _sum_tangents(
+        tangents, outer, "vec1", vec1, "vec2", vec2, beta, alpha
+    ),
+    inplace=True,
+    doc="`beta * input + alpha * outer(vec1, vec2)`.",
+)
 
 
 # The linear layer ---------------------------------------------------------------------------------
 
 
 def _affine(xp: Any, bias: Any, x: Any, weight: Any) -> Any:
+    product = _native.matmul(x, weight.T)
+    if product is not None:
+        out = _native.binary(ADD, product, bias)
+        if out is not None:
+            return out
     return _addmm(xp, bias, x, weight.T, 1, 1)
 
 

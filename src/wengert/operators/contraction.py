@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from ..dispatch import copy_to_out
@@ -108,20 +109,16 @@ def einsum(*args: Any) -> Tensor:
         operands = list(args[::2])
     if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
         operands = list(operands[0])
-    inputs, output = _parse(equation, len(operands))
-    labelled = [
-        _labels(i, tokens, operand)
-        for i, (tokens, operand) in enumerate(zip(inputs, operands, strict=True))
-    ]
-    result = _result_labels(output, labelled)
-    _check_result(result, labelled, output)
+    labelled, result = _read(equation, tuple([operand.array.ndim for operand in operands]))
     parts = _prepared(operands, labelled)
     x, labels = parts[0]
     for i in range(1, len(parts)):
         later = {label for _, rest in parts[i + 1 :] for label in rest}
-        x, labels = _contract(x, labels, *parts[i], later.union(result))
-    x, labels = _summed(x, labels, set(result))
-    return x.permute(tuple([labels.index(label) for label in result]))
+        x, labels = _contract(x, labels, *parts[i], later, result)
+    rest = [label for label in labels if label not in result]
+    order = [labels.index(label) for label in (*result, *rest)]
+    x = _permuted(x, order) if rest or len(parts) > 1 else x.permute(tuple(order))
+    return x.sum(tuple(range(len(result), len(order)))) if rest else x
 
 
 def _equation_of(args: tuple) -> str:
@@ -144,6 +141,19 @@ def _letters(subscripts: Any) -> str:
                 f"[0, {_SUBSCRIPTS})"
             )
     return text
+
+
+@lru_cache(maxsize=256)
+def _read(equation: str, ndims: tuple[int, ...]) -> tuple[list[list[Any]], list[Any]]:
+    """A label for each dimension of each operand, and those of the result."""
+    inputs, output = _parse(equation, len(ndims))
+    labelled = [
+        _labels(i, tokens, ndim)
+        for i, (tokens, ndim) in enumerate(zip(inputs, ndims, strict=True))
+    ]
+    result = _result_labels(output, labelled)
+    _check_result(result, labelled)
+    return labelled, result
 
 
 def _parse(equation: str, count: int) -> tuple[list[list[str]], list[str] | None]:
@@ -191,9 +201,8 @@ def _tokens(text: str, start: int, where: str) -> list[str]:
     return tokens
 
 
-def _labels(i: int, tokens: list[str], operand: Tensor) -> list[Any]:
+def _labels(i: int, tokens: list[str], ndim: int) -> list[Any]:
     """A label for each dimension; those under an ellipsis are numbered from the last."""
-    ndim = operand.array.ndim
     named = len(tokens) - (_ELLIPSIS in tokens)
     if named > ndim or (named < ndim and _ELLIPSIS not in tokens):
         which = "more than the number of" if _ELLIPSIS in tokens else "does not match the number of"
@@ -222,7 +231,7 @@ def _result_labels(output: list[str] | None, labelled: list[list[Any]]) -> list[
     return covered + sorted(each for each in set(letters) if letters.count(each) == 1)
 
 
-def _check_result(result: list[Any], labelled: list[list[Any]], output: list[str] | None) -> None:
+def _check_result(result: list[Any], labelled: list[list[Any]]) -> None:
     known = {label for labels in labelled for label in labels}
     for i, label in enumerate(result):
         if label in result[:i]:
@@ -295,9 +304,15 @@ def _summed(x: Tensor, labels: list[Any], keep: set[Any]) -> tuple[Tensor, list[
 
 
 def _contract(
-    x: Tensor, labels: list[Any], y: Tensor, others: list[Any], keep: set[Any]
+    x: Tensor,
+    labels: list[Any],
+    y: Tensor,
+    others: list[Any],
+    later: set[Any],
+    result: list[Any],
 ) -> tuple[Tensor, list[Any]]:
     """Multiply two operands and sum over the labels they share and nobody else needs."""
+    keep = later.union(result)
     x, labels = _summed(x, labels, keep.union(others))
     y, others = _summed(y, others, keep.union(labels))
     shared = [label for label in labels if label in others]
@@ -305,32 +320,41 @@ def _contract(
     summed = [label for label in shared if label not in keep]
     mine = [label for label in labels if label not in others]
     theirs = [label for label in others if label not in labels]
-    result = batch + mine + theirs
-    left, shape = _grouped(x, labels, batch, mine, summed)
-    right, other_shape = _grouped(y, others, batch, summed, theirs)
-    sizes = shape[: len(batch) + len(mine)] + other_shape[len(batch) + len(summed) :]
-    if not summed and batch:
-        return (left * right).reshape(sizes), result
-    if not batch:
-        rows, inner = left.array.shape[1:]
-        whole = left.reshape(rows, inner).mm(right.reshape(inner, right.array.shape[2]))
+    if not summed:
+        known = batch + mine + theirs
+        order = [label for label in result if label in known]
+        order += [label for label in known if label not in result]
+        return _aligned(x, labels, order) * _aligned(y, others, order), order
+    sizes = dict(zip((*labels, *others), (*x.array.shape, *y.array.shape), strict=True))
+    shape = tuple([sizes[label] for label in batch + mine + theirs])
+    if batch:
+        left = _grouped(x, labels, batch, mine, summed)
+        product = left.bmm(_grouped(y, others, batch, summed, theirs))
     else:
-        whole = left.bmm(right)
-    return whole.reshape(sizes), result
+        product = _grouped(x, labels, mine, summed).mm(_grouped(y, others, summed, theirs))
+    return _reshaped(product, shape), batch + mine + theirs
 
 
-def _grouped(
-    x: Tensor, labels: list[Any], *groups: list[Any]
-) -> tuple[Tensor, tuple[int, ...]]:
-    """`x` with one dimension for each group of labels, and the lengths of all in that order."""
-    order = [labels.index(label) for group in groups for label in group]
-    shape = tuple([x.array.shape[i] for i in order])
+def _aligned(x: Tensor, labels: list[Any], order: list[Any]) -> Tensor:
+    """`x` with its dimensions in the given order, and ones for the labels it has not."""
+    permuted = _permuted(x, [labels.index(label) for label in order if label in labels])
+    sizes = iter(permuted.array.shape)
+    return _reshaped(permuted, tuple([next(sizes) if label in labels else 1 for label in order]))
+
+
+def _grouped(x: Tensor, labels: list[Any], *groups: list[Any]) -> Tensor:
+    """`x` with one dimension for each group of labels."""
+    permuted = _permuted(x, [labels.index(label) for group in groups for label in group])
+    rest = permuted.array.shape
     sizes = []
     for group in groups:
-        sizes.append(total_size(shape[: len(group)]))
-        shape = shape[len(group) :]
-    permuted = _permuted(x, order)
-    return permuted.reshape(tuple(sizes)), permuted.array.shape
+        sizes.append(total_size(rest[: len(group)]))
+        rest = rest[len(group) :]
+    return _reshaped(permuted, tuple(sizes))
+
+
+def _reshaped(x: Tensor, shape: tuple[int, ...]) -> Tensor:
+    return x if x.array.shape == shape else x.reshape(shape)
 
 
 # Chains of matrices -------------------------------------------------------------------------------

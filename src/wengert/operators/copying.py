@@ -100,34 +100,3 @@ for _name in ("copy_", "fill_"):
 copy_ = operator_named("copy_")
 fill_ = operator_named("fill_")
 zero_ = operator_named("zero_")
-
-
-def reduce_gradient(producer: Any, index: int, g: Tensor, shape: tuple, dtype: Any) -> Tensor:
-    """A gradient in the shape and dtype of the value it belongs to.
-
-    Broadcasting is undone by summing, promotion by casting, and the gradient of a real value is
-    real. A shape that no broadcasting explains is the producer's mistake.
-    """
-    from ..dtypes import from_numpy
-    from .reduce import sum_to, sum_to_size
-
-    if g.array.shape != shape:
-        if not _expands_to(shape, g.array.shape):
-            name = "The root" if producer is None else f"Function {producer.name()}"
-            raise RuntimeError(
-                f"{name} returned an invalid gradient at index {index} - got "
-                f"{list(g.array.shape)} but expected shape compatible with {list(shape)}"
-            )
-        g = sum_to.call((g, shape)) if len(shape) == 1 else sum_to_size(g, shape)
-    if g.array.dtype != dtype:
-        if g.array.dtype.kind == "c" and dtype.kind != "c":
-            g = g.real
-        if g.array.dtype != dtype:
-            g = cast(g, from_numpy(dtype))
-    return g
-
-
-def _expands_to(shape: tuple, larger: tuple) -> bool:
-    return len(shape) <= len(larger) and all(
-        a == b or a == 1 for a, b in zip(reversed(shape), reversed(larger), strict=False)
-    )

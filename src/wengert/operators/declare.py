@@ -66,15 +66,20 @@ def linear(
     view: bool = False,
     inplace: bool = False,
     widens: bool = False,
+    guarded: bool = True,
     meta: Callable | None = None,
     name: str | Callable[..., str] | None = None,
     doc: str = "",
     aliases: dict[str, str] | None = None,
 ) -> Operator:
-    """Declare an operator that is linear in each argument that has a transpose."""
+    """Declare an operator that is linear in each argument that has a transpose.
+
+    A kernel that cannot meet NumPy's floating-point warnings needs not be `guarded` from them.
+    """
     operator = _operator(schema, "linear", kernel, transpose, name, doc, aliases)
     operator.is_view = view
     operator.widens = widens
+    operator.guarded = guarded
     operator.meta_rule = meta
     if inplace:
         _declare_inplace(operator)
@@ -91,6 +96,7 @@ def primitive(
     dtype: Callable | None = None,
     inplace: bool = False,
     widens: bool = True,
+    guarded: bool = True,
     meta: Callable | None = None,
     name: str | Callable[..., str] | None = None,
     doc: str = "",
@@ -107,6 +113,7 @@ def primitive(
     operator.dtype_rule = dtype
     operator.nondifferentiable_outputs = nondifferentiable_outputs
     operator.widens = widens
+    operator.guarded = guarded
     operator.meta_rule = meta
     if inplace:
         _declare_inplace(operator)

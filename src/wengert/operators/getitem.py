@@ -16,7 +16,7 @@ import numpy as np
 from .. import dtypes
 from ..backends.numpy import quiet
 from ..conversion import tensor as make_tensor
-from ..dispatch import InplaceOperator, arrays_of, operator_named, operators
+from ..dispatch import InplaceOperator, Operator, arrays_of, operator_named, operators
 from ..errors import broadcast_error, shape_text
 from ..tensor import Tensor, wrap
 from . import views
@@ -28,8 +28,9 @@ __all__ = ["index", "index_put"]
 INTEGER_TYPES = (dtypes.int64.numpy, dtypes.int32.numpy)
 _MASK_TYPES = (dtypes.bool.numpy, dtypes.uint8.numpy)
 _INDEX_TYPES = (*INTEGER_TYPES, *_MASK_TYPES)
+_UNSIGNED = {4: np.dtype("uint32"), 8: np.dtype("uint64")}
 # Below this many elements numpy.add.at is done before flat positions are computed.
-_SMALL = 64
+_SMALL = 512
 # A longer list is always data, never a list of separate indices.
 _MOST_SEPARATE_INDICES = 32
 
@@ -74,8 +75,9 @@ def _check_mask(x: Any, mask: Any, dim: int) -> None:
 
 def check_range(index: Any, dim: int, length: int, name: str = "", error: Any = None) -> None:
     """Refuse indices outside of 0 to `length`; NumPy would count negative ones from the end."""
-    if index.size and (index.min() < 0 or index.max() >= length):
-        wrong = index[(index < 0) | (index >= length)][0]
+    # Seen as unsigned, a negative index is larger than any length.
+    if index.size and index.view(_UNSIGNED[index.dtype.itemsize]).max() >= length:
+        wrong = index[(index < 0) | (index >= length)].reshape(-1)[0]
         raise (error or RuntimeError)(
             f"{name}index {wrong} is out of bounds for dimension {dim} with size {length}"
         )
@@ -137,14 +139,20 @@ def _product(lengths: tuple[int, ...]) -> int:
 
 def _index(xp: Any, x: Any, indices: list) -> Any:
     key = array_key(x, indices)
+    last = key[-1]
     try:
-        if len(key) == 1 and key[0].dtype.kind != "b" and key[0].ndim and x.flags.c_contiguous:
-            return x.take(key[0], 0)
+        if last.dtype.kind != "b" and last.ndim and x.flags.c_contiguous and _only_last(key):
+            return x.take(last, len(key) - 1)
         out = xp.asarray(x[key])
     except IndexError as error:
         raise index_error(error, key) from None
     only_points = all(isinstance(each, slice) or each.ndim == 0 for each in key)
-    return out.copy() if only_points else out
+    return out.copy() if only_points or not out.flags.c_contiguous else out
+
+
+def _only_last(key: tuple) -> bool:
+    """Whether all dimensions before the last of a key are whole ones."""
+    return len(key) == 1 or all(isinstance(each, slice) for each in key[:-1])
 
 
 def _index_backward(xp: Any, g: Any, size: tuple, indices: list) -> Any:
@@ -159,7 +167,7 @@ index = linear(
     lambda g, self_shape, indices: index_backward.call((g, self_shape, indices)),
     doc="The elements at given indices: one tensor of indices, or None, per dimension.",
 )
-index_backward = linear(
+index_backward: Operator = linear(
     "_index_backward(Tensor grad, int[] size, Tensor?[] indices) -> Tensor",
     _index_backward,
     lambda g, indices: index.call((g, indices)),
@@ -224,7 +232,7 @@ def update(
         return out
 
     functional = primitive(schema, kernel or write_copy, vjp, jvp, inplace=True, **options)
-    derived = operators()[functional.name + "_"]
+    derived: Any = operators()[functional.name + "_"]
     operators()[functional.name + "_"] = UpdateOperator(functional, derived.schema, write)
     return functional
 
@@ -241,7 +249,7 @@ def _without(g: Tensor, indices: list) -> Tensor:
     return index_put.call((g, indices, wrap(np.zeros((), g.array.dtype)), False))
 
 
-index_put = update(
+index_put: Operator = update(
     "index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor",
     _index_put,
     {

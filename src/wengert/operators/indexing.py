@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes
+from ..dispatch import Operator
 from ..errors import shape_text
 from ..tensor import Tensor, wrap
 from .declare import linear, nondifferentiable
 from .geometry import wrap_dim
-from .getitem import INTEGER_TYPES, add_at, check_range, index_backward, tangent_of, update
-from .pointwise import where
+from .getitem import INTEGER_TYPES, add_at, check_range, index, index_backward, tangent_of, update
+from .pointwise import where, zeros_like
 from .scatter import gather
 
 __all__ = [
@@ -120,7 +121,7 @@ def _index_add(xp: Any, out: Any, dim: int, index: Any, source: Any, alpha: Any)
         out += values.reshape(())
 
 
-index_add = update(
+index_add: Operator = update(
     "index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor",
     _index_add,
     {
@@ -150,7 +151,7 @@ def _index_copy(xp: Any, out: Any, dim: int, index: Any, source: Any) -> None:
         out[...] = source.reshape(())
 
 
-index_copy = update(
+index_copy: Operator = update(
     "index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor",
     _index_copy,
     {
@@ -197,17 +198,18 @@ def _wrapped(index: Tensor, length: int) -> Tensor:
     return where(index < 0, index + length, index)
 
 
-def _distinct(g: Tensor, dim: int, index: Tensor) -> Tensor:
-    """Each index once, counted from the front: a value written twice counts once."""
-    return wrap(np.unique(_wrapped(index, g.array.shape[dim] if g.array.ndim else 1).array))
+def _filled_part(g: Tensor, dim: int, index: Tensor) -> Tensor:
+    """The gradient where `index` points, else zero."""
+    marked = index_fill.call((zeros_like(g), dim, index, 1))
+    return where(marked == 0, 0, g)
 
 
-index_fill = update(
+index_fill: Operator = update(
     "index_fill(Tensor self, int dim, Tensor index, Tensor value) -> Tensor",
     _index_fill,
     {
         "self": lambda g, dim, index: index_fill.call((g, dim, index, 0)),
-        "value": lambda g, dim, index: index_select.call((g, dim, _distinct(g, dim, index))).sum(),
+        "value": lambda g, dim, index: _filled_part(g, dim, index).sum(),
     },
     lambda tangents, self, dim, index, value: index_fill.call(
         (tangent_of(tangents, "self", self), dim, index, tangent_of(tangents, "value", value))
@@ -253,7 +255,7 @@ def _check_mask_fits(xp: Any, out: Any, mask: Any) -> None:
         )
 
 
-masked_fill = update(
+masked_fill: Operator = update(
     "masked_fill(Tensor self, Tensor mask, Tensor value) -> Tensor",
     _masked_fill_into,
     {
@@ -333,7 +335,7 @@ def _size(shape: tuple[int, ...]) -> int:
     return total
 
 
-masked_scatter = update(
+masked_scatter: Operator = update(
     "masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor",
     _masked_scatter,
     {
@@ -402,12 +404,12 @@ def _put(xp: Any, out: Any, index: Any, source: Any, accumulate: bool) -> None:
         out[key] = source.reshape(-1) if out.ndim else source.reshape(-1)[-1]
 
 
-put = update(
+put: Operator = update(
     "put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor",
     _put,
     {
         "self": lambda g, index, accumulate: (
-            g if accumulate else put.call((g, index, _zeros_for_index(g, index), False))
+            g if accumulate else put.call((g, index, g.new_zeros(index.array.shape), False))
         ),
         "source": lambda g, index, source_shape: take.call((g, index)).reshape(source_shape),
     },
@@ -423,11 +425,9 @@ put = update(
 )
 
 
-def _zeros_for_index(g: Tensor, index: Tensor) -> Tensor:
-    return wrap(np.zeros(index.array.shape, g.array.dtype))
-
-
-def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
+def take_along_dim(
+    input: Tensor, indices: Tensor, dim: int | None = None, *, out: Tensor | None = None
+) -> Tensor:
     """Elements picked along a dimension, where the other dimensions broadcast.
 
     Without `dim` the tensor is flattened first. Negative indices count from the end.
@@ -444,13 +444,13 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
         )
     dim = wrap_dim(dim, len(shape))
     if not shape:
-        return gather.call((input, 0, indices, False))
+        return gather(input, 0, indices, out=out)
     others = np.broadcast_shapes(
         (*shape[:dim], 1, *shape[dim + 1 :]), (*index_shape[:dim], 1, *index_shape[dim + 1 :])
     )
     input = input.expand((*others[:dim], shape[dim], *others[dim + 1 :]))
     indices = indices.expand((*others[:dim], index_shape[dim], *others[dim + 1 :]))
-    return gather.call((input, dim, _wrapped(indices, shape[dim]), False))
+    return gather(input, dim, _wrapped(indices, shape[dim]), out=out)
 
 
 # Where elements are -------------------------------------------------------------------------------
@@ -519,8 +519,9 @@ def _embedding_backward(
     if padding_idx >= 0:
         g = masked_fill.call((g, (indices == padding_idx).unsqueeze(-1), 0))
     if scale_grad_by_freq:
-        counts = np.bincount(indices.array.reshape(-1), minlength=shape[0])[indices.array]
-        g = g / wrap(counts[..., None])
+        ones = zeros_like(indices) + 1
+        counts = index.call((index_backward.call((ones, shape[:1], [indices])), [indices]))
+        g = g / counts.unsqueeze(-1)
     return index_backward.call((g, shape, [indices]))
 
 

@@ -9,11 +9,12 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import dtypes
+from ..dispatch import Operator
 from ..errors import shape_text
 from ..tensor import Tensor
 from .activations import log_sigmoid
-from .along import widened
-from .declare import linear, primitive, promote
+from .along import widened, working_dtype
+from .declare import linear, primitive
 from .pointwise import clamp, log, log1p, sigmoid, sign, where
 
 NONE, MEAN, SUM = range(3)
@@ -28,13 +29,18 @@ def _reduced(xp: Any, values: Any, reduction: int) -> Any:
 def _kernel(name: str, element: Callable) -> Callable:
     """The kernel of a loss from the loss of each element; the reduction is the last argument."""
 
-    def kernel(xp: Any, x: Any, target: Any, *options: Any) -> Any:
-        if x.dtype.kind in "biu":
-            kind = dtypes.from_numpy(x.dtype).scalar_name
+    def kernel(xp: Any, *args: Any) -> Any:
+        tensors = [each for each in args if hasattr(each, "dtype")]
+        goal = dtypes.result_dtype(tensors)
+        if goal.kind in "biuc":
+            kind = dtypes.from_numpy(goal).scalar_name
             raise NotImplementedError(f"\"{name}\" not implemented for '{kind}'")
-        arrays = [widened(each) if hasattr(each, "dtype") else each for each in options[:-1]]
-        values = element(xp, widened(x), widened(target), *arrays)
-        return xp.asarray(_reduced(xp, values, options[-1])).astype(x.dtype, copy=False)
+        work = working_dtype(goal)
+        *values, reduction = [
+            each.astype(work, copy=False) if hasattr(each, "dtype") else each for each in args
+        ]
+        loss = _reduced(xp, element(xp, *values), reduction)
+        return xp.asarray(loss).astype(goal, copy=False)
 
     return kernel
 
@@ -73,7 +79,7 @@ def _loss(schema: str, element: Callable, slope: Callable, name: str, doc: str) 
         lambda tangents, self, target, width, reduction: _collected(
             _difference_terms(tangents, slope(self - target, width)), reduction
         ),
-        dtype=promote,
+        widens=False,
         doc=doc,
     )
 
@@ -112,7 +118,7 @@ mse_loss = primitive(
     lambda tangents, self, target, reduction: _collected(
         _difference_terms(tangents, 2 * (self - target)), reduction
     ),
-    dtype=promote,
+    widens=False,
     doc="The squared differences of two tensors.",
 )
 smooth_l1_loss = _loss(
@@ -182,7 +188,7 @@ binary_cross_entropy = primitive(
         ),
         reduction,
     ),
-    dtype=promote,
+    widens=False,
     doc="Cross entropy of probabilities with targets between 0 and 1.",
 )
 
@@ -227,7 +233,7 @@ binary_cross_entropy_with_logits = primitive(
         ),
         reduction,
     ),
-    dtype=promote,
+    widens=False,
     doc="Cross entropy of the sigmoid of the tensor with targets between 0 and 1.",
 )
 
@@ -256,6 +262,9 @@ def _check_nll(x: Any, target: Any, weight: Any) -> None:
             "expected target dtype to be Long or Byte, but got "
             f"{dtypes.from_numpy(target.dtype).scalar_name}"
         )
+    if x.dtype.kind in "biuc":
+        kind = dtypes.from_numpy(x.dtype).scalar_name
+        raise NotImplementedError(f"\"nll_loss_out_frame\" not implemented for '{kind}'")
     expected = x.shape[:1] + x.shape[2:] if x.ndim > 1 else ()
     if target.shape != expected:
         raise RuntimeError(
@@ -314,7 +323,7 @@ nll_loss = linear(
     name=lambda self, *_: "NllLossBackward0" if self.array.ndim < 3 else "NllLoss2DBackward0",
     doc="The negative of the elements at the target classes, weighed by class.",
 )
-nll_loss_backward = linear(
+nll_loss_backward: Operator = linear(
     "_nll_loss_backward(Tensor grad, int[] size, Tensor target, Tensor? weight, int reduction, "
     "int ignore_index) -> Tensor",
     _nll_backward,
@@ -324,3 +333,8 @@ nll_loss_backward = linear(
     widens=True,
     doc="Zeros of a size with a gradient, times minus the weights, at the target classes.",
 )
+
+for _operator in (
+    mse_loss, smooth_l1_loss, huber_loss, binary_cross_entropy, binary_cross_entropy_with_logits,
+):  # fmt: skip
+    _operator.broadcasts = True

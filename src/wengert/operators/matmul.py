@@ -34,25 +34,28 @@ mm = linear(
         "self": lambda g, mat2: mm_right.call2(g, mat2),
         "mat2": lambda g, self: mm_left.call2(self, g),
     },
+    guarded=False,
     doc="Product of two matrices.",
 )
-mm_right = linear(
+mm_right: Operator = linear(
     "_mm_right(Tensor self, Tensor other) -> Tensor",
     lambda xp, a, b: products.mm(xp, a, products.adjoint(b)),
     {
         "self": lambda g, other: mm.call2(g, other),
         "other": lambda g, self: mm_left.call2(g, self),
     },
+    guarded=False,
     name="MmBackward0",
     doc="Product of a matrix with the adjoint of another.",
 )
-mm_left = linear(
+mm_left: Operator = linear(
     "_mm_left(Tensor self, Tensor other) -> Tensor",
     lambda xp, a, b: products.mm(xp, products.adjoint(a), b),
     {
         "self": lambda g, other: mm_right.call2(other, g),
         "other": lambda g, self: mm.call2(self, g),
     },
+    guarded=False,
     name="MmBackward0",
     doc="Product of the adjoint of a matrix with another.",
 )
@@ -70,7 +73,7 @@ bmm = linear(
     },
     doc="Products of the matrices of two batches.",
 )
-bmm_right = linear(
+bmm_right: Operator = linear(
     "_bmm_right(Tensor self, Tensor other) -> Tensor",
     lambda xp, a, b: products.bmm(xp, a, products.adjoint(b)),
     {
@@ -80,7 +83,7 @@ bmm_right = linear(
     name="BmmBackward0",
     doc="Products of matrices with the adjoints of others.",
 )
-bmm_left = linear(
+bmm_left: Operator = linear(
     "_bmm_left(Tensor self, Tensor other) -> Tensor",
     lambda xp, a, b: products.bmm(xp, products.adjoint(a), b),
     {
@@ -95,7 +98,7 @@ bmm_left = linear(
 # Vectors ------------------------------------------------------------------------------------------
 
 
-mv = linear(
+mv: Operator = linear(
     "mv(Tensor self, Tensor vec) -> Tensor",
     products.mv,
     {
@@ -191,7 +194,7 @@ def _matmul(x: Tensor, y: Tensor) -> Tensor:
     if left == 2 and right == 1:
         return mv.call2(x, y)
     if left == 1 and right == 2:
-        return mm.call2(views.unsqueeze.call((x, 0)), y).squeeze(0)
+        return mm.call2(views.unsqueeze.call((x, 0)), y).squeeze_(0)
     if right <= 2 and (x.array.flags.c_contiguous or y.requires()):
         return _folded(x, y)
     if left == 1 and (y.array.flags.c_contiguous or x.requires()):
@@ -250,7 +253,7 @@ def kron(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     left = input.reshape(tuple([n for length in shape for n in (length, 1)]))
     right = other.reshape(tuple([n for length in other_shape for n in (1, length)]))
     whole = tuple([a * b for a, b in zip(shape, other_shape, strict=True)])
-    result = views.unsafe_view.call((left * right, whole))
+    result = views.unsafe_view.call(((left * right).contiguous(), whole))
     return result if out is None else copy_to_out("kron", result, out)
 
 
@@ -275,7 +278,7 @@ trace = linear(
     widens=True,
     doc="Sum of the diagonal of a matrix.",
 )
-_trace_backward_ = linear(
+_trace_backward_: Operator = linear(
     "_trace_backward(Tensor grad, int[] size) -> Tensor",
     _trace_backward,
     lambda g: trace.call1(g),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import dtypes
+from ..dispatch import Operator
 from ..errors import shape_text
 from ..state import thread_state
 from ..tensor import Tensor
@@ -18,7 +19,9 @@ __all__ = ["constant_pad_nd", "hardshrink", "native_layer_norm"]
 # Layer normalisation ------------------------------------------------------------------------------
 
 
-def _check_normalized(name: str, x: Any, shape: tuple, **parameters: Any) -> None:
+def _check_normalized(
+    name: str, x: Any, shape: tuple, refused: str = "biuc", **parameters: Any
+) -> None:
     if not shape:
         raise RuntimeError(
             "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one "
@@ -35,7 +38,7 @@ def _check_normalized(name: str, x: Any, shape: tuple, **parameters: Any) -> Non
             f"Given normalized_shape={shape_text(shape)}, expected input with shape "
             f"[*, {shape_text(shape)[1:]}, but got input of size{shape_text(x.shape)}"
         )
-    if x.dtype.kind in "biu":
+    if x.dtype.kind in refused:
         kind = dtypes.from_numpy(x.dtype).scalar_name
         raise NotImplementedError(f"\"{name}\" not implemented for '{kind}'")
 
@@ -133,7 +136,7 @@ def rms_norm(
     """The input divided by the root of the mean of its squares over the last dimensions."""
     shape = tuple(normalized_shape)
     scale = None if weight is None else weight.array
-    _check_normalized("rms_norm", input.array, shape, weight=scale)
+    _check_normalized("rms_norm", input.array, shape, "biu", weight=scale)
     dims = tuple(range(-len(shape), 0))
     x = input.to(dtypes.float32) if is_half(input.array.dtype) else input
     floor = dtypes.finfo(x.dtype).eps if eps is None else eps
@@ -162,7 +165,7 @@ def _pad(xp: Any, x: Any, pad: tuple, value: Any) -> Any:
     return out
 
 
-constant_pad_nd = primitive(
+constant_pad_nd: Operator = primitive(
     "constant_pad_nd(Tensor self, int[] pad, Scalar value=0) -> Tensor",
     _pad,
     lambda g, pad: constant_pad_nd.call((g, tuple([-n for n in pad]), 0)),

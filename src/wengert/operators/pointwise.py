@@ -6,7 +6,8 @@ import math
 from typing import Any
 
 from ..native import native
-from ..tensor import Tensor
+from ..state import thread_state
+from ..tensor import Tensor, wrap
 from .declare import elementwise, keep, nondifferentiable, primitive, promote, promote_float
 
 __all__ = [
@@ -29,6 +30,30 @@ NEG, ABS, EXP, LOG, SQRT, SIN, COS, TANH, SIGMOID, RELU, SQUARE, RECIPROCAL = ra
 
 def _zero(t: Tensor) -> Tensor:
     return zeros_like(t)
+
+
+def _fast(code: int, t: Tensor, value: Tensor) -> Tensor | None:
+    """A differential by one native loop, when nothing is recorded and the tensors are small."""
+    state = thread_state()
+    if state.grad_enabled or state.layers:
+        return None
+    array = _native.differential(code, t.array, value.array)
+    return None if array is None else wrap(array)
+
+
+def _tanh_differential(t: Tensor, out: Tensor) -> Tensor:
+    fast = _fast(TANH, t, out)
+    return t * (1 - out * out) if fast is None else fast
+
+
+def _sigmoid_differential(t: Tensor, out: Tensor) -> Tensor:
+    fast = _fast(SIGMOID, t, out)
+    return t * ((1 - out) * out) if fast is None else fast
+
+
+def _relu_differential(t: Tensor, out: Tensor) -> Tensor:
+    fast = _fast(RELU, t, out)
+    return where(out > 0, t, 0) if fast is None else fast
 
 
 def _times(x: Any, factor: Any) -> Any:
@@ -396,7 +421,7 @@ cosh = elementwise(
 tanh = elementwise(
     "tanh(Tensor self) -> Tensor",
     "tanh",
-    lambda t, out: t * (1 - out * out),
+    lambda t, out: _tanh_differential(t, out),
     dtype=promote_float,
     native=TANH,
     doc="Hyperbolic tangent.",
@@ -453,7 +478,7 @@ def _sigmoid(xp: Any, x: Any) -> Any:
 sigmoid = elementwise(
     "sigmoid(Tensor self) -> Tensor",
     _sigmoid,
-    lambda t, out: t * ((1 - out) * out),
+    lambda t, out: _sigmoid_differential(t, out),
     dtype=promote_float,
     native=SIGMOID,
     doc="Logistic function.",
@@ -461,7 +486,7 @@ sigmoid = elementwise(
 relu = elementwise(
     "relu(Tensor self) -> Tensor",
     lambda xp, x: xp.maximum(x, 0),
-    lambda t, out: where(out > 0, t, 0),
+    lambda t, out: _relu_differential(t, out),
     native=RELU,
     refuses="bc",
     doc="The tensor where positive, else zero.",

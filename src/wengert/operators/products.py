@@ -36,7 +36,7 @@ def multiply(xp: Any, a: Any, b: Any) -> Any:
         return xp.matmul(a.astype(xp.float32), b.astype(xp.float32)).astype(kind)
     if kind.kind == "b":
         raise NotImplementedError("\"addmm_impl_cpu_\" not implemented for 'Bool'")
-    return xp.matmul(a, b)
+    return xp.dot(a, b) if a.ndim == 2 and b.ndim == 2 else xp.matmul(a, b)
 
 
 def adjoint(a: Any) -> Any:

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from ..dispatch import Operator
 from ..errors import shape_text
-from ..tensor import Tensor, wrap
+from ..tensor import Tensor
 from .declare import linear
 from .geometry import wrap_dim
 from .getitem import INTEGER_TYPES, check_range, tangent_of, update
@@ -56,26 +57,37 @@ def _check_source(name: str, x: Any, index: Any, src: Any) -> None:
         raise RuntimeError("Index tensor must have the same number of dimensions as src tensor")
 
 
+def _grid(xp: Any, dim: int, index: Any) -> list:
+    """For each dimension of the index its own positions; the index itself in place of `dim`."""
+    ndim = index.ndim
+    return [
+        index if i == dim else xp.arange(n).reshape((-1,) + (1,) * (ndim - 1 - i))
+        for i, n in enumerate(index.shape)
+    ]
+
+
 def _along(xp: Any, dim: int, index: Any) -> tuple:
     """The key with which `x[key]` is x gathered along `dim`."""
-    if index.ndim < 2:
-        return (index,)
-    grid = xp.ogrid[tuple([slice(0, n) for n in index.shape])]
-    return (*grid[:dim], index, *grid[dim + 1 :])
+    return tuple(_grid(xp, dim, index)) if index.ndim else (index,)
 
 
 def _positions(xp: Any, shape: tuple, dim: int, index: Any) -> Any:
     """The same as positions in a contiguous array of `shape`."""
-    if index.ndim == 0:
+    if index.ndim < 2:
         return index
-    stride = 1
+    if dim == index.ndim - 1 and index.shape[:-1] == shape[:-1]:
+        rows = xp.arange(0, _size(shape), shape[-1]) if shape[-1] else index
+        return index + rows.reshape((*shape[:-1], 1))
     total: Any = 0
-    for i in reversed(range(index.ndim)):
-        steps = index if i == dim else xp.arange(index.shape[i])
-        if i != dim:
-            steps = steps.reshape((-1,) + (1,) * (index.ndim - 1 - i))
-        total = total + steps * stride
-        stride *= shape[i] if shape else 1
+    for i, steps in enumerate(_grid(xp, dim, index)):
+        total = steps + total * shape[i]
+    return total
+
+
+def _size(shape: tuple) -> int:
+    total = 1
+    for length in shape:
+        total *= length
     return total
 
 
@@ -122,7 +134,7 @@ gather = linear(
     lambda g, self_shape, dim, index: _gather_backward_.call((g, self_shape, dim, index)),
     doc="Elements picked along a dimension, by an index for each of them.",
 )
-_gather_backward_ = linear(
+_gather_backward_: Operator = linear(
     "_gather_backward(Tensor grad, int[] size, int dim, Tensor index) -> Tensor",
     _gather_backward,
     lambda g, dim, index: gather.call((g, dim, index, False)),
@@ -135,7 +147,7 @@ def _padded(g: Tensor, shape: tuple) -> Tensor:
     """The gradient of the part of a source that an index uses, as that of the whole source."""
     if g.array.shape == shape:
         return g
-    whole = wrap(np.zeros(shape, g.array.dtype))
+    whole = g.new_zeros(shape)
     whole[tuple([slice(0, n) for n in g.array.shape])] = g
     return whole
 
@@ -172,7 +184,7 @@ def _scatter_source(
     return _padded(gather.call((g, dim, index, False)), src_shape)
 
 
-scatter = update(
+scatter: Operator = update(
     "scatter(Tensor self, int dim, Tensor index, Tensor src, *, str? reduce=None) -> Tensor",
     _scatter,
     {
@@ -199,7 +211,7 @@ def _scatter_add(xp: Any, out: Any, dim: int, index: Any, src: Any) -> None:
     _write_sum(xp, out, dim, index, src)
 
 
-scatter_add = update(
+scatter_add: Operator = update(
     "scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
     _scatter_add,
     {
@@ -319,7 +331,7 @@ def _scatter_reduce_tangent(
     )
 
 
-scatter_reduce = update(
+scatter_reduce: Operator = update(
     "scatter_reduce(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, "
     "bool include_self=True) -> Tensor",
     _scatter_reduce,

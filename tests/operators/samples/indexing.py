@@ -122,15 +122,21 @@ def _scatter_sums(make: Make) -> list[Sample]:
 
 
 def _scatter_reductions(make: Make) -> list[Sample]:
-    kinds = ("sum", "prod", "mean") if make.kind == "complex" else (
-        "sum", "prod", "mean", "amax", "amin"
+    kinds = (
+        ("sum", "prod", "mean")
+        if make.kind == "complex"
+        else ("sum", "prod", "mean", "amax", "amin")
     )
     found = []
     for reduce in kinds:
         for include in (True, False):
             found.append(
                 Sample(
-                    make.apart(3, 2), 0, make.index(4, 2, high=3), make.apart(4, 2), reduce,
+                    make.apart(3, 2),
+                    0,
+                    make.index(4, 2, high=3),
+                    make.apart(4, 2),
+                    reduce,
                     include_self=include,
                 )
             )

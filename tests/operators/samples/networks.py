@@ -84,9 +84,7 @@ def _probabilities(make: Make) -> list[Sample]:
 
 
 def _logits(make: Make) -> list[Sample]:
-    plain = [
-        Sample(make(2, 3), _probability(make, 2, 3), reduction=name) for name in REDUCTIONS
-    ]
+    plain = [Sample(make(2, 3), _probability(make, 2, 3), reduction=name) for name in REDUCTIONS]
     return [
         *plain,
         Sample(make(2, 3), _probability(make, 2, 3), make.weights(3)),

@@ -126,9 +126,7 @@ def _of_one(*pairs: dict[str, Any], **limits: float) -> Any:
 
 
 def _comparison(name: str, **options: Any) -> Operation:
-    return binary(
-        name, extra=with_numbers(1, 0.5), differentiable=False, **options
-    )
+    return binary(name, extra=with_numbers(1, 0.5), differentiable=False, **options)
 
 
 def _logical(name: str) -> Operation:
@@ -217,7 +215,10 @@ POINTWISE = [
     Operation("where", _choices, out=True, method=False),
     Operation(
         "Tensor.where",
-        lambda make: [Sample(make(2, 3), make.mask(3), make(2, 1)), Sample(make(2), make.mask(2), 0)],
+        lambda make: [
+            Sample(make(2, 3), make.mask(3), make(2, 1)),
+            Sample(make(2), make.mask(2), 0),
+        ],
     ),
     *[_comparison(name) for name in ("eq", "ne")],
     *[_comparison(name, complex=False) for name in ("lt", "le", "gt", "ge")],

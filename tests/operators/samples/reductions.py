@@ -85,9 +85,9 @@ def _differences(make: Make) -> list[Sample]:
 def _integrals(make: Make) -> list[Sample]:
     return [
         Sample(make(2, 4)),
-        Sample(make(2, 4), make(4)),
+        Sample(make(2, 4), np.sort(make(4, low=0, high=6))),
         Sample(make(3, 2), dx=0.5, dim=0),
-        Sample(make(3, 2), make(3, 2), dim=0),
+        Sample(make(3, 2), np.sort(make(3, 2, low=0, high=6), axis=0), dim=0),
     ]
 
 
@@ -168,7 +168,6 @@ REDUCTIONS = [
               needs_data="the result is a Python bool"),
     Operation("allclose", _comparisons, differentiable=False,
               needs_data="the result is a Python bool"),
-    Operation("Tensor.sum_to_size",
-              lambda make: [Sample(make(2, 3), (1, 3)), Sample(make(2, 3), 3), Sample(make(2, 3), ())],
+    Operation("Tensor.sum_to_size", over(with_((1, 3)), with_(3), with_(()), scalar=None),
               covers=("sum",)),
 ]  # fmt: skip

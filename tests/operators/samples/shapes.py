@@ -10,7 +10,7 @@ from .table import DType, Make, Operation, Sample
 
 
 def on(*cases: tuple) -> Callable[[Make], list[Sample]]:
-    """Samples from pairs of a shape and the arguments after the tensor, ``with_(...)`` or a tuple."""
+    """Samples from a shape and the arguments after the tensor, a dictionary for those by name."""
 
     def samples(make: Make) -> list[Sample]:
         found = []
@@ -64,6 +64,11 @@ def attribute(name: str) -> Callable[[Any], Callable]:
     return lambda lib: lambda x: getattr(x, name)
 
 
+def _polar(make: Make) -> list[Sample]:
+    shapes = (((2, 3), (2, 3)), ((2, 1), (3,)), ((), ()))
+    return [Sample(make.positive(*first), make(*second)) for first, second in shapes]
+
+
 def _repeats(make: Make) -> list[Sample]:
     return [
         Sample(make(2, 3), 2),
@@ -80,7 +85,7 @@ VIEWS = [
     Operation("Tensor.view_as", lambda make: [Sample(make(2, 3), make.mask(3, 2))],
               any_layout=False, covers=("view",)),
     Operation("Tensor.view to a dtype", on(((2, 4), DType("int64"))), path="Tensor.view",
-              differentiable=False, complex=False, half=False, any_layout=False,
+              differentiable=False, complex=False, own_dtype=True, any_layout=False,
               covers=("view",)),
     Operation("reshape", on(((2, 6), (3, 4)), ((2, 3), (-1,)), ((), (1, 1)), ((0, 3), (3, 0))),
               covers=("view", "_reshape_alias", "_unsafe_view")),
@@ -112,8 +117,7 @@ VIEWS = [
     Operation("narrow", on(((4, 2), 0, 1, 2), ((2, 4), 1, -2, 2), ((0, 2), 0, 0, 0)),
               covers=("slice",)),
     Operation("diagonal", on(((3, 3),), ((2, 3), 1), ((2, 3, 3), -1, 2, 1), ((2, 3), 5))),
-    Operation("Tensor.unfold", on(((5,), 0, 3, 1), ((2, 6), 1, 2, 3), ((5, 2), 0, 2, 2)),
-              covers=("unfold_backward",)),
+    Operation("Tensor.unfold", on(((5,), 0, 3, 1), ((2, 6), 1, 2, 3), ((5, 2), 0, 2, 2))),
     Operation("as_strided", on(((2, 6), (3, 2), (2, 1)), ((2, 6), (2, 2), (3, 1), 2),
                                ((6,), (2, 3), (1, 1))), any_layout=False),
     Operation("unbind", on(((2, 3),), ((2, 3), 1), ((0, 2),))),
@@ -141,7 +145,7 @@ COPIES = [
     Operation("Tensor.to float32", on(((2, 3), DType("float32"))), path="Tensor.to", complex=False,
               coarse=True, half=False),
     Operation("Tensor.type_as", lambda make: [Sample(make(2, 3), make(1))], half=False),
-    Operation("Tensor.double", on(((2, 3),)), complex=False, half=False, own_dtype=True),
+    Operation("Tensor.double", on(((2, 3),)), complex=False, own_dtype=True),
     Operation("Tensor.fill", on(((2, 3), 1.5)),
               path=lambda lib: lambda x, value: x.clone().fill_(value), covers=("fill", "fill_"),
               method=False),
@@ -158,7 +162,7 @@ COPIES = [
     Operation("resolve_neg", on(((2, 3),))),
     Operation("complex", spread(((2, 3), (2, 3)), ((2, 1), (3,)), ((), ())), complex=False,
               integer=False, half=False, method=False, out=True),
-    Operation("polar", spread(((2, 3), (2, 3)), ((2, 1), (3,)), ((), ())), complex=False,
+    Operation("polar", _polar, complex=False,
               integer=False, half=False, method=False, out=True),
     Operation("angle", over(with_(), values=Make.apart, empty=with_()), out=True),
 ]  # fmt: skip

@@ -7,7 +7,6 @@ import numpy as np
 from .reductions import over, with_
 from .table import Fixed, Make, Operation, Sample
 
-
 RANKS = (with_(2), with_(1, 0), with_(2, -1))
 
 

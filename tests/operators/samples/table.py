@@ -1,4 +1,4 @@
-"""What the oracle tests know of an operation: where it is, what it supports, inputs to try it on."""
+"""What the tests know of an operation: where it is, what it supports, inputs to try it on."""
 
 from __future__ import annotations
 

@@ -159,6 +159,8 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
     """One half of the tensor times the sigmoid of the other."""
     if input.array.ndim == 0:
         raise RuntimeError("glu does not support scalars because halving size must be even")
+    if input.is_complex():
+        raise NotImplementedError(f"\"glu_cpu\" not implemented for '{input.dtype.scalar_name}'")
     size = input.size(dim)
     if size % 2:
         raise RuntimeError(

@@ -68,6 +68,12 @@ def normalize(
 
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
     """The cosine of the angles between vectors along a dimension."""
+    common = dtypes.result_type(x1, x2)
+    if not common.is_floating_point:
+        raise RuntimeError(
+            "expected common dtype to be floating point, yet common dtype is "
+            f"{common.scalar_name}"
+        )
     first = x1 / vector_norm(x1, 2, dim, True).clamp(min=eps)
     second = x2 / vector_norm(x2, 2, dim, True).clamp(min=eps)
     return (first * second).sum(dim)
@@ -223,7 +229,7 @@ def scaled_dot_product_attention(
     scores = (query * factor) @ key.transpose(-2, -1)
     if is_causal:
         rows, columns = scores.array.shape[-2:]
-        attn_mask = wrap(np.tri(rows, columns, dtype=bool))
+        attn_mask = scores.new_ones((rows, columns), dtype=dtypes.bool).tril()
         weights = softmax(scores.masked_fill(~attn_mask, -math.inf), -1)
     elif attn_mask is None:
         weights = softmax(scores, -1)

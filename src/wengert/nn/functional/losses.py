@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 
+from ...autograd.grad_mode import is_grad_enabled
 from ...operators import losses, pointwise
 from ...operators.softmax import log_softmax
 from ...tensor import Tensor
@@ -32,6 +33,16 @@ def _reduced(loss: Tensor, reduction: int) -> Tensor:
     if reduction == losses.NONE:
         return loss
     return loss.mean() if reduction == losses.MEAN else loss.sum()
+
+
+def _refuse_gradient(function: str, **constants: Tensor | None) -> None:
+    """Refuse weights that require gradients: no loss has a derivative by them."""
+    for name, value in constants.items():
+        if value is not None and value.requires() and is_grad_enabled():
+            raise RuntimeError(
+                f"{function} is not differentiable with respect to argument '{name}'. This input "
+                "cannot have requires_grad True."
+            )
 
 
 def _warn_sizes(input: Tensor, target: Tensor) -> None:
@@ -128,6 +139,9 @@ def kl_div(
     log_target: bool = False,
 ) -> Tensor:
     """Divergence of `input`, logarithms of probabilities, from the distribution `target`."""
+    for kind, word in (("biu", "Integral"), ("c", "Complex")):
+        if input.array.dtype.kind in kind or target.array.dtype.kind in kind:
+            raise RuntimeError(f"kl_div: {word} inputs not supported.")
     by_batch = reduction == "batchmean" and size_average is None and reduce is None
     code = _reduction("sum" if by_batch else reduction, size_average, reduce)
     if code == losses.MEAN:
@@ -163,6 +177,7 @@ def binary_cross_entropy(
             f"Using a target size ({target.shape}) that is different to the input size "
             f"({input.shape}) is deprecated. Please ensure they have the same size."
         )
+    _refuse_gradient("binary_cross_entropy", weight=weight)
     return losses.binary_cross_entropy.call((input, target, weight, code))
 
 
@@ -181,6 +196,9 @@ def binary_cross_entropy_with_logits(
         raise ValueError(
             f"Target size ({target.shape}) must be the same as input size ({input.shape})"
         )
+    _refuse_gradient(
+        "binary_cross_entropy_with_logits", weight=weight, pos_weight=pos_weight
+    )
     return losses.binary_cross_entropy_with_logits.call((input, target, weight, pos_weight, code))
 
 
@@ -216,6 +234,7 @@ def _nll(
             f"only batches of spatial targets supported ({len(shape) - 1}D tensors) but got "
             f"targets of dimension: {len(batch)}"
         )
+    _refuse_gradient("nll_loss", weight=weight)
     return losses.nll_loss.call((input, target, weight, reduction, ignore_index))
 
 

@@ -1,0 +1,38 @@
+"""Fitting a gradient to the value it belongs to: what the engine does on every edge that needs it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..dtypes import from_numpy
+from ..tensor import Tensor
+from .copying import cast
+from .reduce import sum_to, sum_to_size
+
+
+def reduce_gradient(producer: Any, index: int, g: Tensor, shape: tuple, dtype: Any) -> Tensor:
+    """A gradient in the shape and dtype of the value it belongs to.
+
+    Broadcasting is undone by summing, promotion by casting, and the gradient of a real value is
+    real. A shape that no broadcasting explains is the producer's mistake.
+    """
+    if g.array.shape != shape:
+        if not _expands_to(shape, g.array.shape):
+            name = "The root" if producer is None else f"Function {producer.name()}"
+            raise RuntimeError(
+                f"{name} returned an invalid gradient at index {index} - got "
+                f"{list(g.array.shape)} but expected shape compatible with {list(shape)}"
+            )
+        g = sum_to.call((g, shape)) if len(shape) == 1 else sum_to_size(g, shape)
+    if g.array.dtype != dtype:
+        if g.array.dtype.kind == "c" and dtype.kind != "c":
+            g = g.real
+        if g.array.dtype != dtype:
+            g = cast(g, from_numpy(dtype))
+    return g
+
+
+def _expands_to(shape: tuple, larger: tuple) -> bool:
+    return len(shape) <= len(larger) and all(
+        a == b or a == 1 for a, b in zip(reversed(shape), reversed(larger), strict=False)
+    )
