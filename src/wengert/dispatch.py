@@ -243,8 +243,6 @@ class Operator(AbstractOperator):
         from .backends import meta
 
         arrays = [a for a in args if isinstance(a, np.ndarray)]
-        if not arrays:
-            return np.asarray(self.kernel(np, *args))
         if not all(isinstance(a, meta.MetaArray) or a.ndim == 0 for a in arrays):
             raise RuntimeError(
                 f"{self.name}(): Expected all tensors to be on the same device, but found at least "
@@ -254,9 +252,13 @@ class Operator(AbstractOperator):
             return self.meta_rule(*args)
         if self.is_view:
             return self.kernel(np, *args)
-        if self.dtype_rule is not None:
-            return meta.elementwise(self._promoted_kernel, args)
-        return meta.general(self.kernel, args)
+        token = _quiet_set(_quiet_ignore)
+        try:
+            if self.dtype_rule is not None:
+                return meta.elementwise(self._promoted_kernel, args)
+            return meta.general(self.kernel, args)
+        finally:
+            _quiet_reset(token)
 
     def _promoted_kernel(self, xp: Any, *args: Any) -> Any:
         return self.kernel(xp, *self.dtype_rule(args, len(self.tensor_positions)))

@@ -47,6 +47,61 @@ cdef extern from *:
 cdef extern from "numpy/arrayobject.h":
     int NPY_HALF
 
+cdef extern from *:
+    """
+    #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__linux__)
+    #define WENGERT_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+    #else
+    #define WENGERT_CLONES
+    #endif
+
+    /* exp in single precision without branches, so that compilers vectorise loops over it:
+       2^n * p(r) with x = n * log(2) + r; about one unit in the last place off. */
+    static inline float wengert_exp(float x) {
+        union { int i; float f; } scale;
+        x = x > 88.0f ? 88.0f : x;
+        x = x < -87.0f ? -87.0f : x;
+        float n = (x * 1.44269504f + 12582912.0f) - 12582912.0f;
+        float r = (x - n * 0.693359375f) + n * 2.12194440e-4f;
+        float p = 1.9875691500e-4f;
+        p = p * r + 1.3981999507e-3f;
+        p = p * r + 8.3334519073e-3f;
+        p = p * r + 4.1665795894e-2f;
+        p = p * r + 1.6666665459e-1f;
+        p = p * r + 5.0000001201e-1f;
+        p = p * r * r + r + 1.0f;
+        scale.i = ((int)n + 127) << 23;
+        return p * scale.f;
+    }
+
+    WENGERT_CLONES
+    static void wengert_sigmoid(const float* x, float* y, Py_ssize_t count) {
+        for (Py_ssize_t i = 0; i < count; i++) {
+            float value = 1.0f / (1.0f + wengert_exp(-x[i]));
+            y[i] = x[i] < -103.0f ? 0.0f : value;
+        }
+    }
+
+    /* An odd polynomial near zero, where the quotient would cancel. */
+    WENGERT_CLONES
+    static void wengert_tanh(const float* x, float* y, Py_ssize_t count) {
+        for (Py_ssize_t i = 0; i < count; i++) {
+            float a = x[i], z = a * a, size = a < 0.0f ? -a : a;
+            float far = 1.0f - 2.0f / (wengert_exp(size + size) + 1.0f);
+            float p = -5.70498872745e-3f;
+            p = p * z + 2.06390887954e-2f;
+            p = p * z - 5.37397155531e-2f;
+            p = p * z + 1.33314422036e-1f;
+            p = p * z - 3.33332819422e-1f;
+            float near = p * z * a + a;
+            far = a < 0.0f ? -far : far;
+            y[i] = size < 0.625f ? near : far;
+        }
+    }
+    """
+    void wengert_sigmoid(const float* x, float* y, Py_ssize_t count) noexcept nogil
+    void wengert_tanh(const float* x, float* y, Py_ssize_t count) noexcept nogil
+
 ctypedef fused real:
     float
     double
@@ -89,6 +144,28 @@ cdef inline bint is_small(object value, Py_ssize_t limit) noexcept:
         and cnp.PyArray_SIZE(<cnp.ndarray>value) <= limit
         and cnp.PyArray_ISCARRAY_RO(<cnp.ndarray>value)
     )
+
+
+cdef inline Py_ssize_t small_rows(cnp.ndarray a, Py_ssize_t limit) noexcept:
+    """In how many contiguous runs a small float array lies: one, or its rows; 0 for neither."""
+    cdef int kind = cnp.PyArray_TYPE(a)
+    if is_small(a, limit):
+        return 1
+    if (
+        (kind == cnp.NPY_FLOAT or kind == cnp.NPY_DOUBLE)
+        and cnp.PyArray_NDIM(a) == 2
+        and 0 < cnp.PyArray_SIZE(a) <= limit
+        and cnp.PyArray_STRIDE(a, 1) == cnp.PyArray_ITEMSIZE(a)
+        and cnp.PyArray_ISALIGNED(a)
+        and cnp.PyArray_ISNOTSWAPPED(a)
+    ):
+        return cnp.PyArray_DIM(a, 0)
+    return 0
+
+
+cdef inline Py_ssize_t row_step(cnp.ndarray a, Py_ssize_t rows) noexcept:
+    """Bytes from one run of `small_rows` to the next."""
+    return cnp.PyArray_STRIDE(a, 0) if rows > 1 else 0
 
 
 cdef inline bint is_number(object value) noexcept:
@@ -186,11 +263,9 @@ cdef void unary_loop_float(int code, float* a, float* out, Py_ssize_t n) noexcep
         for i in range(n):
             out[i] = cosf(a[i])
     elif code == TANH:
-        for i in range(n):
-            out[i] = tanhf(a[i])
+        wengert_tanh(a, out, n)
     elif code == SIGMOID:
-        for i in range(n):
-            out[i] = <float>1 / (<float>1 + expf(-a[i]))
+        wengert_sigmoid(a, out, n)
     elif code == RELU:
         for i in range(n):
             out[i] = <float>0 if a[i] <= 0 else a[i]
@@ -332,6 +407,15 @@ cdef inline bint is_row_of(cnp.ndarray row, cnp.ndarray matrix) noexcept:
     )
 
 
+cdef inline bint overlaps(cnp.ndarray a, cnp.ndarray b) noexcept:
+    """Whether two contiguous arrays share memory without being the same elements."""
+    cdef char* first = <char*>cnp.PyArray_DATA(a)
+    cdef char* second = <char*>cnp.PyArray_DATA(b)
+    if first == second:
+        return not same_dims(a, b)
+    return first < second + cnp.PyArray_NBYTES(b) and second < first + cnp.PyArray_NBYTES(a)
+
+
 cdef void scaled_add_loop(cnp.ndarray a, cnp.ndarray b, double alpha) noexcept:
     cdef Py_ssize_t i, n = cnp.PyArray_SIZE(a)
     cdef float factor = <float>alpha
@@ -440,9 +524,15 @@ cdef class Native:
         return shape
 
     cpdef bint has_shape(self, object array, tuple shape):
-        if self.shape_of(array) is shape:
-            return True
-        return array.shape == shape
+        cdef int i
+        if not isinstance(array, cnp.ndarray):
+            return array.shape == shape
+        if cnp.PyArray_NDIM(<cnp.ndarray>array) != len(shape):
+            return False
+        for i in range(cnp.PyArray_NDIM(<cnp.ndarray>array)):
+            if cnp.PyArray_DIM(<cnp.ndarray>array, i) != <Py_ssize_t>shape[i]:
+                return False
+        return True
 
     cpdef bint is_real_float(self, object array):
         cdef int kind
@@ -475,17 +565,27 @@ cdef class Native:
         return True
 
     cpdef object unary(self, int code, object a):
-        cdef cnp.ndarray out
-        if not is_small(a, TRANSCENDENTAL_LIMIT if EXP <= code <= SIGMOID and code != SQRT
-                        else ARITHMETIC_LIMIT):
+        cdef cnp.ndarray x, out
+        cdef Py_ssize_t i, rows, n, limit = ARITHMETIC_LIMIT
+        cdef bint single
+        if not cnp.PyArray_CheckExact(a):
             return None
-        out = empty_like(<cnp.ndarray>a)
-        if cnp.PyArray_TYPE(out) == cnp.NPY_FLOAT:
-            unary_loop_float(code, <float*>cnp.PyArray_DATA(<cnp.ndarray>a),
-                             <float*>cnp.PyArray_DATA(out), cnp.PyArray_SIZE(out))
-        else:
-            unary_loop_double(code, <double*>cnp.PyArray_DATA(<cnp.ndarray>a),
-                              <double*>cnp.PyArray_DATA(out), cnp.PyArray_SIZE(out))
+        x = <cnp.ndarray>a
+        single = cnp.PyArray_TYPE(x) == cnp.NPY_FLOAT
+        if EXP <= code <= SIGMOID and code != SQRT and not (single and code >= TANH):
+            limit = TRANSCENDENTAL_LIMIT
+        rows = small_rows(x, limit)
+        if rows == 0:
+            return None
+        out = empty_like(x)
+        n = cnp.PyArray_SIZE(out) // rows
+        for i in range(rows):
+            if single:
+                unary_loop_float(code, <float*>(cnp.PyArray_BYTES(x) + i * row_step(x, rows)),
+                                 <float*>cnp.PyArray_DATA(out) + i * n, n)
+            else:
+                unary_loop_double(code, <double*>(cnp.PyArray_BYTES(x) + i * row_step(x, rows)),
+                                  <double*>cnp.PyArray_DATA(out) + i * n, n)
         return out
 
     cpdef object binary(self, int code, object a, object b):
@@ -514,7 +614,7 @@ cdef class Native:
     cpdef bint binary_into(self, int code, object a, object b, double alpha=1.0):
         """`a = a op alpha * b` in place; False when the operands are not small and alike.
 
-        Other factors than one are for addition. A `b` that is a view could overlap `a`.
+        Other factors than one are for addition. Operands that overlap are declined.
         """
         if not is_small(a, ARITHMETIC_LIMIT) or not cnp.PyArray_ISWRITEABLE(<cnp.ndarray>a):
             return False
@@ -523,10 +623,7 @@ cdef class Native:
         if (
             not is_small(b, ARITHMETIC_LIMIT)
             or cnp.PyArray_TYPE(<cnp.ndarray>a) != cnp.PyArray_TYPE(<cnp.ndarray>b)
-            or (
-                cnp.PyArray_DATA(<cnp.ndarray>a) != cnp.PyArray_DATA(<cnp.ndarray>b)
-                and cnp.PyArray_BASE(<cnp.ndarray>b) is not NULL
-            )
+            or overlaps(<cnp.ndarray>a, <cnp.ndarray>b)
         ):
             return False
         if same_dims(<cnp.ndarray>a, <cnp.ndarray>b):

@@ -13,6 +13,7 @@ cdef class AbstractOperator:
 
 
 @cython.final
+@cython.no_gc
 @cython.freelist(256)
 cdef class VersionCounter:
     cdef public int value

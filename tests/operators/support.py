@@ -32,6 +32,7 @@ def each_sample(
     ]
 
     def decorate(check: Callable[[Operation, Sample], None]) -> Callable:
+        @pytest.mark.filterwarnings("ignore::UserWarning")
         @pytest.mark.parametrize("operation, kind", cases)
         def test(operation: Operation, kind: str) -> None:
             failures = []

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis.extra.numpy import mutually_broadcastable_shapes
 
 import wengert
@@ -10,6 +10,7 @@ from operators.samples import OPERATIONS
 from operators.support import assert_close, assert_same
 
 SHAPES = mutually_broadcastable_shapes(num_shapes=2, max_dims=3, min_side=0, max_side=3)
+FEW = settings(deadline=None, derandomize=True, max_examples=8)
 BINARY = [o for o in OPERATIONS if o.operands == 2]
 
 
@@ -24,6 +25,7 @@ def _values(operation, shapes, seed=3):
 
 
 @pytest.mark.parametrize("operation", BINARY, ids=str)
+@FEW
 @given(broadcast=SHAPES)
 def test_operands_broadcast(operation, broadcast):
     x, y = _values(operation, broadcast.input_shapes)
@@ -36,6 +38,7 @@ def test_operands_broadcast(operation, broadcast):
 
 
 @pytest.mark.parametrize("operation", [o for o in BINARY if o.differentiable], ids=str)
+@FEW
 @given(broadcast=SHAPES)
 def test_gradients_are_summed_back(operation, broadcast):
     arrays = _values(operation, broadcast.input_shapes)

@@ -76,6 +76,7 @@ def _is_accident(operation, sample, dtype, error):
     return not supported and any(array.size < 2 for array in sample.arrays())
 
 
+@pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
 @each(lambda o: o.real and not o.own_dtype)
 def test_small_types_are_as_exact_as_they_can_be(operation, dtype):

@@ -15,9 +15,11 @@ from operators.support import (
     gradients,
     leaves_of,
     map_tensors,
+    replaced,
     results,
     weights_like,
 )
+from wengert.autograd import forward_ad
 
 KINDS = ("real", "complex", "integer")
 #: In-place forms that change how a tensor sees its memory instead of the memory.
@@ -113,6 +115,24 @@ def test_in_place_gradient_is_that_of_the_function(operation, sample):
     inputs = leaves_of(wengert, built)
     got = wengert.autograd.grad(target, inputs, wengert.tensor(cotangent), allow_unused=True)
     _assert_same_gradients(got, gradients(wengert, operation, sample))
+
+
+@each_sample(lambda o: o.differentiable and _has_inplace(o))
+def test_in_place_tangent_is_that_of_the_function(operation, sample):
+    built = build(wengert, sample, requires_grad=True)
+    if _first(built) is None or not _fits(
+        operation, call(operation, wengert, build(wengert, sample)), _first(built)
+    ):
+        return
+    inputs = [x.detach() for x in leaves_of(wengert, built)]
+    tangents = [wengert.tensor(u) for u in weights_like(inputs)]
+    with forward_ad.dual_level():
+        duals = [forward_ad.make_dual(x, u) for x, u in zip(inputs, tangents)]
+        made = replaced(wengert, built, duals)
+        want = forward_ad.unpack_dual(call(operation, wengert, made)).tangent
+        target = made.args[0].clone()
+        _inplace(operation, target, made)
+        assert_close(forward_ad.unpack_dual(target).tangent, want)
 
 
 @each_sample(lambda o: o.differentiable and _has_inplace(o), ("real",))

@@ -103,6 +103,7 @@ def _run(
 
             run_parallel(task)
         else:
+            task.parallel = False
             run_on_caller(task)
         state.graph_task, state.needed, state.grad_enabled, state.node, state.depth = saved
         _run_callbacks(task)

@@ -162,7 +162,18 @@ def call_with_tangents(operator: Any, args: tuple) -> Any:
     for t, tangent in zip(outs, _as_tuple(jvp(operator, args, tangents, outs)), strict=True):
         if tangent is not None and is_differentiable(t.array.dtype):
             set_tangent(t, _fitted(tangent, t))
+            _note_in_saved(t)
     return out
+
+
+def _note_in_saved(t: Tensor) -> None:
+    """Give the output that a node saved of itself the tangent the output has got by now."""
+    from .node import SavedVariable
+
+    saved = getattr(t.node, "saved", None)
+    for item in saved if isinstance(saved, tuple) else ():
+        if isinstance(item, SavedVariable) and item.is_output and item.output_nr == t.output_index:
+            item.tangent = t.cold.tangents
 
 
 def tangents_of(operator: Any, args: tuple) -> dict[str, Any]:
@@ -279,6 +290,7 @@ def _call_inplace(operator: Any, functional: Any, args: tuple, tangents: dict) -
         set_tangent(target, tangent.clone())
     else:
         own.copy_(tangent)
+    _note_in_saved(target)
     return target
 
 

@@ -42,6 +42,7 @@ cdef class SavedVariable:
     cdef public bint needs_grad
     cdef public object hooks
     cdef public object packed
+    cdef public object tangent
 
     @cython.locals(t=Tensor)
     cpdef Tensor unpack(self, Node node)

@@ -102,6 +102,7 @@ class SavedVariable:
         self.needs_grad = False
         self.hooks = None
         self.packed = None
+        self.tangent = None
 
     def unpack(self, node: Node) -> Tensor:
         """The saved tensor, after checking that it is unchanged."""
@@ -134,6 +135,10 @@ class SavedVariable:
             t.needs_grad = True
             t.node = node
             t.output_index = self.output_nr
+        if self.tangent is not None and thread_state().dual_level >= 0:
+            from .forward_ad import set_tangent
+
+            set_tangent(t, self.tangent)
         return t
 
     def _with_history(self, t: Tensor) -> Tensor:

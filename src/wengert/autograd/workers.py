@@ -1,48 +1,66 @@
 """Backward over several devices: one worker thread per device, CPU nodes on the caller.
 
 A node runs on the worker of its `out_device`; results are handed on under the task's lock, which is
-never held while a node or a hook runs.
+never held while a node or a hook runs. Whoever waits for a task serves a queue meanwhile, a worker
+its own: so a hook on a worker may run backward over any device, its own included.
 """
 
 from __future__ import annotations
 
+import heapq
+import itertools
 import threading
 from typing import Any
 
-from ..state import inherit
+from ..state import ThreadState, inherit, thread_state
 from .engine import GraphTask, evaluate, hand_on
 from .node import Node
+
+_MODES = (
+    "grad_enabled",
+    "inference",
+    "multithreading",
+    "view_replay",
+    "layers",
+    "modes",
+    "dual_level",
+    "duals",
+    "forward_grad_enabled",
+    "saved_hooks",
+    "saved_hooks_disabled",
+)
 
 _workers: dict[Any, Worker] = {}
 _workers_lock = threading.Lock()
 
 
 class ReadyQueue:
-    """Ready (task, node) pairs of one device, newest node first within a task."""
+    """Ready nodes for one thread: those of the newest task first, of these the newest first."""
 
     def __init__(self) -> None:
-        self.available = threading.Condition()
-        self.tasks: list[tuple[ParallelRun, list]] = []
+        self.changed = threading.Condition()
+        self.heap: list[tuple] = []
+        self.arrivals = itertools.count()
 
     def put(self, run: ParallelRun, node: Node) -> None:
-        with self.available:
-            for owner, heap in self.tasks:
-                if owner is run:
-                    push_node(heap, node)
-                    break
-            else:
-                self.tasks.append((run, [node]))
-            self.available.notify()
+        entry = (-run.task.id, -node.sequence, next(self.arrivals), run, node)
+        with self.changed:
+            heapq.heappush(self.heap, entry)
+            self.changed.notify()
 
-    def take(self) -> tuple[ParallelRun, Node]:
-        with self.available:
-            while not self.tasks:
-                self.available.wait()
-            run, heap = self.tasks[-1]
-            node = pop_node(heap)
-            if not heap:
-                self.tasks.pop()
-            return run, node
+    def take(self, awaited: ParallelRun | None = None) -> tuple[ParallelRun, Node] | None:
+        """The next node and its run; None as soon as the run that the caller awaits has ended."""
+        with self.changed:
+            while awaited is None or awaited.outstanding:
+                if self.heap:
+                    return heapq.heappop(self.heap)[3:]
+                self.changed.wait()
+        return None
+
+    def wake(self) -> None:
+        """Let a waiting thread look again whether what it awaits has ended."""
+        with self.changed:
+            self.changed.notify()
 
 
 class Worker:
@@ -57,11 +75,18 @@ class Worker:
 
     def _loop(self) -> None:
         while True:
-            run, node = self.queue.take()
+            self._serve()
+
+    def _serve(self) -> None:
+        """Run one node; a frame of its own, so that an idle worker keeps no graph alive."""
+        item = self.queue.take()
+        if item is not None:
+            run, node = item
             run.execute(node)
 
 
 def worker_of(device: Any) -> Worker:
+    """The worker of a device, started when first asked for."""
     with _workers_lock:
         worker = _workers.get(device)
         if worker is None:
@@ -74,67 +99,75 @@ class ParallelRun:
 
     def __init__(self, task: GraphTask) -> None:
         self.task = task
-        self.changed = threading.Condition()
-        self.local: list = []
+        self.modes = _captured_modes()
+        self.queue = _queue_of_caller(task)
+        self.lock = threading.Lock()
         self.outstanding = 0
         self.failure: BaseException | None = None
 
     def enqueue(self, node: Node) -> None:
-        """Queue a ready node on its device; the caller of this holds `changed`."""
+        """Queue a ready node on its device; the caller of this holds the lock."""
         self.outstanding += 1
-        if node.out_device is None:
-            push_node(self.local, node)
-            self.changed.notify()
-        else:
-            worker_of(node.out_device).queue.put(self, node)
+        device = node.out_device
+        queue = self.queue if device is None else worker_of(device).queue
+        queue.put(self, node)
 
     def execute(self, node: Node) -> None:
-        """Run one node on a worker, under the caller's modes."""
-        state = inherit(self.task.caller)
+        """Run one node on a thread that did not make the call, under the modes of the call."""
+        state = thread_state()
+        own = _captured_modes()
+        place = (state.graph_task, state.needed, state.node)
+        inherit(self.modes)
         state.graph_task = self.task
         state.needed = self.task.needed
-        state.grad_enabled = self.task.create_graph
-        self._step(node)
-        state.graph_task = None
-        state.needed = None
-        state.node = None
+        self.step(node)
+        inherit(own)
+        state.graph_task, state.needed, state.node = place
 
-    def _step(self, node: Node) -> None:
-        outputs = None
+    def step(self, node: Node) -> None:
+        """Run one node and hand its results on; after a failure, only account for it."""
         try:
             if self.failure is None:
                 outputs = evaluate(self.task, node)
-            with self.changed:
-                if outputs is not None and self.failure is None:
-                    hand_on(self.task, node, outputs)
+                with self.lock:
+                    if outputs is not None and self.failure is None:
+                        hand_on(self.task, node, outputs)
         except BaseException as error:
-            with self.changed:
-                self.failure = self.failure or error
-        finally:
-            with self.changed:
-                self.outstanding -= 1
-                self.changed.notify()
+            self.fail(error)
+        with self.lock:
+            self.outstanding -= 1
+            ended = self.outstanding == 0
+        if ended:
+            self.queue.wake()
+
+    def fail(self, error: BaseException) -> None:
+        """Keep the first exception; the nodes still queued will not run."""
+        with self.lock:
+            if self.failure is None:
+                self.failure = error
 
     def run(self) -> None:
-        """Run CPU nodes until every node of the task is done, here or on a worker."""
-        with self.changed:
+        """Serve the caller's queue until every node of the task is done, here or on a worker."""
+        with self.lock:
             ready, self.task.heap = self.task.heap, []
             for node in ready:
                 self.enqueue(node)
-        while True:
-            with self.changed:
-                while not self.local and self.outstanding and self.failure is None:
-                    self.changed.wait()
-                if self.failure is not None:
-                    self.outstanding -= len(self.local)
-                    self.local.clear()
-                    while self.outstanding:
-                        self.changed.wait()
-                    raise self.failure
-                if not self.outstanding:
-                    return
-                node = pop_node(self.local)
-            self._step(node)
+        try:
+            while (item := self.queue.take(self)) is not None:
+                run, node = item
+                if run is self:
+                    self.step(node)
+                else:
+                    run.execute(node)
+        except BaseException as error:  # an interrupt of the wait: nodes are still on the workers
+            self.fail(error)
+            raise
+        failure, self.failure = self.failure, None
+        if failure is not None:
+            try:
+                raise failure
+            finally:
+                del failure  # or the exception would hold this frame, which holds the exception
 
 
 def run_parallel(task: GraphTask) -> None:
@@ -143,17 +176,28 @@ def run_parallel(task: GraphTask) -> None:
     task.parallel_run.run()
 
 
-def push_node(heap: list, node: Node) -> None:
-    heap.append(node)
-    heap.sort(key=_sequence)
+def _captured_modes() -> ThreadState:
+    """A copy of the calling thread's modes, which no later change reaches."""
+    state = thread_state()
+    copy = ThreadState(0)
+    for name in _MODES:
+        setattr(copy, name, getattr(state, name))
+    copy.modes, copy.saved_hooks = list(state.modes), list(state.saved_hooks)
+    return copy
 
 
-def pop_node(heap: list) -> Node:
-    return heap.pop()
+def _queue_of_caller(task: GraphTask | None) -> ReadyQueue:
+    """The queue of the worker whose hook made the call, directly or further up, else a new one.
 
-
-def _sequence(node: Node) -> int:
-    return node.sequence
+    A call too deeply nested continues on a fresh thread, while the worker waits for it: then that
+    thread is the one to serve the worker's device.
+    """
+    while task is not None:
+        for worker in tuple(_workers.values()):
+            if worker.thread.ident == task.caller.ident:
+                return worker.queue
+        task = task.parent
+    return ReadyQueue()
 
 
 def forget() -> None:

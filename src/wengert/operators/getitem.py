@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes
+from ..backends import meta
 from ..backends.numpy import quiet
 from ..conversion import tensor as make_tensor
 from ..dispatch import InplaceOperator, Operator, arrays_of, operator_named, operators
@@ -155,6 +156,28 @@ def _only_last(key: tuple) -> bool:
     return len(key) == 1 or all(isinstance(each, slice) for each in key[:-1])
 
 
+def refuse_meta(name: str) -> Any:
+    """The rule for shape-only arrays of an operator whose result has no shape without data."""
+
+    def rule(*args: Any) -> Any:
+        raise NotImplementedError(
+            f"{name}(): the values decide the shape of the result, and tensors on the meta device "
+            "have none"
+        )
+
+    return rule
+
+
+def _has_masks(indices: list) -> bool:
+    return any(each is not None and each.dtype in _MASK_TYPES for each in indices)
+
+
+def _index_meta(x: Any, indices: list) -> Any:
+    if _has_masks(indices):
+        return refuse_meta("index")()
+    return meta.general(_index, (x, indices))
+
+
 def _index_backward(xp: Any, g: Any, size: tuple, indices: list) -> Any:
     out = xp.zeros(size, g.dtype)
     add_at(xp, out, array_key(out, indices), g)
@@ -165,7 +188,16 @@ index = linear(
     "index(Tensor self, Tensor?[] indices) -> Tensor",
     _index,
     lambda g, self_shape, indices: index_backward.call((g, self_shape, indices)),
+    meta=_index_meta,
     doc="The elements at given indices: one tensor of indices, or None, per dimension.",
+)
+index_sum: Operator = linear(
+    "_index_sum(Tensor self, Tensor?[] indices, int[] size) -> Tensor",
+    lambda xp, x, indices, size: _sum_to(xp, _index(xp, x, indices), size),
+    lambda g, self_shape, indices: index_backward.call((g, self_shape, indices)),
+    widens=True,
+    meta=lambda x, indices, size: meta.empty(size, x.dtype),
+    doc="The elements at given indices, summed where a tensor of `size` would broadcast to them.",
 )
 index_backward: Operator = linear(
     "_index_backward(Tensor grad, int[] size, Tensor?[] indices) -> Tensor",
@@ -174,6 +206,20 @@ index_backward: Operator = linear(
     widens=True,
     doc="Zeros of a size with a gradient added at the given indices.",
 )
+
+
+def _sum_to(xp: Any, x: Any, size: tuple) -> Any:
+    extra = x.ndim - len(size)
+    if extra:
+        x = x.sum(tuple(range(extra)))
+    ones = tuple([i for i, n in enumerate(size) if n == 1 and x.shape[i] != 1])
+    return x.sum(ones, keepdims=True) if ones else x
+
+
+def _index_put_meta(x: Any, indices: list, values: Any, accumulate: bool) -> Any:
+    if _has_masks(indices):
+        return meta.empty(x.shape, x.dtype)
+    return meta.general(index_put.kernel, (x, indices, values, accumulate))
 
 
 def _index_put(xp: Any, out: Any, indices: list, values: Any, accumulate: bool) -> None:
@@ -254,7 +300,7 @@ index_put: Operator = update(
     _index_put,
     {
         "self": lambda g, indices, accumulate: g if accumulate else _without(g, indices),
-        "values": lambda g, indices: index.call((g, indices)),
+        "values": lambda g, indices, values_shape: index_sum.call((g, indices, values_shape)),
     },
     lambda tangents, self, indices, values, accumulate: index_put.call(
         (
@@ -264,6 +310,7 @@ index_put: Operator = update(
             accumulate,
         )
     ),
+    meta=_index_put_meta,
     doc="The tensor with `values` written at, or added to, the given indices.",
 )
 index_put_ = operator_named("index_put_")

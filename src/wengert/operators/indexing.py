@@ -9,11 +9,21 @@ import numpy as np
 from .. import dtypes
 from ..dispatch import Operator
 from ..errors import shape_text
-from ..tensor import Tensor, wrap
+from ..tensor import Tensor
 from .declare import linear, nondifferentiable
 from .geometry import wrap_dim
-from .getitem import INTEGER_TYPES, add_at, check_range, index, index_backward, tangent_of, update
+from .getitem import (
+    INTEGER_TYPES,
+    add_at,
+    check_range,
+    index,
+    index_backward,
+    refuse_meta,
+    tangent_of,
+    update,
+)
 from .pointwise import where, zeros_like
+from .products import total_size
 from .scatter import gather
 
 __all__ = [
@@ -289,6 +299,7 @@ masked_select = linear(
     "masked_select(Tensor self, Tensor mask) -> Tensor",
     _masked_select,
     lambda g, self_shape, mask: _masked_select_backward(g, self_shape, mask),
+    meta=refuse_meta("masked_select"),
     doc="The elements where the mask is true, in one dimension.",
 )
 masked_select.broadcasts = True
@@ -323,16 +334,14 @@ def _masked_scatter_whole(xp: Any, x: Any, mask: Any, source: Any) -> Any:
 
 
 def _masked_scatter_source(g: Tensor, mask: Tensor, shape: tuple) -> Tensor:
-    picked = masked_select.call((g, mask))
-    positions = wrap(np.arange(picked.array.shape[0]))
-    return index_backward.call((picked, (_size(shape),), [positions])).reshape(shape)
-
-
-def _size(shape: tuple[int, ...]) -> int:
-    total = 1
-    for length in shape:
-        total *= length
-    return total
+    """The gradient of the source, in which the ones of the mask are counted to find a place."""
+    size = total_size(shape)
+    if not size:
+        return g.new_zeros(shape)
+    mask = mask.expand(g.array.shape).reshape(-1)
+    places = where(mask, mask.cumsum(0) - 1, 0)
+    picked = where(mask, g.reshape(-1), 0)
+    return index_backward.call((picked, (size,), [places])).reshape(shape)
 
 
 masked_scatter: Operator = update(
@@ -378,7 +387,7 @@ take = linear(
     "take(Tensor self, Tensor index) -> Tensor",
     _take,
     lambda g, self_shape, index: index_backward.call(
-        (g.reshape(-1), (_size(self_shape),), [index.reshape(-1)])
+        (g.reshape(-1), (total_size(self_shape),), [index.reshape(-1)])
     ).reshape(self_shape),
     doc="The elements at given positions of the flattened tensor.",
 )
@@ -458,6 +467,7 @@ def take_along_dim(
 argwhere = nondifferentiable(
     "argwhere(Tensor self) -> Tensor",
     lambda xp, x: xp.argwhere(x),
+    meta=refuse_meta("nonzero"),
     doc="The indices of the elements that are not zero, one row for each.",
 )
 

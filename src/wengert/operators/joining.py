@@ -344,11 +344,17 @@ def _split(xp: Any, x: Any, split_size: int, dim: int) -> list:
     return _cut(x, dim, [split_size] * count)
 
 
+def _join_parts(parts: list[Tensor], dim: int) -> Tensor:
+    """The gradients of all parts as the gradient of the whole."""
+    dim %= parts[0].array.ndim
+    return cat_.call((parts, dim, tuple([part.array.shape[dim] for part in parts])))
+
+
 split_ = _parts(
     linear(
         "split(Tensor(a) self, int split_size, int dim=0) -> Tensor(a)[]",
         _split,
-        lambda g, dim: cat(g, dim),
+        lambda g, dim: _join_parts(g, dim),
         view=True,
         doc="Parts of one size along a dimension; the last may be smaller.",
     )

@@ -276,6 +276,8 @@ INDEXING = [
     Operation("nn.functional.one_hot", _classes, differentiable=False, method=False,
               needs_data="the values are checked"),
     Operation("nn.functional.embedding", _rows, integer=False, method=False),
+    Operation("embedding", lambda make: [Sample(make(4, 2), make.index(2, 3, high=4))],
+              integer=False, method=False),
     Operation(
         "embedding with padding",
         lambda make: [Sample(make.index(9, high=4), make(4, 2), padding_idx=1),

@@ -113,6 +113,13 @@ def _layer_norms(make: Make) -> list[Sample]:
     ]
 
 
+def _native_layer_norms(make: Make) -> list[Sample]:
+    return [
+        Sample(make(2, 4), (4,), make(4), make(4), 1e-3),
+        Sample(make(2, 2, 3), (2, 3), None, None, 1e-5),
+    ]
+
+
 def _rms_norms(make: Make) -> list[Sample]:
     return [
         Sample(make(2, 4), (4,)),
@@ -179,7 +186,9 @@ NETWORKS = [
     layer("binary_cross_entropy_with_logits", _logits),
     layer("nll_loss", _negative_log_likelihoods),
     layer("cross_entropy", _cross_entropies),
-    layer("layer_norm", _layer_norms, covers=("native_layer_norm",), half_scale=2),
+    layer("layer_norm", _layer_norms, half_scale=2),
+    Operation("native_layer_norm", _native_layer_norms, complex=False, integer=False,
+              method=False, half_scale=2),
     layer("rms_norm", _rms_norms, half_scale=2),
     layer("normalize", on(((2, 3),), ((2, 3), {"dim": 0, "p": 3})), complex=True, half_scale=2),
     layer("cosine_similarity", _similarities, half_scale=2),
@@ -188,7 +197,9 @@ NETWORKS = [
     layer("pad", on(((2, 3), (1, 2)), ((2, 3), (1, 0, -1, 2)), ((2, 3), (1, 1), {"value": 2.5}),
                     ((2, 3), (2, 1), "reflect"), ((2, 3), (2, 1), "replicate"),
                     ((2, 3), (2, 1), "circular")),
-          covers=("constant_pad_nd",), complex=True, integer=True),
+          complex=True, integer=True),
+    Operation("constant_pad_nd", on(((2, 3), (1, 2)), ((2, 3), (1, 0, -1, 2), 2.5)), method=False),
+    unary("hardshrink", complex=False, integer=False, out=False),
     layer("dropout", _unmasked, complex=True),
     *[layer(f"dropout{n}d", on(((2, 3, *[2] * n), 0.5, False))) for n in (1, 2, 3)],
 ]  # fmt: skip

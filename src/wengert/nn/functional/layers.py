@@ -10,7 +10,7 @@ import numpy as np
 
 from ... import dtypes
 from ...autograd.grad_mode import no_grad
-from ...devices import of_array
+from ...devices import of_array, transfer
 from ...errors import shape_text
 from ...factory import new_array_like
 from ...operators import indexing, pointwise
@@ -280,7 +280,8 @@ def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = N
         dim = ndim - 1 - i
         before, after = widths[2 * i], widths[2 * i + 1]
         positions = _padding_positions(input.array.shape, dim, before, after, mode)
-        input = input.index_select(dim, wrap(positions))
+        place = of_array(input.array)
+        input = input.index_select(dim, wrap(transfer(positions, place)))
     return input
 
 
