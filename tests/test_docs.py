@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from wengert.dispatch import operators
+
 REPOSITORY = Path(__file__).parents[1]
 PACKAGE = REPOSITORY / "src" / "wengert"
 PAGES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").glob("*.md"))]
@@ -93,6 +95,16 @@ def check(page: Path, example: Example, namespace: dict[str, Any]) -> None:
         pytest.fail(f"{where} raises nothing")
 
 
+@pytest.fixture
+def no_operator_stays():
+    """Removes the operators that a page declares: other tests look at all there are."""
+    known = set(operators())
+    yield
+    for name in set(operators()) - known:
+        del operators()[name]
+
+
+@pytest.mark.usefixtures("no_operator_stays")
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_examples_of_a_page_run_in_order(page):
     linecache.checkcache(str(page))

@@ -22,6 +22,7 @@ cdef class Native:
     cpdef object unary(self, int code, object a)
     cpdef object binary(self, int code, object a, object b)
     cpdef bint binary_into(self, int code, object a, object b, double alpha=*)
+    cpdef object product(self, object a, object b, bint turn_a, bint turn_b)
     cpdef object addmm(self, object x, object a, object b)
     cpdef object differential(self, int code, object t, object value)
     cpdef object sum_rows(self, object a)

@@ -71,6 +71,9 @@ class Native:
     def matmul(self, a: Any, b: Any) -> Any:
         return None
 
+    def product(self, a: Any, b: Any, turn_a: bool, turn_b: bool) -> Any:
+        return None
+
     def addmm(self, x: Any, a: Any, b: Any) -> Any:
         return None
 

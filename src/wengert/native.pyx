@@ -98,7 +98,61 @@ cdef extern from *:
             y[i] = size < 0.625f ? near : far;
         }
     }
+
+    /* The arithmetic loops, once for float and once for double. */
+    #define WENGERT_LOOP(expression) for (Py_ssize_t i = 0; i < n; i++) out[i] = expression
+    #define WENGERT_ARITHMETIC(name, real)                                                        \
+    WENGERT_CLONES static void name(                                                              \
+            int code, const real* a, const real* b, real* out, Py_ssize_t n) {                    \
+        switch (code) {                                                                           \
+        case 0: WENGERT_LOOP(a[i] + b[i]); break;                                                 \
+        case 1: WENGERT_LOOP(a[i] - b[i]); break;                                                 \
+        case 2: WENGERT_LOOP(a[i] * b[i]); break;                                                 \
+        case 3: WENGERT_LOOP(a[i] / b[i]); break;                                                 \
+        default: WENGERT_LOOP(b[i] - a[i]);                                                       \
+        }                                                                                         \
+    }                                                                                             \
+    WENGERT_CLONES static void name##_right(                                                      \
+            int code, const real* a, real s, real* out, Py_ssize_t n) {                           \
+        switch (code) {                                                                           \
+        case 0: WENGERT_LOOP(a[i] + s); break;                                                    \
+        case 1: WENGERT_LOOP(a[i] - s); break;                                                    \
+        case 2: WENGERT_LOOP(a[i] * s); break;                                                    \
+        case 3: WENGERT_LOOP(a[i] / s); break;                                                    \
+        default: WENGERT_LOOP(s - a[i]);                                                          \
+        }                                                                                         \
+    }                                                                                             \
+    WENGERT_CLONES static void name##_left(                                                       \
+            int code, real s, const real* b, real* out, Py_ssize_t n) {                           \
+        switch (code) {                                                                           \
+        case 0: WENGERT_LOOP(s + b[i]); break;                                                    \
+        case 1: WENGERT_LOOP(s - b[i]); break;                                                    \
+        case 2: WENGERT_LOOP(s * b[i]); break;                                                    \
+        case 3: WENGERT_LOOP(s / b[i]); break;                                                    \
+        default: WENGERT_LOOP(b[i] - s);                                                          \
+        }                                                                                         \
+    }                                                                                             \
+    WENGERT_CLONES static void name##_differential(                                               \
+            int code, const real* t, const real* y, real* out, Py_ssize_t n) {                    \
+        switch (code) {                                                                           \
+        case 7: WENGERT_LOOP(t[i] * (1 - y[i] * y[i])); break;                                    \
+        case 8: WENGERT_LOOP(t[i] * ((1 - y[i]) * y[i])); break;                                  \
+        default: WENGERT_LOOP(y[i] > 0 ? t[i] : 0);                                               \
+        }                                                                                         \
+    }
+    WENGERT_ARITHMETIC(wengert_float, float)
+    WENGERT_ARITHMETIC(wengert_double, double)
     """
+    void wengert_float(int code, const float* a, const float* b, float* out, Py_ssize_t n) noexcept nogil
+    void wengert_float_right(int code, const float* a, float s, float* out, Py_ssize_t n) noexcept nogil
+    void wengert_float_left(int code, float s, const float* b, float* out, Py_ssize_t n) noexcept nogil
+    void wengert_float_differential(
+        int code, const float* t, const float* y, float* out, Py_ssize_t n) noexcept nogil
+    void wengert_double(int code, const double* a, const double* b, double* out, Py_ssize_t n) noexcept nogil
+    void wengert_double_right(int code, const double* a, double s, double* out, Py_ssize_t n) noexcept nogil
+    void wengert_double_left(int code, double s, const double* b, double* out, Py_ssize_t n) noexcept nogil
+    void wengert_double_differential(
+        int code, const double* t, const double* y, double* out, Py_ssize_t n) noexcept nogil
     void wengert_sigmoid(const float* x, float* y, Py_ssize_t count) noexcept nogil
     void wengert_tanh(const float* x, float* y, Py_ssize_t count) noexcept nogil
 
@@ -130,6 +184,7 @@ cdef enum:
     ARITHMETIC_LIMIT = 8192
     TRANSCENDENTAL_LIMIT = 96
     MATMUL_LIMIT = 6000
+    DOT_LIMIT = 20000
 
 cdef str PACKAGE_FOLDER = __file__.rpartition("/")[0] + "/"
 
@@ -180,63 +235,6 @@ cdef inline bint same_dims(cnp.ndarray a, cnp.ndarray b) noexcept:
         if cnp.PyArray_DIM(a, i) != cnp.PyArray_DIM(b, i):
             return False
     return True
-
-
-cdef void arrays_loop(int code, real* a, real* b, real* out, Py_ssize_t n) noexcept nogil:
-    cdef Py_ssize_t i
-    if code == ADD:
-        for i in range(n):
-            out[i] = a[i] + b[i]
-    elif code == SUB:
-        for i in range(n):
-            out[i] = a[i] - b[i]
-    elif code == MUL:
-        for i in range(n):
-            out[i] = a[i] * b[i]
-    elif code == DIV:
-        for i in range(n):
-            out[i] = a[i] / b[i]
-    else:
-        for i in range(n):
-            out[i] = b[i] - a[i]
-
-
-cdef void right_scalar_loop(int code, real* a, real s, real* out, Py_ssize_t n) noexcept nogil:
-    cdef Py_ssize_t i
-    if code == ADD:
-        for i in range(n):
-            out[i] = a[i] + s
-    elif code == SUB:
-        for i in range(n):
-            out[i] = a[i] - s
-    elif code == MUL:
-        for i in range(n):
-            out[i] = a[i] * s
-    elif code == DIV:
-        for i in range(n):
-            out[i] = a[i] / s
-    else:
-        for i in range(n):
-            out[i] = s - a[i]
-
-
-cdef void left_scalar_loop(int code, real s, real* b, real* out, Py_ssize_t n) noexcept nogil:
-    cdef Py_ssize_t i
-    if code == ADD:
-        for i in range(n):
-            out[i] = s + b[i]
-    elif code == SUB:
-        for i in range(n):
-            out[i] = s - b[i]
-    elif code == MUL:
-        for i in range(n):
-            out[i] = s * b[i]
-    elif code == DIV:
-        for i in range(n):
-            out[i] = s / b[i]
-    else:
-        for i in range(n):
-            out[i] = b[i] - s
 
 
 cdef void unary_loop_float(int code, float* a, float* out, Py_ssize_t n) noexcept nogil:
@@ -317,19 +315,6 @@ cdef void unary_loop_double(int code, double* a, double* out, Py_ssize_t n) noex
             out[i] = 1 / a[i]
 
 
-cdef void differential_loop(int code, real* t, real* y, real* out, Py_ssize_t n) noexcept nogil:
-    cdef Py_ssize_t i
-    if code == TANH:
-        for i in range(n):
-            out[i] = t[i] * (1 - y[i] * y[i])
-    elif code == SIGMOID:
-        for i in range(n):
-            out[i] = t[i] * ((1 - y[i]) * y[i])
-    else:
-        for i in range(n):
-            out[i] = t[i] if y[i] > 0 else 0
-
-
 cdef inline bint is_matrix_like(object value, object like) noexcept:
     """Whether `value` is a plain matrix of the dtype of `like`, an array."""
     return (
@@ -372,28 +357,28 @@ cdef bint binary_loop(int code, object a, object b, cnp.ndarray out) noexcept:
     cdef double s
     if cnp.PyArray_TYPE(out) == cnp.NPY_FLOAT:
         if is_number(b):
-            right_scalar_loop[float](
+            wengert_float_right(
                 code, <float*>cnp.PyArray_DATA(<cnp.ndarray>a), <float><double>b,
                 <float*>cnp.PyArray_DATA(out), n)
         elif is_number(a):
-            left_scalar_loop[float](
+            wengert_float_left(
                 code, <float><double>a, <float*>cnp.PyArray_DATA(<cnp.ndarray>b),
                 <float*>cnp.PyArray_DATA(out), n)
         else:
-            arrays_loop[float](
+            wengert_float(
                 code, <float*>cnp.PyArray_DATA(<cnp.ndarray>a),
                 <float*>cnp.PyArray_DATA(<cnp.ndarray>b), <float*>cnp.PyArray_DATA(out), n)
     else:
         if is_number(b):
-            right_scalar_loop[double](
+            wengert_double_right(
                 code, <double*>cnp.PyArray_DATA(<cnp.ndarray>a), <double>b,
                 <double*>cnp.PyArray_DATA(out), n)
         elif is_number(a):
-            left_scalar_loop[double](
+            wengert_double_left(
                 code, <double>a, <double*>cnp.PyArray_DATA(<cnp.ndarray>b),
                 <double*>cnp.PyArray_DATA(out), n)
         else:
-            arrays_loop[double](
+            wengert_double(
                 code, <double*>cnp.PyArray_DATA(<cnp.ndarray>a),
                 <double*>cnp.PyArray_DATA(<cnp.ndarray>b), <double*>cnp.PyArray_DATA(out), n)
     return True
@@ -438,10 +423,10 @@ cdef void row_loop(int code, cnp.ndarray a, cnp.ndarray b, cnp.ndarray out) noex
     cdef Py_ssize_t i, rows = cnp.PyArray_DIM(a, 0), n = cnp.PyArray_DIM(a, 1)
     for i in range(rows):
         if cnp.PyArray_TYPE(a) == cnp.NPY_FLOAT:
-            arrays_loop[float](code, <float*>cnp.PyArray_DATA(a) + i * n,
+            wengert_float(code, <float*>cnp.PyArray_DATA(a) + i * n,
                                <float*>cnp.PyArray_DATA(b), <float*>cnp.PyArray_DATA(out) + i * n, n)
         else:
-            arrays_loop[double](code, <double*>cnp.PyArray_DATA(a) + i * n,
+            wengert_double(code, <double*>cnp.PyArray_DATA(a) + i * n,
                                 <double*>cnp.PyArray_DATA(b), <double*>cnp.PyArray_DATA(out) + i * n, n)
 
 
@@ -673,6 +658,27 @@ cdef class Native:
                 cnp.PyArray_STRIDE(y, 0) // item, cnp.PyArray_STRIDE(y, 1) // item)
         return out
 
+    cpdef object product(self, object a, object b, bint turn_a, bint turn_b):
+        """Product of two real matrices of one dtype, either of them transposed first; else None."""
+        cdef int kind
+        if not is_matrix_like(a, a) or not is_matrix_like(b, a):
+            return None
+        kind = cnp.PyArray_TYPE(<cnp.ndarray>a)
+        if kind != cnp.NPY_FLOAT and kind != cnp.NPY_DOUBLE:
+            return None
+        if turn_a:
+            a = cnp.PyArray_SwapAxes(<cnp.ndarray>a, 0, 1)
+        if turn_b:
+            b = cnp.PyArray_SwapAxes(<cnp.ndarray>b, 0, 1)
+        out = self.matmul(a, b)
+        if out is not None:
+            return out
+        if cnp.PyArray_DIM(<cnp.ndarray>a, 1) != cnp.PyArray_DIM(<cnp.ndarray>b, 0):
+            return None
+        if cnp.PyArray_DIM(<cnp.ndarray>a, 0) * cnp.PyArray_DIM(<cnp.ndarray>b, 1) > DOT_LIMIT:
+            return None
+        return cnp.PyArray_MatrixProduct(a, b)
+
     cpdef object addmm(self, object x, object a, object b):
         """`x + a @ b` for small operands, `x` a row or a matrix; None when not small."""
         cdef cnp.ndarray out
@@ -699,12 +705,12 @@ cdef class Native:
             return None
         out = empty_like(<cnp.ndarray>t)
         if cnp.PyArray_TYPE(out) == cnp.NPY_FLOAT:
-            differential_loop[float](
+            wengert_float_differential(
                 code, <float*>cnp.PyArray_DATA(<cnp.ndarray>t),
                 <float*>cnp.PyArray_DATA(<cnp.ndarray>value), <float*>cnp.PyArray_DATA(out),
                 cnp.PyArray_SIZE(out))
         else:
-            differential_loop[double](
+            wengert_double_differential(
                 code, <double*>cnp.PyArray_DATA(<cnp.ndarray>t),
                 <double*>cnp.PyArray_DATA(<cnp.ndarray>value), <double*>cnp.PyArray_DATA(out),
                 cnp.PyArray_SIZE(out))

@@ -32,6 +32,8 @@ _MODES = (
 
 _workers: dict[Any, Worker] = {}
 _workers_lock = threading.Lock()
+# The device queue that a thread serves: a worker, or a thread that stands in for a waiting worker.
+_served: dict[int, ReadyQueue] = {}
 
 
 class ReadyQueue:
@@ -74,6 +76,7 @@ class Worker:
         self.thread.start()
 
     def _loop(self) -> None:
+        _served[threading.get_ident()] = self.queue
         while True:
             self._serve()
 
@@ -100,7 +103,8 @@ class ParallelRun:
     def __init__(self, task: GraphTask) -> None:
         self.task = task
         self.modes = _captured_modes()
-        self.queue = _queue_of_caller(task)
+        self.device_queue = _device_queue_of_caller(task)
+        self.queue = self.device_queue or ReadyQueue()
         self.lock = threading.Lock()
         self.outstanding = 0
         self.failure: BaseException | None = None
@@ -152,6 +156,10 @@ class ParallelRun:
             ready, self.task.heap = self.task.heap, []
             for node in ready:
                 self.enqueue(node)
+        thread = threading.get_ident()
+        stands_in = self.device_queue is not None and thread not in _served
+        if stands_in:
+            _served[thread] = self.queue
         try:
             while (item := self.queue.take(self)) is not None:
                 run, node = item
@@ -162,6 +170,9 @@ class ParallelRun:
         except BaseException as error:  # an interrupt of the wait: nodes are still on the workers
             self.fail(error)
             raise
+        finally:
+            if stands_in:
+                del _served[thread]
         failure, self.failure = self.failure, None
         if failure is not None:
             try:
@@ -186,18 +197,18 @@ def _captured_modes() -> ThreadState:
     return copy
 
 
-def _queue_of_caller(task: GraphTask | None) -> ReadyQueue:
-    """The queue of the worker whose hook made the call, directly or further up, else a new one.
+def _device_queue_of_caller(task: GraphTask | None) -> ReadyQueue | None:
+    """The queue of the worker whose hook made the call, directly or further up.
 
     A call too deeply nested continues on a fresh thread, while the worker waits for it: then that
     thread is the one to serve the worker's device.
     """
     while task is not None:
-        for worker in tuple(_workers.values()):
-            if worker.thread.ident == task.caller.ident:
-                return worker.queue
+        queue = _served.get(task.caller.ident)
+        if queue is not None:
+            return queue
         task = task.parent
-    return ReadyQueue()
+    return None
 
 
 def forget() -> None:
@@ -205,3 +216,4 @@ def forget() -> None:
     global _workers_lock
     _workers_lock = threading.Lock()
     _workers.clear()
+    _served.clear()

@@ -39,7 +39,7 @@ mm = linear(
 )
 mm_right: Operator = linear(
     "_mm_right(Tensor self, Tensor other) -> Tensor",
-    lambda xp, a, b: products.mm(xp, a, products.adjoint(b)),
+    products.mm_right,
     {
         "self": lambda g, other: mm.call2(g, other),
         "other": lambda g, self: mm_left.call2(g, self),
@@ -50,7 +50,7 @@ mm_right: Operator = linear(
 )
 mm_left: Operator = linear(
     "_mm_left(Tensor self, Tensor other) -> Tensor",
-    lambda xp, a, b: products.mm(xp, products.adjoint(a), b),
+    products.mm_left,
     {
         "self": lambda g, other: mm_right.call2(other, g),
         "other": lambda g, self: mm.call2(self, g),

@@ -64,9 +64,21 @@ def _c_name(array: Any) -> str:
     return _C_NAMES.get(name, name)
 
 
+def mm_right(xp: Any, a: Any, b: Any) -> Any:
+    """Product of a matrix with the adjoint of another."""
+    out = _native.product(a, b, False, True)
+    return mm(xp, a, adjoint(b)) if out is None else out
+
+
+def mm_left(xp: Any, a: Any, b: Any) -> Any:
+    """Product of the adjoint of a matrix with another."""
+    out = _native.product(a, b, True, False)
+    return mm(xp, adjoint(a), b) if out is None else out
+
+
 def mm(xp: Any, a: Any, b: Any) -> Any:
     """Product of two matrices."""
-    out = _native.matmul(a, b)
+    out = _native.product(a, b, False, False)
     if out is not None:
         return out
     for name, matrix in (("self", a), ("mat2", b)):

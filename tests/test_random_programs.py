@@ -1,0 +1,423 @@
+"""Random programs: one interpreter runs them on Wengert and on PyTorch, and all must agree.
+
+An instruction names an operation and gives three numbers, which choose its operands among the
+tensors made so far (0 is the newest) and its options. Whether it applies depends on shapes only, so
+both libraries run the same calls; an error is part of the outcome.
+"""
+
+import math
+import os
+import warnings
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import wengert
+
+MAX_ELEMENTS = 48
+LARGE = 1e6
+OPERATIONS = {}
+
+
+class Machine:
+    """One run of a program: the tensors made, and a log of everything observable."""
+
+    def __init__(self, lib, shapes):
+        self.lib = lib
+        self.tensors = []
+        self.first_versions = []
+        self.log = []
+        self.hooks = 0
+        self.handles = []
+        for number, (shape, requires_grad) in enumerate(shapes):
+            count = math.prod(shape)
+            values = [math.sin(1.7 * i + number) for i in range(count)]
+            leaf = lib.tensor(values, dtype=lib.float64).reshape(shape)
+            self.add(leaf.requires_grad_(requires_grad))
+
+    def add(self, tensor):
+        self.tensors.append(tensor)
+        self.first_versions.append(tensor._version)
+
+    def pick(self, number):
+        return self.tensors[-1 - number % len(self.tensors)]
+
+    def run(self, name, a, b, c, quiet):
+        try:
+            with self.lib.set_grad_enabled(not quiet):
+                made = OPERATIONS[name](self, a, b, c)
+        except (RuntimeError, ValueError, IndexError, TypeError) as error:
+            self.log.append(("error", name, type(error).__name__, phrase(str(error))))
+            return
+        for tensor in made or ():
+            if tensor.numel() <= MAX_ELEMENTS and not (abs(tensor.detach()) > LARGE).any():
+                self.add(tensor)
+
+    def outcome(self):
+        """The log and the final state of every tensor."""
+        states = map(describe, self.tensors, self.first_versions)
+        return [*self.log, *states]
+
+
+PHRASES = (
+    "modified by an inplace operation",
+    "a second time",
+    "does not require grad",
+    "appears to not have been used in the graph",
+    "a leaf Variable that requires grad",
+    "a view of a leaf Variable",
+    "a view and",
+    "doesn't match the broadcast shape",
+    "more than one element of the written-to tensor",
+    "can't retain_grad",
+    "cannot register a hook",
+    "leaf variables",
+    "is not compatible with input tensor's size and stride",
+    "detach_",
+)
+
+
+def phrase(message):
+    """The part of an error message that both libraries share; the message if none is known."""
+    return next((known for known in PHRASES if known in message), message)
+
+
+def values(tensor):
+    return None if tensor is None else (tuple(tensor.shape), tensor.detach().flatten().tolist())
+
+
+def describe(tensor, first_version):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        gradient = tensor.grad
+    return (
+        "tensor",
+        values(tensor),
+        tensor.requires_grad,
+        tensor.is_leaf,
+        tensor._version - first_version,
+        tensor._is_view(),
+        tensor.retains_grad,
+        values(gradient),
+        gradient is not None and gradient.requires_grad,
+    )
+
+
+def operation(function):
+    OPERATIONS[function.__name__] = function
+    return function
+
+
+def broadcasts(x, y):
+    return all(
+        m == n or 1 in (m, n) for m, n in zip(reversed(x.shape), reversed(y.shape), strict=False)
+    )
+
+
+def fits_into(x, y):
+    """Whether y can be written to x."""
+    return y.dim() <= x.dim() and all(
+        n in (1, m) for m, n in zip(reversed(x.shape), reversed(y.shape), strict=False)
+    )
+
+
+# Functions ----------------------------------------------------------------------------------------
+
+
+@operation
+def unary(m, a, b, c):
+    x = m.pick(a)
+    return [(x.tanh, x.sin, x.neg, x.sigmoid, x.cos, x.relu, x.clone, x.square)[b % 8]()]
+
+
+@operation
+def exponential(m, a, b, c):
+    return [(m.pick(a) * 0.5).exp()]
+
+
+@operation
+def scaled(m, a, b, c):
+    x = m.pick(a)
+    return [(x * 2, 3 - x, x / 4, x + 1)[b % 4]]
+
+
+@operation
+def binary(m, a, b, c):
+    x, y = m.pick(a), m.pick(b)
+    if not broadcasts(x, y):
+        return None
+    return [(x * y, x + y, x - y, x * y, x / (y * y + 1))[c % 5]]
+
+
+@operation
+def reduction(m, a, b, c):
+    x = m.pick(a)
+    if x.dim() == 0 or c % 3 == 0:
+        return [x.sum() if b % 2 else x.mean()]
+    reduce = x.sum if b % 2 else x.mean
+    return [reduce(dim=b % x.dim(), keepdim=c % 3 == 1)]
+
+
+@operation
+def joined(m, a, b, c):
+    x, y = m.pick(a), m.pick(b)
+    if x.shape != y.shape or x.dim() == 0:
+        return None
+    join = m.lib.cat if c % 2 else m.lib.stack
+    return [join([x, y], dim=c % x.dim())]
+
+
+@operation
+def product(m, a, b, c):
+    x, y = m.pick(a), m.pick(b)
+    if x.dim() == 2 and 0 < y.dim() <= 2 and x.shape[-1] == y.shape[0]:
+        return [x @ y]
+    return None
+
+
+# Views --------------------------------------------------------------------------------------------
+
+
+@operation
+def reshaped(m, a, b, c):
+    x = m.pick(a)
+    return [x.view(-1) if b % 2 else x.unsqueeze(b % (x.dim() + 1))]
+
+
+@operation
+def transposed(m, a, b, c):
+    x = m.pick(a)
+    return [x.transpose(0, -1)] if x.dim() > 1 else None
+
+
+@operation
+def selected(m, a, b, c):
+    x = m.pick(a)
+    if x.dim() == 0 or 0 in x.shape:
+        return None
+    dim = b % x.dim()
+    return [x.select(dim, c % x.shape[dim])]
+
+
+@operation
+def sliced(m, a, b, c):
+    x = m.pick(a)
+    if x.dim() == 0:
+        return None
+    return [(x[1:], x[:1], x[..., ::2], x[..., :2])[b % 4]]
+
+
+@operation
+def expanded(m, a, b, c):
+    x = m.pick(a)
+    return [x.expand(2, *x.shape)] if x.dim() < 3 else None
+
+
+@operation
+def unbound(m, a, b, c):
+    x = m.pick(a)
+    return list(x.unbind(0))[:2] if x.dim() > 1 else None
+
+
+@operation
+def detached(m, a, b, c):
+    return [m.pick(a).detach()]
+
+
+# In-place edits -----------------------------------------------------------------------------------
+
+
+@operation
+def scaled_in_place(m, a, b, c):
+    x = m.pick(a)
+    (x.mul_, x.add_, x.div_, x.sub_)[b % 4](2)
+
+
+@operation
+def changed_in_place(m, a, b, c):
+    x, y = m.pick(a), m.pick(b)
+    if fits_into(x, y):
+        (x.mul_, x.add_, x.copy_, x.sub_)[c % 4](y)
+
+
+@operation
+def mapped_in_place(m, a, b, c):
+    x = m.pick(a)
+    (x.tanh_, x.sin_, x.zero_, x.neg_, x.relu_, x.sigmoid_)[b % 6]()
+
+
+@operation
+def assigned(m, a, b, c):
+    x, y = m.pick(a), m.pick(b)
+    if x.dim() == 0 or x.shape[0] == 0 or not fits_into(x[0], y.detach()):
+        return
+    if c % 3 == 0:
+        x[c % x.shape[0]] = 0.5
+    else:
+        x[c % x.shape[0]] = y
+
+
+# Autograd -----------------------------------------------------------------------------------------
+
+
+@operation
+def hooked(m, a, b, c):
+    number = m.hooks
+    m.hooks += 1
+
+    def hook(gradient):
+        m.log.append(("hook", number, values(gradient)))
+        return gradient * 2 if c % 2 else None
+
+    m.handles.append(m.pick(a).register_hook(hook))
+
+
+@operation
+def node_hooked(m, a, b, c):
+    node = m.pick(a).grad_fn
+    if node is None:
+        return
+    number = m.hooks
+    m.hooks += 1
+
+    def prehook(grads):
+        m.log.append(("prehook", number, [values(g) for g in grads]))
+        return tuple(None if g is None else g * 2 for g in grads) if c % 2 else None
+
+    def hook(inputs, outputs):
+        m.log.append(("node hook", number, [values(g) for g in outputs]))
+
+    if b % 2:
+        m.handles.append(node.register_prehook(prehook))
+    else:
+        m.handles.append(node.register_hook(hook))
+
+
+@operation
+def unhooked(m, a, b, c):
+    if m.handles:
+        m.handles[a % len(m.handles)].remove()
+
+
+@operation
+def retained(m, a, b, c):
+    m.pick(a).retain_grad()
+
+
+@operation
+def required(m, a, b, c):
+    m.pick(a).requires_grad_(bool(b % 4))
+
+
+@operation
+def forgotten(m, a, b, c):
+    m.pick(a).grad = None
+
+
+@operation
+def reused_gradient(m, a, b, c):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        gradient = m.pick(a).grad
+    return None if gradient is None else [gradient]
+
+
+def weights(m, x):
+    """A gradient with distinct entries."""
+    count = x.numel()
+    entries = m.lib.tensor([0.5 + 0.25 * i for i in range(count)], dtype=m.lib.float64)
+    return entries.reshape(tuple(x.shape))
+
+
+@operation
+def backward(m, a, b, c):
+    root = m.pick(a)
+    inputs = (None, None, None, [m.pick(b)], [m.pick(b), m.pick(b + 2)])[c % 5]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        root.backward(
+            weights(m, root),
+            retain_graph=(True, None, True, False)[b % 4],
+            create_graph=c % 7 == 6,
+            inputs=inputs,
+        )
+    m.log.append(("backward", [values(t.grad) for t in m.tensors if t.is_leaf]))
+
+
+@operation
+def grad(m, a, b, c):
+    root = m.pick(a)
+    inputs = [m.pick(b), m.pick(b + c)][: 1 + c % 2]
+    found = m.lib.autograd.grad(
+        root,
+        inputs,
+        weights(m, root),
+        retain_graph=True if c % 3 else None,
+        create_graph=b % 2 == 0,
+        allow_unused=c % 4 != 0,
+    )
+    m.log.append(("grad", [values(g) for g in found], [g is not None and g.requires_grad for g in found]))
+    return [g for g in found if g is not None]
+
+
+# The comparison -----------------------------------------------------------------------------------
+
+SHAPES = [(), (3,), (2, 3), (3, 2), (2, 1), (1, 3), (2, 2, 2)]
+
+
+def programs():
+    """Leaves and instructions."""
+    number = st.integers(0, 11)
+    leaves = st.lists(
+        st.tuples(st.sampled_from(SHAPES), st.sampled_from([True, True, True, False])),
+        min_size=1,
+        max_size=3,
+    )
+    instruction = st.tuples(
+        st.sampled_from(sorted(OPERATIONS)),
+        number,
+        number,
+        number,
+        st.sampled_from([False] * 7 + [True]),
+    )
+    return st.tuples(leaves, st.lists(instruction, min_size=1, max_size=24))
+
+
+def close(found, wanted):
+    """Whether two outcomes are the same, numbers within rounding."""
+    if isinstance(found, float) and isinstance(wanted, float):
+        return math.isclose(found, wanted, rel_tol=1e-9, abs_tol=1e-9) or (
+            math.isnan(found) and math.isnan(wanted)
+        )
+    if isinstance(found, (list, tuple)) and isinstance(wanted, (list, tuple)):
+        return len(found) == len(wanted) and all(map(close, found, wanted))
+    return found == wanted
+
+
+def execute(lib, program):
+    leaves, instructions = program
+    machine = Machine(lib, leaves)
+    for instruction in instructions:
+        machine.run(*instruction)
+    return machine.outcome()
+
+
+EXAMPLES = int(os.environ.get("WENGERT_PROGRAMS", "300"))
+search = settings(
+    max_examples=EXAMPLES,
+    derandomize="WENGERT_PROGRAMS" not in os.environ,
+    deadline=None,
+    database=None,
+    suppress_health_check=list(HealthCheck),
+)
+
+
+@search
+@given(programs())
+def test_same_outcome_as_pytorch(program):
+    torch = pytest.importorskip("torch")
+    found, wanted = execute(wengert, program), execute(torch, program)
+    for ours, theirs in zip(found, wanted, strict=False):
+        assert close(ours, theirs), (ours, theirs)
+    assert len(found) == len(wanted)
