@@ -32,8 +32,8 @@ class Machine:
         self.handles = []
         for number, (shape, requires_grad) in enumerate(shapes):
             count = math.prod(shape)
-            values = [math.sin(1.7 * i + number) for i in range(count)]
-            leaf = lib.tensor(values, dtype=lib.float64).reshape(shape)
+            entries = [math.sin(1.7 * i + number) for i in range(count)]
+            leaf = lib.tensor(entries, dtype=lib.float64).reshape(shape).clone()
             self.add(leaf.requires_grad_(requires_grad))
 
     def add(self, tensor):
@@ -42,6 +42,15 @@ class Machine:
 
     def pick(self, number):
         return self.tensors[-1 - number % len(self.tensors)]
+
+    def target(self, number):
+        """A tensor to be changed. PyTorch takes a view of a changed base for a leaf until asked."""
+        tensor = self.pick(number)
+        try:
+            tensor.grad_fn
+        except RuntimeError:
+            pass
+        return tensor
 
     def run(self, name, a, b, c, quiet):
         try:
@@ -65,9 +74,10 @@ PHRASES = (
     "a second time",
     "does not require grad",
     "appears to not have been used in the graph",
+    "a view of a leaf Variable that requires grad",
     "a leaf Variable that requires grad",
-    "a view of a leaf Variable",
-    "a view and",
+    "is a view and",
+    "created in no_grad mode",
     "doesn't match the broadcast shape",
     "more than one element of the written-to tensor",
     "can't retain_grad",
@@ -88,20 +98,29 @@ def values(tensor):
 
 
 def describe(tensor, first_version):
+    """What can be seen of a tensor; a view that must not be used refuses to tell its history."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         gradient = tensor.grad
+    try:
+        is_leaf = tensor.is_leaf
+    except RuntimeError as error:
+        is_leaf = phrase(str(error))
     return (
         "tensor",
         values(tensor),
         tensor.requires_grad,
-        tensor.is_leaf,
+        is_leaf,
         tensor._version - first_version,
         tensor._is_view(),
         tensor.retains_grad,
         values(gradient),
         gradient is not None and gradient.requires_grad,
     )
+
+
+def base_of(tensor):
+    return tensor if tensor._base is None else tensor._base
 
 
 def operation(function):
@@ -116,7 +135,9 @@ def broadcasts(x, y):
 
 
 def fits_into(x, y):
-    """Whether y can be written to x."""
+    """Whether y can be written to x; memory that overlaps in part is left out."""
+    if x is not y and base_of(x) is base_of(y):
+        return False
     return y.dim() <= x.dim() and all(
         n in (1, m) for m, n in zip(reversed(x.shape), reversed(y.shape), strict=False)
     )
@@ -230,27 +251,27 @@ def detached(m, a, b, c):
 
 @operation
 def scaled_in_place(m, a, b, c):
-    x = m.pick(a)
+    x = m.target(a)
     (x.mul_, x.add_, x.div_, x.sub_)[b % 4](2)
 
 
 @operation
 def changed_in_place(m, a, b, c):
-    x, y = m.pick(a), m.pick(b)
+    x, y = m.target(a), m.pick(b)
     if fits_into(x, y):
         (x.mul_, x.add_, x.copy_, x.sub_)[c % 4](y)
 
 
 @operation
 def mapped_in_place(m, a, b, c):
-    x = m.pick(a)
+    x = m.target(a)
     (x.tanh_, x.sin_, x.zero_, x.neg_, x.relu_, x.sigmoid_)[b % 6]()
 
 
 @operation
 def assigned(m, a, b, c):
-    x, y = m.pick(a), m.pick(b)
-    if x.dim() == 0 or x.shape[0] == 0 or not fits_into(x[0], y.detach()):
+    x, y = m.target(a), m.pick(b)
+    if x.dim() == 0 or x.shape[0] == 0 or not fits_into(x.detach()[0], y):
         return
     if c % 3 == 0:
         x[c % x.shape[0]] = 0.5
@@ -263,6 +284,9 @@ def assigned(m, a, b, c):
 
 @operation
 def hooked(m, a, b, c):
+    tensor = m.pick(a)
+    if tensor._is_view() and tensor.requires_grad and tensor.grad_fn is None:
+        return  # a view made under no_grad: PyTorch does not survive a hook on it
     number = m.hooks
     m.hooks += 1
 
@@ -270,7 +294,7 @@ def hooked(m, a, b, c):
         m.log.append(("hook", number, values(gradient)))
         return gradient * 2 if c % 2 else None
 
-    m.handles.append(m.pick(a).register_hook(hook))
+    m.handles.append(tensor.register_hook(hook))
 
 
 @operation
@@ -358,7 +382,7 @@ def grad(m, a, b, c):
         allow_unused=c % 4 != 0,
     )
     m.log.append(("grad", [values(g) for g in found], [g is not None and g.requires_grad for g in found]))
-    return [g for g in found if g is not None]
+    return [g.clone() for g in found if g is not None]
 
 
 # The comparison -----------------------------------------------------------------------------------

@@ -59,7 +59,7 @@ __compiled__ = _native.compiled
 globals().update(_registration.bind())
 
 
-def is_tensor(obj: _Any) -> bool:
+def is_tensor(obj: _Any) -> _Any:
     """Whether `obj` is a Tensor."""
     return isinstance(obj, Tensor)
 

@@ -7,11 +7,11 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
-from .autograd.node import Node, edge_node
-from .dispatch import add_retain_hook
+from .autograd.node import Node
 from .dtypes import is_differentiable
+from .inplace import add_retain_hook
 from .state import thread_state
-from .tensor import VIEW_CUSTOM_FUNCTION, VIEW_MULTI_OUTPUT, Tensor, wrap
+from .tensor import VIEW_MULTI_OUTPUT, Tensor, wrap
 from .utils.hooks import RemovableHandle
 
 
@@ -67,9 +67,9 @@ def grad(self: Tensor) -> Tensor | None:
         and not (self.cold is not None and self.cold.retains_grad)
     ):
         warnings.warn(
-            "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad "
-            "attribute won't be populated during autograd.backward(). If you indeed want the .grad "
-            "field to be populated for a non-leaf Tensor, use .retain_grad() on it. If you access "
+            "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its "
+            ".grad attribute won't be populated during autograd.backward(). If you indeed want the "
+            ".grad field to be populated for a non-leaf Tensor, use .retain_grad() on it. If you access "
             "it by mistake, make sure you access the leaf Tensor instead.",
             UserWarning,
             stacklevel=2,
@@ -82,7 +82,10 @@ def set_grad(self: Tensor, value: Tensor | None) -> None:
         self.gradient = None
         return
     if not isinstance(value, Tensor):
-        raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}")
+        raise TypeError(
+            "assigned grad expected to be a Tensor or None but got grad of type "
+            f"{type(value).__name__}"
+        )
     if value is self:
         raise RuntimeError("can't assign Variable as its own grad")
     if value.array.dtype != self.array.dtype:
@@ -209,7 +212,9 @@ def set_data(self: Tensor, value: Tensor) -> None:
     if not isinstance(value, Tensor):
         raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
     if self.requires() and not is_differentiable(value.array.dtype):
-        raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
+        raise RuntimeError(
+            "data set to a tensor that requires gradients must be floating point or complex dtype"
+        )
     self.array = value.array
     self.accumulator = None
 

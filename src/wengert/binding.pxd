@@ -6,7 +6,7 @@ from .tensor cimport Tensor, wrap
 cdef int _TENSOR, _TENSORS, _INTS, _INTEGER, _FLOAT, _SCALAR, _BOOLEAN, _STRING, _DTYPE
 
 
-@cython.locals(schema=Schema, arguments=tuple, values=list, argument=Argument, count=cython.int,
+@cython.locals(schema=Schema, arguments=tuple, values=list, argument=Argument,
                index=cython.int, i=cython.int, total=cython.int)
 cpdef tuple bind_arguments(object operator, tuple args, dict kwargs)
 @cython.locals(code=cython.int)

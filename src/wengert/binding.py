@@ -23,25 +23,22 @@ def bind_arguments(operator: Any, args: tuple, kwargs: dict[str, Any]) -> tuple:
     schema = operator.schema
     arguments = schema.arguments
     total = len(arguments)
-    values = [REQUIRED] * total
-    count = 0
-    for index in range(len(args)):
-        value = args[index]
-        argument = arguments[count] if count < total else None
+    values: list[Any] = [REQUIRED] * total
+    for index, value in enumerate(args):
+        argument = arguments[index] if index < total else None
         if argument is None or argument.keyword_only:
             raise _too_many(operator, args)
         if (
             argument.code == _INTS
             and len(args) > index + 1
-            and (count + 1 == total or arguments[count + 1].keyword_only)
+            and (index + 1 == total or arguments[index + 1].keyword_only)
             and is_int(value)
         ):
             rest = args[index:]
-            if all([is_int(v) for v in rest]):
-                values[count] = tuple([python_operator.index(v) for v in rest])
+            if _all_ints(rest):
+                values[index] = tuple([python_operator.index(v) for v in rest])
                 break
-        values[count] = value
-        count += 1
+        values[index] = value
     if kwargs:
         for name, value in kwargs.items():
             position = _position(operator, name)
@@ -98,7 +95,7 @@ def convert(operator: Any, argument: Argument, index: int, value: Any) -> Any:
     elif code == _INTS:
         if is_int(value):
             return (python_operator.index(value),)
-        if isinstance(value, (tuple, list)) and all([is_int(v) for v in value]):
+        if isinstance(value, (tuple, list)) and _all_ints(value):
             return tuple([python_operator.index(v) for v in value])
     elif code == _INTEGER:
         if is_int(value):
@@ -162,6 +159,10 @@ def is_int(value: Any) -> bool:
     if isinstance(value, Tensor):
         return value.array.ndim == 0 and value.array.dtype.kind in "iu"
     return isinstance(value, (int, np.integer))
+
+
+def _all_ints(values: Any) -> bool:
+    return all(is_int(v) for v in values)
 
 
 def check_operand(operator: Any, value: Any, other: Any) -> Any:

@@ -71,29 +71,10 @@ cdef class Operator(AbstractOperator):
     cpdef set_view(self, ThreadState state, tuple args, tuple outs)
 
 
-cdef class InplaceOperator(AbstractOperator):
-    cdef public str name
-    cdef public Operator functional
-    cdef public object schema
-    cdef public tuple tail
-    cdef public str doc
-    cdef public object aliases
-    cdef public bint casts_freely
-
-    @cython.locals(state=ThreadState, target=Tensor, functional=Operator)
-    cpdef object call2(self, object x, object y)
-    @cython.locals(state=ThreadState, target=Tensor, before=Tensor, node=Node, functional=Operator)
-    cpdef object call(self, tuple args)
-
-
 cpdef bint only_tensors(tuple args, int count)
 @cython.locals(i=cython.int)
 cpdef bint alike_floats(tuple arrays, int count)
 @cython.locals(t=Tensor)
 cpdef bint any_requires(tuple args, tuple positions)
-@cython.locals(meta=ViewMeta)
-cpdef check_inplace(Tensor t, bint recording, ThreadState state)
-@cython.locals(meta=ViewMeta, base=Tensor)
-cpdef rebase_history(Tensor t, Node node)
 @cython.locals(t=Tensor)
 cpdef tuple arrays_of(tuple args)

@@ -13,9 +13,9 @@ from .operators.copying import cast, clone, pack, to_device
 from .operators.geometry import offset_of
 from .size import Size
 from .state import thread_state
-from .tensor import Tensor, wrap
+from .tensor import Tensor
 
-# Geometry ------------------------------------------------------------------------------------------
+# Geometry -----------------------------------------------------------------------------------------
 
 
 def shape(self: Tensor) -> Size:
@@ -89,7 +89,7 @@ def nbytes(self: Tensor) -> int:
     return self.array.nbytes
 
 
-# Types and devices ---------------------------------------------------------------------------------
+# Types and devices --------------------------------------------------------------------------------
 
 
 def dtype_of(self: Tensor) -> dtypes.dtype:
@@ -127,7 +127,7 @@ def to(
     memory_format: Any = None,
 ) -> Tensor:
     """This tensor with another dtype or on another device; itself if nothing changes."""
-    flags = []
+    flags = []  # non_blocking, which changes nothing on the CPU, and copy
     for value in args:
         if isinstance(value, Tensor):
             dtype, device = value.dtype, value.device
@@ -137,9 +137,8 @@ def to(
             flags.append(value)
         elif value is not None:
             device = value
-    if flags:
-        non_blocking = flags[0]
-        copy = flags[1] if len(flags) > 1 else copy
+    if len(flags) > 1:
+        copy = flags[1]
     target = self.dtype if dtype is None else dtypes.as_dtype(dtype)
     place = self.device if device is None else as_device(device)
     out = self
@@ -158,28 +157,11 @@ def move(self: Tensor, place: device) -> Tensor:
 def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
     """The name of the tensor's type, or the tensor cast to one."""
     if dtype is None:
-        return "wengert." + _LEGACY_NAMES[self.dtype.name] + "Tensor"
+        return f"wengert.{self.dtype.scalar_name}Tensor"
     if isinstance(dtype, str):
         name = dtype.rpartition(".")[2].removesuffix("Tensor")
-        by_name = {legacy: kind for kind, legacy in _LEGACY_NAMES.items()}
-        dtype = getattr(dtypes, by_name[name])
+        dtype = next(kind for kind in dtypes.ALL if kind.scalar_name == name)
     return to(self, dtype)
-
-
-_LEGACY_NAMES = {
-    "float32": "Float",
-    "float64": "Double",
-    "float16": "Half",
-    "bfloat16": "BFloat16",
-    "uint8": "Byte",
-    "int8": "Char",
-    "int16": "Short",
-    "int32": "Int",
-    "int64": "Long",
-    "bool": "Bool",
-    "complex64": "ComplexFloat",
-    "complex128": "ComplexDouble",
-}
 
 
 def type_as(self: Tensor, other: Tensor) -> Tensor:
@@ -206,7 +188,7 @@ def _caster(name: str, target: dtypes.dtype) -> Any:
     return cast_to
 
 
-# Python and other libraries --------------------------------------------------------------------------
+# Python and other libraries -----------------------------------------------------------------------
 
 
 def item(self: Tensor) -> Any:
@@ -297,7 +279,7 @@ def as_subclass(self: Tensor, cls: type) -> Tensor:
 
 def make_subclass(cls: type, data: Tensor, require_grad: bool = False) -> Tensor:
     """A new leaf of type `cls` around the memory of `data`."""
-    out = cls.__new__(cls)
+    out: Any = cls.__new__(cls)  # type: ignore[call-overload]
     Tensor.adopt(out, data.detach())
     out.needs_grad = require_grad
     return out
@@ -318,7 +300,7 @@ def deepcopy(self: Tensor, memo: dict) -> Tensor:
 def _sampler(name: str, fill_name: str) -> Any:
     def sample(self: Tensor, *args: Any, generator: Any = None, **options: Any) -> Tensor:
         from . import sampling
-        from .dispatch import check_inplace
+        from .inplace import check_inplace
 
         state = thread_state()
         check_inplace(self, state.grad_enabled and self.requires(), state)

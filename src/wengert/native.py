@@ -1,4 +1,4 @@
-"""The interface of the compiled `native` module without C: small loops decline, NumPy does the work.
+"""The interface of the compiled `native` module without C: loops decline, NumPy does the work.
 
 `native.pyx` beside this file is the compiled form; an extension module wins at import.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from threading import get_ident
-from types import CodeType
+from types import CodeType, FrameType
 from typing import Any
 
 PACKAGE_FOLDER = __file__.rpartition("/")[0] + "/"
@@ -29,7 +29,7 @@ class Native:
 
     def caller(self) -> CodeType | None:
         """Code object of the innermost frame outside this package; its instruction in `lasti`."""
-        frame = sys._getframe(1)
+        frame: FrameType | None = sys._getframe(1)
         while frame is not None and frame.f_code.co_filename.startswith(PACKAGE_FOLDER):
             frame = frame.f_back
         if frame is None:

@@ -7,7 +7,8 @@ from typing import Any
 
 from . import attributes, creation, methods, numpy_protocol
 from .autograd import engine
-from .dispatch import operators, regenerate_view
+from .dispatch import operators
+from .inplace import regenerate_view
 from .native import native
 from .operators import (
     affine,

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
-_ARGUMENT = re.compile(r"(\w+)(\([\w!| *>-]+\))?(\[\d*\])?(\?)?(\[\d*\])?(\?)?\s+(\w+)(?:\s*=\s*(.+))?$")
+_ARGUMENT = re.compile(
+    r"(\w+)(\([\w!| *>-]+\))?(\[\d*\])?(\?)?(\[\d*\])?(\?)?\s+(\w+)(?:\s*=\s*(.+))?$"
+)
 _LITERALS = {"None": None, "True": True, "False": False, "[]": ()}
 
 

@@ -7,8 +7,9 @@ threads costs a dictionary look-up, staying costs a comparison.
 from __future__ import annotations
 
 import threading
+from typing import Any
 
-from .native import Native, native
+from .native import native
 
 _native = native
 
@@ -23,16 +24,16 @@ class ThreadState:
         self.multithreading = True
         self.view_replay = False
         self.layers = 0
-        self.modes = []
+        self.modes: list = []
         self.dual_level = -1
-        self.duals = []
+        self.duals: list = []
         self.forward_grad_enabled = True
-        self.saved_hooks = []
-        self.saved_hooks_disabled = None
+        self.saved_hooks: list = []
+        self.saved_hooks_disabled: str | None = None
         self.sequence = 0
-        self.graph_task = None
-        self.needed = None
-        self.node = None
+        self.graph_task: Any = None
+        self.needed: set | None = None
+        self.node: Any = None
         self.depth = 0
 
     def recording(self) -> bool:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .native import Native, native
-from .state import ThreadState, thread_state
+from .native import native
+from .state import thread_state
 
 _native = native
 
@@ -40,13 +40,13 @@ class VersionCounter:
     def __init__(self, watched: bool = False) -> None:
         self.value = 0
         self.watched = watched
-        self.operator = None
-        self.code = None
+        self.operator: str | None = None
+        self.code: Any = None
         self.lasti = -1
 
 
 class ViewMeta:
-    """A view's base and the operator calls that lead there: (earlier steps, operator, arguments)."""
+    """A view's base and the calls that lead there: (earlier steps, operator, arguments)."""
 
     def __init__(self, base: Tensor, steps: tuple, creation: int, version: int) -> None:
         self.base = base
@@ -59,12 +59,12 @@ class Cold:
     """The rarely used part of a tensor."""
 
     def __init__(self) -> None:
-        self.hooks = None
-        self.post_hooks = None
+        self.hooks: Any = None
+        self.post_hooks: Any = None
         self.retains_grad = False
-        self.tangents = None
-        self.attributes = None
-        self.name = None
+        self.tangents: Tensor | None = None
+        self.attributes: dict[str, Any] | None = None
+        self.name: str | None = None
 
 
 def wrap(array: Any) -> Tensor:
@@ -96,17 +96,17 @@ class Tensor:
 
     def adopt(self, source: Tensor) -> None:
         """Take over the array of `source`, as a new tensor without history."""
-        self.array = source.array
-        self.counter = source.counter
-        self.node = None
+        self.array: Any = source.array
+        self.counter: VersionCounter | None = source.counter
+        self.node: Any = None
         self.output_index = 0
         self.needs_grad = False
-        self.inference = source.inference
+        self.inference: bool = source.inference
         self.watched = False
-        self.gradient = None
-        self.accumulator = None
-        self.view_meta = None
-        self.cold = None
+        self.gradient: Tensor | None = None
+        self.accumulator: Any = None
+        self.view_meta: ViewMeta | None = None
+        self.cold: Cold | None = None
 
     # Versions and history ------------------------------------------------------------------
 
@@ -215,7 +215,7 @@ class Tensor:
     def __rpow__(self, other: Any) -> Tensor:
         return _pow.call2(other, self)
 
-    def __ipow__(self, other: Any) -> Tensor:
+    def __ipow__(self, other: Any) -> Tensor:  # type: ignore[misc]
         return _ipow.call2(self, other)
 
     def __matmul__(self, other: Any) -> Tensor:
@@ -394,15 +394,17 @@ def node_of(t: Tensor) -> Any:
 
 
 if not _native.compiled:  # a plain class has an instance dictionary for them already
-    del Tensor.__getattr__, Tensor.__setattr__
+    del Tensor.__getattr__, Tensor.__setattr__  # type: ignore[attr-defined]
 
-_add = _sub = _mul = _div = _pow = _matmul = _neg = _abs = AbstractOperator()
+_add: Any = AbstractOperator()
+_sub = _mul = _div = _pow = _matmul = _neg = _abs = _add
 _rsub = _remainder = _floor_divide = _add
 _lt = _le = _gt = _ge = _eq = _ne = _add
 _and = _or = _xor = _invert = _lshift = _rshift = _add
 _iadd = _isub = _imul = _idiv = _ipow = _iremainder = _ifloor_divide = _add
 _iand = _ior = _ixor = _add
-_getitem = _setitem = _regenerate_view = None
+_getitem: Any = None
+_setitem = _regenerate_view = _getitem
 
 
 def bind_operators(table: dict[str, Any]) -> None:

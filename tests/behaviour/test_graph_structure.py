@@ -240,7 +240,7 @@ def test_leaf_has_no_grad_fn_although_it_has_an_accumulator(lib):
 
 
 def test_hook_on_accumulator(lib):
-    # PyTorch forgets it with the graph that the accumulator was taken from; ours stays with the leaf.
+    # PyTorch forgets it with the graph the accumulator was taken from; ours stays with the leaf.
     x = lib.ones(2, requires_grad=True)
     y = x * 1
     calls = []

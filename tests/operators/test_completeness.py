@@ -4,7 +4,8 @@ import pytest
 
 import wengert
 from operators.samples import OPERATIONS
-from wengert.dispatch import InplaceOperator, Operator, operators
+from wengert.dispatch import Operator, operators
+from wengert.inplace import InplaceOperator
 
 #: Declared operators without samples of their own, and why.
 WAIVED: dict[str, str] = {

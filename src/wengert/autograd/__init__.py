@@ -6,8 +6,8 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from ..tensor import Tensor
 from ..state import thread_state
+from ..tensor import Tensor
 from . import forward_ad as forward_ad
 from . import grad_mode as grad_mode
 from . import graph as graph

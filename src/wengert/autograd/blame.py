@@ -43,7 +43,8 @@ def modified_in_place_error(saved: Any, node: Any, current: int) -> RuntimeError
         origin = f", which is output {output_nr} of {producer.name()},"
     changed = ""
     if counter.operator is not None:
-        changed = f" It was changed by `{counter.operator}` at {position(counter.code, counter.lasti)}."
+        where = position(counter.code, counter.lasti)
+        changed = f" It was changed by `{counter.operator}` at {where}."
     return RuntimeError(
         "one of the variables needed for gradient computation has been modified by an inplace "
         f"operation: [{array.dtype} {list(array.shape)}]{origin} is at version {current}; expected "
@@ -59,7 +60,7 @@ def already_freed_error(node: Any, freed: Any) -> RuntimeError:
         "after they have already been freed). Saved intermediate values of the graph are freed "
         "when you call .backward() or autograd.grad(). Specify retain_graph=True if you need to "
         "backward through the graph a second time. "
-        f"{node.name()} was recorded at {position(node.code, node.lasti)} and freed by the backward "
-        f"at {position(freed.code, freed.lasti)}; a tensor kept from an earlier iteration is the "
-        "usual cause."
+        f"{node.name()} was recorded at {position(node.code, node.lasti)} and freed by the "
+        f"backward at {position(freed.code, freed.lasti)}; a tensor kept from an earlier iteration "
+        "is the usual cause."
     )

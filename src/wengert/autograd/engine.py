@@ -13,11 +13,11 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from ..native import Native, native
+from ..native import native
 from ..state import ThreadState, inherit, thread_state
-from ..tensor import Cold, Tensor, wrap
+from ..tensor import Tensor
 from .hooks import run_post_hooks, run_pre_hooks, run_tensor_hooks
-from .node import AccumulateGrad, Freed, Node, NodeCold, edges
+from .node import Freed, Node, edges
 
 _native = native
 
@@ -33,7 +33,7 @@ class Slot:
 
     def __init__(self) -> None:
         self.pending = 0
-        self.buffer = None
+        self.buffer: Any = None
         self.buffer_owned = False
 
 
@@ -50,15 +50,15 @@ class GraphTask:
         self.parent = parent
         self.done = False
         self.parallel = False
-        self.needed = None
-        self.executed = None
-        self.captures = None
-        self.captured = None
-        self.callbacks = None
-        self.heap = []
-        self.overflow = {}
+        self.needed: set | None = None
+        self.executed: set | None = None
+        self.captures: dict | None = None
+        self.captured: list | None = None
+        self.callbacks: list | None = None
+        self.heap: list = []
+        self.overflow: dict = {}
         self.freed = Freed(_native.caller(), _native.lasti)
-        self.parallel_run = None
+        self.parallel_run: Any = None
 
 
 def run_backward(
@@ -221,9 +221,10 @@ def _plan_execution(task: GraphTask, roots: list, targets: list, accumulate: boo
     task.executed = executed
     if not accumulate:
         task.captured = [None] * len(targets)
-        task.captures = {}
+        captures: dict = {}
         for index, (node, nr) in enumerate(targets):
-            task.captures.setdefault(node, []).append((nr, index))
+            captures.setdefault(node, []).append((nr, index))
+        task.captures = captures
 
 
 def find_needed(roots: list, task: GraphTask, targets: set) -> list:
@@ -288,7 +289,9 @@ def evaluate(task: GraphTask, node: Node) -> list | None:
         wanted = task.captures.get(node)
         if wanted is not None:
             for nr, index in wanted:
-                task.captured[index] = grads if node.outputs_meta is None else grads[nr]
+                task.captured[index] = (  # type: ignore[index]
+                    grads if node.outputs_meta is None else grads[nr]
+                )
     if task.executed is not None and node not in task.executed:
         return None
     if node.cold is not None and node.cold.pre_hooks:
@@ -308,8 +311,7 @@ def evaluate(task: GraphTask, node: Node) -> list | None:
 def hand_on(task: GraphTask, node: Node, outputs: list) -> None:
     """Deliver a node's results along its edges."""
     nrs = node.next_nrs
-    i = 0
-    for following in node.next_nodes:
+    for i, following in enumerate(node.next_nodes):
         if following is not None:
             nr = 0 if nrs is None else nrs[i]
             g = outputs[i]
@@ -317,7 +319,6 @@ def hand_on(task: GraphTask, node: Node, outputs: list) -> None:
                 outputs[i] = None
                 g = validated(node, i, following, nr, g)
             deliver(task, following, nr, g)
-        i += 1
 
 
 def deliver(task: GraphTask, node: Node, nr: int, g: Tensor | None) -> bool:

@@ -88,14 +88,18 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         )
     for value, what in ((tensor, "tensor"), (tangent, "tangent")):
         if not isinstance(value, Tensor):
-            raise TypeError(f"make_dual(): expected {what} to be a Tensor, not {type(value).__name__}")
+            raise TypeError(
+                f"make_dual(): expected {what} to be a Tensor, not {type(value).__name__}"
+            )
         if not is_differentiable(value.array.dtype):
-            raise ValueError(f"Expected {what} to be floating point or complex, but got: {value.dtype}")
+            raise ValueError(
+                f"Expected {what} to be floating point or complex, but got: {value.dtype}"
+            )
     if tensor.array.shape != tangent.array.shape:
         raise RuntimeError(
-            f"Trying to set a forward gradient that has a different size than that of the original "
-            f"Tensor, this is not supported. Tensor is of size {list(tensor.array.shape)} while the "
-            f"given forward gradient is of size {list(tangent.array.shape)}."
+            "Trying to set a forward gradient that has a different size than that of the original "
+            f"Tensor, this is not supported. Tensor is of size {list(tensor.array.shape)} while "
+            f"the given forward gradient is of size {list(tangent.array.shape)}."
         )
     if tensor.array.dtype != tangent.array.dtype:
         raise RuntimeError(
@@ -173,7 +177,7 @@ def _note_in_saved(t: Tensor) -> None:
     saved = getattr(t.node, "saved", None)
     for item in saved if isinstance(saved, tuple) else ():
         if isinstance(item, SavedVariable) and item.is_output and item.output_nr == t.output_index:
-            item.tangent = t.cold.tangents
+            item.tangent = tangent_of(t)
 
 
 def tangents_of(operator: Any, args: tuple) -> dict[str, Any]:
@@ -220,8 +224,8 @@ def jvp(operator: Any, args: tuple, tangents: dict[str, Any], outs: tuple) -> An
     rule = operator.jvp_rule
     if rule is None:
         raise RuntimeError(
-            f"Trying to use forward AD with {operator.name} that does not support it because it has "
-            "no forward rule"
+            f"Trying to use forward AD with {operator.name} that does not support it because it "
+            "has no forward rule"
         )
     return rule(tangents, *_reads(operator, rule, args, outs))
 

@@ -59,7 +59,7 @@ class _Mode:
                 FutureWarning,
                 stacklevel=2,
             )
-            function.__init__ = self(function.__init__)  # type: ignore[misc]
+            function.__init__ = self(function.__init__)  # type: ignore[method-assign]
             return function
         if inspect.isgeneratorfunction(function):
             return self._generator(function)
@@ -222,7 +222,7 @@ class set_multithreading_enabled(_Mode):
 
 
 class _force_original_view_tracking(_Mode):
-    """Choose whether views remember their operators; here they always do, so only the flag moves."""
+    """Choose whether views remember their operators; they always do, so only the flag moves."""
 
     def __init__(self, mode: bool) -> None:
         state = thread_state()

@@ -1,4 +1,4 @@
-"""Looking at and steering the recorded graph: edges, versions, saved-tensor and multi-grad hooks."""
+"""Looking at and steering the recorded graph: edges, versions, saved-tensor hooks, multi-hooks."""
 
 from __future__ import annotations
 

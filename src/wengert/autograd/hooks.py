@@ -57,8 +57,8 @@ def _check_replacement(hook: Any, result: Any, gradient: Any) -> None:
     name = getattr(hook, "__name__", type(hook).__name__)
     if not isinstance(result, Tensor):
         raise TypeError(
-            f"expected Variable, but hook returned '{type(result).__name__}' (hook '{name}' must return "
-            "a Tensor or None)"
+            f"expected Variable, but hook returned '{type(result).__name__}' (hook '{name}' must "
+            "return a Tensor or None)"
         )
     if gradient is None:
         return

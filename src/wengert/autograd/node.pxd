@@ -62,7 +62,6 @@ cdef class NodeCold:
     cdef public dict tensor_hooks
     cdef public dict retain_hooks
     cdef public dict metadata
-    cdef public object stack
 
 
 @cython.freelist(512)

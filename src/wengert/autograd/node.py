@@ -12,13 +12,10 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
-from ..native import Native, native
+from ..native import native
 from ..state import ThreadState, thread_state
 from ..tensor import (
-    Cold,
     Tensor,
-    VersionCounter,
-    ViewMeta,
     bump_version,
     counter_of,
     node_of,
@@ -93,16 +90,16 @@ class SavedVariable:
     """A saved tensor that needs more than a reference: an output, a changed or a packed one."""
 
     def __init__(self) -> None:
-        self.array = None
-        self.tensor = None
-        self.counter = None
+        self.array: Any = None
+        self.tensor: Any = None
+        self.counter: Any = None
         self.version = 0
         self.output_nr = 0
         self.is_output = False
         self.needs_grad = False
-        self.hooks = None
-        self.packed = None
-        self.tangent = None
+        self.hooks: Any = None
+        self.packed: Any = None
+        self.tangent: Tensor | None = None
 
     def unpack(self, node: Node) -> Tensor:
         """The saved tensor, after checking that it is unchanged."""
@@ -240,12 +237,11 @@ class NodeCold:
     """Hooks and user metadata of the few nodes that have any."""
 
     def __init__(self) -> None:
-        self.post_hooks = None
-        self.pre_hooks = None
-        self.tensor_hooks = None
-        self.retain_hooks = None
-        self.metadata = None
-        self.stack = None
+        self.post_hooks: Any = None
+        self.pre_hooks: Any = None
+        self.tensor_hooks: Any = None
+        self.retain_hooks: Any = None
+        self.metadata: dict | None = None
 
 
 def new_node(
@@ -256,7 +252,7 @@ def new_node(
     next_nrs: tuple | None,
 ) -> Node:
     """A node for one recorded call; `out_array` is its first output."""
-    cls = plan.node_class
+    cls: Any = plan.node_class
     node = cls.__new__(cls)
     node.plan = plan
     node.next_nodes = next_nodes
@@ -289,18 +285,18 @@ class Node:
         self.next_nodes = next_nodes
         self.next_nrs = next_nrs
         self.unresolved = True
-        self.saved = None
+        self.saved: Any = None
         self.sequence = state.sequence
         state.sequence += 1
-        self.out_shape = ()
-        self.out_dtype = None
-        self.out_device = None
-        self.outputs_meta = None
-        self.cold = None
-        self.code = _native.caller()
+        self.out_shape: tuple = ()
+        self.out_dtype: Any = None
+        self.out_device: Any = None
+        self.outputs_meta: Any = None
+        self.cold: Any = None
+        self.code: Any = _native.caller()
         self.lasti = _native.lasti
-        self.claim = None
-        self.buffer = None
+        self.claim: Any = None
+        self.buffer: Any = None
         self.pending = 0
         self.buffer_owned = False
         self.is_accumulator = False
@@ -382,7 +378,7 @@ class Node:
         return self.cold
 
     def register_hook(self, fn: Callable) -> RemovableHandle:
-        """Call ``fn(grad_inputs, grad_outputs)`` after this node ran; a result replaces grad_inputs."""
+        """Call ``fn(grad_inputs, grad_outputs)`` after the node; a result replaces grad_inputs."""
         cold = self.make_cold()
         if cold.post_hooks is None:
             cold.post_hooks = OrderedDict()
@@ -610,7 +606,7 @@ def edge_target(t: Tensor) -> Any:
     return t if node is None else node
 
 
-def edge_node(t: Tensor) -> Node | None:
+def edge_node(t: Tensor) -> Any:
     """Where a gradient of `t` is sent: its node, a leaf's sink, or None."""
     node = t.node if t.view_meta is None else node_of(t)
     if node is not None:
@@ -656,7 +652,7 @@ class CopySlices(Node):
 
 
 def _copy_in_order(g: Tensor, order: tuple) -> Tensor:
-    """A copy of `g` with its dimensions in memory in the order of the base, as view steps expect."""
+    """A copy of `g` with its dimensions in the memory order of the base, as view steps expect."""
     from ..operators.copying import pack
 
     if order == tuple(range(len(order))):

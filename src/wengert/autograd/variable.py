@@ -61,11 +61,13 @@ class ExecutionEngine:
                         f"element {i} of tensors does not require grad and does not have a grad_fn"
                     )
             else:
-                raise RuntimeError(f"element {i} of tensors tuple is not a Tensor or a GradientEdge")
+                raise RuntimeError(
+                    f"element {i} of tensors tuple is not a Tensor or a GradientEdge"
+                )
             if grad is None:
                 raise RuntimeError(
-                    f"element {i} of gradients tuple is None, but the corresponding Tensor requires "
-                    "grad"
+                    f"element {i} of gradients tuple is None, but the corresponding Tensor "
+                    "requires grad"
                 )
             if not isinstance(grad, Tensor):
                 raise RuntimeError(f"element {i} of gradients tuple is not a Tensor or None")

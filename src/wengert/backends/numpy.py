@@ -13,7 +13,8 @@ ndarray = np.ndarray
 class Quiet:
     """Switches NumPy's floating-point warnings off and on: NaN and inf are values, as in PyTorch.
 
-    ``token = set(ignore)`` ... ``reset(token)``; numpy.errstate does the same but costs more than most of the operations it would guard.
+    ``token = set(ignore)`` ... ``reset(token)``. numpy.errstate does the same but costs more than
+    most of the operations it would guard.
     """
 
     def __init__(self) -> None:

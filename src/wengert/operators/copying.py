@@ -1,4 +1,4 @@
-"""Copies, casts and fills: clone, to, copy_, fill_, zero_, and joining of real and imaginary part."""
+"""Copies, casts and fills: clone, to, copy_, fill_, zero_."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from typing import Any
 
 from ..devices import transfer
 from ..dispatch import operator_named
-from ..tensor import Tensor
 from .declare import linear, primitive
 from .pointwise import zeros_like
 

@@ -9,8 +9,8 @@
 - `nondifferentiable`: a kernel.
 - a composite is a plain function over operators and needs no declaration.
 
-The name of an operator's nodes is its own in title case with ``Backward0``; `name` gives another one,
-as a string or as a function of the arguments.
+The name of an operator's nodes is its own in title case with ``Backward0``; `name` gives another
+one, as a string or as a function of the arguments.
 
 The parameter names of a rule say what it reads and therefore what is saved: an argument by its
 name, ``out`` (``out0``, ``out1``) for results, ``self_shape`` for only a shape.
@@ -24,8 +24,9 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes
-from ..dispatch import InplaceOperator, Operator, register, rule_reads
+from ..dispatch import Operator, register, rule_reads
 from ..dtypes import result_dtype
+from ..inplace import InplaceOperator
 from ..schema import Argument, Schema, parse
 
 Rules = Callable | dict[str, Callable | None]
@@ -105,8 +106,8 @@ def primitive(
     """Declare an operator by its reverse rules and its forward rule.
 
     A reverse rule takes the gradient of the output (a list for several outputs). The forward rule
-    takes a dictionary from argument name to tangent (absent where there is none), then what it reads,
-    and returns the tangent of the output (a tuple for several).
+    takes a dictionary from argument name to tangent (absent where there is none), then what it
+    reads, and returns the tangent of the output (a tuple for several).
     """
     operator = _operator(schema, "primitive", kernel, vjp, name, doc, aliases)
     operator.jvp_rule = jvp

@@ -1,4 +1,4 @@
-"""Fitting a gradient to the value it belongs to: what the engine does on every edge that needs it."""
+"""Fitting a gradient to the value it belongs to, on every edge where they differ."""
 
 from __future__ import annotations
 

@@ -17,8 +17,9 @@ from .. import dtypes
 from ..backends import meta
 from ..backends.numpy import quiet
 from ..conversion import tensor as make_tensor
-from ..dispatch import InplaceOperator, Operator, arrays_of, operator_named, operators
+from ..dispatch import Operator, arrays_of, operator_named, operators
 from ..errors import broadcast_error, shape_text
+from ..inplace import InplaceOperator
 from ..tensor import Tensor, wrap
 from . import views
 from .declare import linear, primitive

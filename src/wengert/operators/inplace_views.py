@@ -5,14 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..autograd.forward_ad import set_tangent, tangent_of
-from ..dispatch import (
-    InplaceOperator,
-    Operator,
-    any_requires,
-    arrays_of,
-    check_inplace,
-    register,
-)
+from ..dispatch import Operator, any_requires, arrays_of, register
+from ..inplace import InplaceOperator, check_inplace
 from ..schema import Schema, parse
 from ..state import ThreadState, thread_state
 from ..tensor import Tensor, ViewMeta

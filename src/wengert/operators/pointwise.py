@@ -62,7 +62,7 @@ def _times(x: Any, factor: Any) -> Any:
     return product.astype(x.dtype) if hasattr(x, "dtype") and product.dtype != x.dtype else product
 
 
-# Arithmetic --------------------------------------------------------------------------------------
+# Arithmetic ---------------------------------------------------------------------------------------
 
 add = elementwise(
     "add(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
@@ -105,7 +105,8 @@ def _divide(xp: Any, x: Any, y: Any, rounding_mode: str | None) -> Any:
         return xp.floor_divide(x, y)
     if rounding_mode == "trunc":
         quotient = xp.trunc(xp.divide(x, y))
-        return quotient.astype(y.dtype) if getattr(y, "dtype", quotient.dtype).kind in "iu" else quotient
+        integral = getattr(y, "dtype", quotient.dtype).kind in "iu"
+        return quotient.astype(y.dtype) if integral else quotient
     raise RuntimeError(
         "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found "
         f"'{rounding_mode}'"
@@ -197,7 +198,8 @@ def _pow_other(t: Tensor, self: Any, other: Tensor, out: Tensor) -> Tensor:
         return where(grows, 0, t * (out * log(self)))
     if self == 0:
         return where(real_part(other) >= 0, 0, t * (out * -math.inf))
-    return t * (out * (math.log(self) if isinstance(self, (int, float)) and self > 0 else _clog(self)))
+    positive_real = isinstance(self, (int, float)) and self > 0
+    return t * (out * (math.log(self) if positive_real else _clog(self)))
 
 
 def _clog(value: complex) -> complex:
@@ -303,11 +305,14 @@ atan2 = elementwise(
 hypot = elementwise(
     "hypot(Tensor self, Tensor other) -> Tensor",
     "hypot",
-    {"self": lambda t, self, out: t * (self / out), "other": lambda t, other, out: t * (other / out)},
+    {
+        "self": lambda t, self, out: t * (self / out),
+        "other": lambda t, other, out: t * (other / out),
+    },
     doc="Length of the hypotenuse.",
 )
 
-# Exponentials and trigonometry ---------------------------------------------------------------------
+# Exponentials and trigonometry --------------------------------------------------------------------
 
 exp = elementwise(
     "exp(Tensor self) -> Tensor",
@@ -464,7 +469,7 @@ erf = elementwise(
     doc="Error function.",
 )
 
-# Activations ---------------------------------------------------------------------------------------
+# Activations --------------------------------------------------------------------------------------
 
 
 def _sigmoid(xp: Any, x: Any) -> Any:
@@ -550,7 +555,7 @@ gelu = elementwise(
     doc="Gaussian error linear unit, exact or with the tanh approximation.",
 )
 
-# Rounding and selection ------------------------------------------------------------------------------
+# Rounding and selection ---------------------------------------------------------------------------
 
 
 
@@ -744,7 +749,7 @@ def real_part(x: Any) -> Any:
     return x.real
 
 
-# Comparison and logic ----------------------------------------------------------------------------
+# Comparison and logic -----------------------------------------------------------------------------
 
 
 def _comparison(name: str, ufunc: str, doc: str, refuses: str = "") -> Any:

@@ -1,0 +1,32 @@
+cimport cython
+from .autograd.node cimport Node, edge_node, edges
+from .dispatch cimport Operator, any_requires, arrays_of
+from .native cimport Native
+from .state cimport ThreadState, thread_state
+from .tensor cimport AbstractOperator, Tensor, ViewMeta, bump_version, node_of, requires_of, wrap
+
+
+cdef Native _native
+cdef type _ndarray
+cdef object _quiet_set, _quiet_reset, _quiet_ignore
+
+
+cdef class InplaceOperator(AbstractOperator):
+    cdef public str name
+    cdef public Operator functional
+    cdef public object schema
+    cdef public tuple tail
+    cdef public str doc
+    cdef public object aliases
+    cdef public bint casts_freely
+
+    @cython.locals(state=ThreadState, target=Tensor, functional=Operator)
+    cpdef object call2(self, object x, object y)
+    @cython.locals(state=ThreadState, target=Tensor, before=Tensor, node=Node, functional=Operator)
+    cpdef object call(self, tuple args)
+
+
+@cython.locals(meta=ViewMeta)
+cpdef check_inplace(Tensor t, bint recording, ThreadState state)
+@cython.locals(meta=ViewMeta, base=Tensor)
+cpdef rebase_history(Tensor t, Node node)

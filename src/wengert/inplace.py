@@ -1,0 +1,297 @@
+"""In-place operations: the writing itself, and what it does to versions, views and history."""
+
+from __future__ import annotations
+
+import weakref
+from types import MethodType
+from typing import Any
+
+import numpy as np
+
+from .autograd.node import CopySlices, Node, edge_node, edges, replay
+from .backends.numpy import quiet
+from .binding import bind_arguments, check_operand, signature_text
+from .dispatch import Operator, any_requires, arrays_of, function_attribute, operator_named
+from .dtypes import can_cast, from_numpy
+from .errors import inplace_view_error, shape_text
+from .native import native
+from .state import ThreadState, thread_state
+from .tensor import (
+    VIEW_DEFAULT,
+    AbstractOperator,
+    Tensor,
+    bump_version,
+    node_of,
+    requires_of,
+    wrap,
+)
+
+_native = native
+_ndarray = np.ndarray
+_quiet_set, _quiet_reset, _quiet_ignore = quiet.set, quiet.reset, quiet.ignore
+
+
+class InplaceOperator(AbstractOperator):
+    """The variant of an operator that writes its result into its first argument."""
+
+    def __init__(self, functional: Operator, schema: Any) -> None:
+        self.name = functional.name + "_"
+        self.functional = functional
+        self.schema = schema
+        self.tail = functional.tail
+        self.doc = f"In-place form of {functional.name}()."
+        self.aliases = functional.aliases
+        self.casts_freely = False
+
+    def call2(self, x: Any, y: Any) -> Any:
+        if not isinstance(y, Tensor):
+            y = check_operand(self, y, x)
+            if y is NotImplemented:
+                return NotImplemented
+        state = thread_state()
+        functional = self.functional
+        target = x
+        if (
+            not state.layers
+            and not state.grad_enabled
+            and functional.native_code >= 0
+            and not target.inference
+            and _native.binary_into(
+                functional.native_code, target.array, y.array if isinstance(y, Tensor) else y
+            )
+        ):
+            bump_version(target, self.name)
+            return target
+        return self.call((x, y, *self.tail))
+
+    def call(self, args: tuple) -> Any:
+        state = thread_state()
+        if state.layers:
+            from .layers import call_layers
+
+            return call_layers(self, args)
+        functional = self.functional
+        target = args[0]
+        if (
+            not state.grad_enabled
+            and functional.native_code == 0
+            and len(args) == 3
+            and not target.inference
+            and type(args[2]) is float
+            and isinstance(args[1], Tensor)
+            and _native.binary_into(0, target.array, args[1].array, args[2])
+        ):
+            bump_version(target, self.name)
+            return target
+        recording = state.recording() and any_requires(args, functional.grad_positions)
+        check_inplace(target, recording, state)
+        node = None
+        if recording:
+            saving = args
+            node = functional.record(state, args, target.array)
+            if 0 in node.plan.slots:
+                before = wrap(target.array.copy())
+                before.needs_grad = requires_of(target)
+                before.node = node_of(target)
+                before.output_index = target.output_index
+                saving = (before, *args[1:])
+            if -1 not in node.plan.slots:
+                functional.fill_saved(node, saving, ())
+        self._write(target, args)
+        bump_version(target, self.name)
+        if node is not None:
+            if not _native.is_differentiable(target.array):
+                return target
+            rebase_history(target, node)
+            if -1 in node.plan.slots:
+                functional.fill_saved(node, saving, (target,))
+        return target
+
+    def _write(self, target: Tensor, args: tuple) -> None:
+        array = target.array
+        functional = self.functional
+        if 0 in array.strides and array.size > 1:
+            check_not_overlapping(self.name, array)
+        arrays = arrays_of(args)
+        if functional.ufunc is not None and _plain_floats(arrays, functional):
+            token = _quiet_set(_quiet_ignore)
+            try:
+                functional.ufunc(*arrays[: functional.operands], out=array)
+                return
+            except ValueError:
+                pass
+            finally:
+                _quiet_reset(token)
+        result = functional.run_kernel(arrays)
+        if result.shape != array.shape:
+            raise RuntimeError(
+                f"output with shape {shape_text(array.shape)} doesn't match the broadcast shape "
+                f"{shape_text(result.shape)}"
+            )
+        if result.dtype != array.dtype and not self.casts_freely:
+            source, goal = from_numpy(result.dtype), from_numpy(array.dtype)
+            if not can_cast(source, goal):
+                raise RuntimeError(
+                    f"result type {source.scalar_name} can't be cast to the desired output type "
+                    f"{goal.scalar_name}"
+                )
+        array[...] = result
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        functional = self.functional
+        if (
+            len(args) == 2
+            and not kwargs
+            and functional.operands == 2
+            and functional.broadcasts
+            and functional.tail_has_defaults
+            and isinstance(args[0], Tensor)
+        ):
+            result = self.call2(args[0], args[1])
+            if result is not NotImplemented:
+                return result
+        return self.call(bind_arguments(self, args, kwargs))
+
+    def __get__(self, instance: Any, owner: Any) -> Any:
+        return self if instance is None else MethodType(self, instance)
+
+    def __getattr__(self, name: str) -> Any:
+        return function_attribute(self, name)
+
+    def __repr__(self) -> str:
+        return f"<operator {self.name}{signature_text(self.schema)}>"
+
+    def __reduce__(self) -> tuple:
+        return (operator_named, (self.name,))
+
+
+def _plain_floats(arrays: tuple, functional: Operator) -> bool:
+    """Whether a ufunc may write straight into the first operand: alike arrays, default options."""
+    first = arrays[0]
+    count = len(functional.tensor_positions)
+    if first.dtype.kind != "f" or arrays[count:] != functional.tail or type(first) is not _ndarray:
+        return False
+    for a in arrays[1:count]:
+        if type(a) is _ndarray:
+            if a.dtype != first.dtype:
+                return False
+        elif type(a) is not float and type(a) is not int:
+            return False
+    return True
+
+
+def check_inplace(t: Tensor, recording: bool, state: ThreadState) -> None:
+    """Refuse the in-place changes that autograd cannot follow."""
+    if t.inference and not state.inference:
+        raise RuntimeError(
+            "Inplace update to inference tensor outside InferenceMode is not allowed. "
+            "You can make a clone to get a normal tensor before doing inplace update."
+        )
+    if not recording:
+        return
+    meta = t.view_meta
+    if meta is not None:
+        if meta.creation != VIEW_DEFAULT:
+            raise inplace_view_error(t, False)
+        if requires_of(t) and meta.base.node is None and meta.base.needs_grad:
+            raise RuntimeError(
+                "a view of a leaf Variable that requires grad is being used in an in-place "
+                "operation."
+            )
+    if t.needs_grad and node_of(t) is None:
+        raise RuntimeError(
+            "a leaf Variable that requires grad is being used in an in-place operation. "
+            "Change it under no_grad(), or work on a clone()."
+        )
+
+
+def check_not_overlapping(name: str, array: Any) -> None:
+    """Refuse to write to an expanded tensor: its elements share memory."""
+    if any(s == 0 and n > 1 for s, n in zip(array.strides, array.shape, strict=True)):
+        raise RuntimeError(
+            f"{name}(): unsupported operation: more than one element of the written-to tensor "
+            "refers to a single memory location. Please clone() the tensor before performing the "
+            "operation."
+        )
+
+
+def rebase_history(t: Tensor, node: Node) -> None:
+    """Make `node` the node of `t` after an in-place operation; for a view, rewrite its base."""
+    meta = t.view_meta
+    if meta is None:
+        move_retained_grad(t, node)
+        t.node = node
+        t.output_index = 0
+        t.needs_grad = True
+        return
+    base = meta.base
+    node.next_nodes = (edge_node(base), *edges(node)[1:])
+    copy = CopySlices(base, node, meta.steps)
+    move_retained_grad(base, copy)
+    base.node = copy
+    base.output_index = 0
+    base.needs_grad = True
+    t.needs_grad = True
+    regenerate_view(t)
+
+
+def regenerate_view(t: Tensor) -> None:
+    """Give a view of a changed base its new node, by making the view again."""
+    meta: Any = t.view_meta
+    if meta.creation != VIEW_DEFAULT:
+        raise inplace_view_error(t, True)
+    state = thread_state()
+    enabled = state.grad_enabled
+    state.grad_enabled = True
+    try:
+        fresh = _view_again(t)
+    finally:
+        state.grad_enabled = enabled
+    retained = t.cold is not None and t.cold.retains_grad and t.node is not None
+    if retained:
+        t.node.cold.retain_hooks.pop(t.output_index, None)
+    t.node = fresh.node
+    t.output_index = fresh.output_index
+    t.needs_grad = fresh.needs_grad
+    meta.version = t.version()
+    if retained and t.node is not None:
+        add_retain_hook(t)
+
+
+def _view_again(t: Tensor) -> Tensor:
+    """The view made anew: by its own steps, or by strides if its base was reshaped in place."""
+    meta: Any = t.view_meta
+    try:
+        fresh = replay(meta.base, meta.steps)
+        if _native.same_view(fresh.array, t.array):
+            return fresh
+    except (RuntimeError, IndexError):
+        pass
+    from .operators.geometry import offset_of, seen_from
+    from .operators.strides import as_strided_relative
+
+    array = t.array
+    stride = tuple([s // array.itemsize for s in array.strides])
+    place = seen_from(meta.base.array, array.shape, stride, offset_of(array))
+    meta.steps = (None, as_strided_relative, place)
+    return replay(meta.base, meta.steps)
+
+
+def move_retained_grad(t: Tensor, node: Node) -> None:
+    """Let `retain_grad` follow the tensor to its new node."""
+    if t.cold is None or not t.cold.retains_grad or t.node is None:
+        return
+    hook = t.node.cold.retain_hooks.pop(t.output_index, None)
+    if hook is not None:
+        cold = node.make_cold()
+        if cold.retain_hooks is None:
+            cold.retain_hooks = {}
+        cold.retain_hooks[0] = hook
+
+
+def add_retain_hook(t: Tensor) -> None:
+    """Keep the gradient that reaches `t`, a non-leaf, in its ``.grad``."""
+    cold = t.node.make_cold()
+    if cold.retain_hooks is None:
+        cold.retain_hooks = {}
+    cold.retain_hooks[t.output_index] = weakref.ref(t)
