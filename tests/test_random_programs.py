@@ -43,6 +43,10 @@ class Machine:
     def pick(self, number):
         return self.tensors[-1 - number % len(self.tensors)]
 
+    def constant(self, value):
+        """A factor; PyTorch frees a plain number like a tensor, which then fails a second time."""
+        return self.lib.tensor(value, dtype=self.lib.float64)
+
     def target(self, number):
         """A tensor to be changed. PyTorch takes a view of a changed base for a leaf until asked."""
         tensor = self.pick(number)
@@ -70,6 +74,7 @@ class Machine:
 
 
 PHRASES = (
+    "returns multiple views",
     "modified by an inplace operation",
     "a second time",
     "does not require grad",
@@ -136,7 +141,7 @@ def broadcasts(x, y):
 
 def fits_into(x, y):
     """Whether y can be written to x; memory that overlaps in part is left out."""
-    if x is not y and base_of(x) is base_of(y):
+    if base_of(x) is base_of(y):
         return False
     return y.dim() <= x.dim() and all(
         n in (1, m) for m, n in zip(reversed(x.shape), reversed(y.shape), strict=False)
@@ -154,13 +159,13 @@ def unary(m, a, b, c):
 
 @operation
 def exponential(m, a, b, c):
-    return [(m.pick(a) * 0.5).exp()]
+    return [(m.pick(a) * m.constant(0.5)).exp()]
 
 
 @operation
 def scaled(m, a, b, c):
     x = m.pick(a)
-    return [(x * 2, 3 - x, x / 4, x + 1)[b % 4]]
+    return [(x * m.constant(2), 3 - x, x / m.constant(4), x + 1)[b % 4]]
 
 
 @operation
@@ -252,7 +257,7 @@ def detached(m, a, b, c):
 @operation
 def scaled_in_place(m, a, b, c):
     x = m.target(a)
-    (x.mul_, x.add_, x.div_, x.sub_)[b % 4](2)
+    (x.mul_, x.add_, x.div_, x.sub_)[b % 4](m.constant(2))
 
 
 @operation
@@ -271,7 +276,7 @@ def mapped_in_place(m, a, b, c):
 @operation
 def assigned(m, a, b, c):
     x, y = m.target(a), m.pick(b)
-    if x.dim() == 0 or x.shape[0] == 0 or not fits_into(x.detach()[0], y):
+    if x.dim() == 0 or x.shape[0] == 0 or 0 in x.stride() or not fits_into(x.detach()[0], y):
         return
     if c % 3 == 0:
         x[c % x.shape[0]] = 0.5
@@ -331,7 +336,9 @@ def retained(m, a, b, c):
 
 @operation
 def required(m, a, b, c):
-    m.pick(a).requires_grad_(bool(b % 4))
+    x = m.pick(a)
+    if not x._is_view():
+        x.requires_grad_()
 
 
 @operation

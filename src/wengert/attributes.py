@@ -37,9 +37,8 @@ def set_requires_grad(self: Tensor, value: bool) -> None:
         if value:
             return
         raise RuntimeError(
-            "you can only change requires_grad flags of leaf variables. If you want to use a "
-            "computed variable in a subgraph that doesn't require differentiation use "
-            "var_no_grad = var.detach()."
+            "you can only change requires_grad flags of leaf variables; this tensor was computed "
+            f"by {self.node.name()}. Take detach() of it to leave it out of the graph"
         )
     if value and not is_differentiable(self.array.dtype):
         raise RuntimeError(
@@ -67,10 +66,8 @@ def grad(self: Tensor) -> Tensor | None:
         and not (self.cold is not None and self.cold.retains_grad)
     ):
         warnings.warn(
-            "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its "
-            ".grad attribute won't be populated during autograd.backward(). If you indeed want the "
-            ".grad field to be populated for a non-leaf Tensor, use .retain_grad() on it. If you access "
-            "it by mistake, make sure you access the leaf Tensor instead.",
+            "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed: backward() "
+            f"fills it only after retain_grad(). This one is computed by {self.node.name()}.",
             UserWarning,
             stacklevel=2,
         )
@@ -91,7 +88,7 @@ def set_grad(self: Tensor, value: Tensor | None) -> None:
     if value.array.dtype != self.array.dtype:
         raise RuntimeError(
             f"attempting to assign a gradient with dtype '{value.dtype}' to a tensor with dtype "
-            f"'{self.dtype}'. The gradient must match the tensor's dtype"
+            f"'{self.dtype}'; cast it with .to()"
         )
     if value.device != self.device:
         raise RuntimeError(
@@ -101,8 +98,7 @@ def set_grad(self: Tensor, value: Tensor | None) -> None:
     if value.array.shape != self.array.shape:
         raise RuntimeError(
             f"attempting to assign a gradient of size '{list(value.array.shape)}' to a tensor of "
-            f"size '{list(self.array.shape)}'. Please ensure that the gradient and the tensor are "
-            "the same size"
+            f"size '{list(self.array.shape)}'; their shapes must agree"
         )
     self.gradient = value
 
@@ -190,12 +186,11 @@ def detach_(self: Tensor) -> Tensor:
     if self.view_meta is not None:
         if self.view_meta.creation == VIEW_MULTI_OUTPUT:
             raise RuntimeError(
-                "Can't detach views in-place: this one is the output of a function that returns "
-                "multiple views. Use detach() instead of detach_()."
+                "Can't detach views in-place, least of all one of several that one operator "
+                "returned; use detach()"
             )
         raise RuntimeError(
-            "Can't detach views in-place. Use detach() instead. If you are using a tensor that was "
-            "a view, clone() it first."
+            "Can't detach views in-place: the base would still be in the graph; use detach()"
         )
     self.node = None
     self.output_index = 0

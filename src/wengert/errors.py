@@ -39,44 +39,26 @@ def inplace_view_error(t: Any, indirect: bool) -> RuntimeError:
     from .tensor import VIEW_INFERENCE, VIEW_MULTI_OUTPUT, VIEW_NO_GRAD
 
     creation = t.view_meta.creation
-    node = t.node
-    which = f"Output {t.output_index} of {node.name()}" if node is not None else "This view"
-    what = (
-        "is a view and its base or another view of its base has been modified inplace."
+    which = "This view" if t.node is None else f"Output {t.output_index} of {t.node.name()}"
+    change = (
+        "its base or another view of its base has been modified inplace"
         if indirect
-        else "is a view and is being modified inplace."
+        else "is being modified inplace"
     )
     if creation == VIEW_MULTI_OUTPUT:
         return RuntimeError(
-            f"{which} {what} This view is the output of a function that returns multiple views. "
-            "Such functions do not allow the output views to be modified inplace. You should "
-            "replace the inplace operation by an out-of-place one."
+            f"{which} is a view and {change}. It is the output of a function that returns multiple "
+            "views, none of which may be changed: autograd could not tell what becomes of the "
+            "others. Use the out-of-place form, or select the part by indexing."
         )
-    if creation == VIEW_NO_GRAD:
+    if creation in (VIEW_NO_GRAD, VIEW_INFERENCE):
+        mode = "no_grad mode" if creation == VIEW_NO_GRAD else "inference mode"
         return RuntimeError(
-            "A view was created in no_grad mode and "
-            + (
-                "its base or another view of its base has been modified inplace"
-                if indirect
-                else "is being modified inplace"
-            )
-            + " with grad mode enabled. Given that this use case is ambiguous and error-prone, it "
-            "is forbidden. Move both the view and the inplace operation either inside the no_grad "
-            "block (if it must not be tracked) or outside (if it must)."
-        )
-    if creation == VIEW_INFERENCE:
-        return RuntimeError(
-            "A view was created in inference mode and "
-            + (
-                "its base or another view of its base has been modified inplace"
-                if indirect
-                else "is being modified inplace"
-            )
-            + " in normal mode. Make both the view and the change in the same mode."
+            f"A view was created in {mode} and {change} with grad mode enabled. It is unclear "
+            "whether the change is meant to be recorded: make the view and the change in the same "
+            "mode."
         )
     return RuntimeError(
-        f"{which} {what} This view was created inside a custom Function (or because an input was "
-        "returned as-is) and the autograd logic to handle view+inplace would override the custom "
-        "backward associated with the custom Function, leading to incorrect gradients. This "
-        "behavior is forbidden. You can fix this by cloning the output of the custom Function."
+        f"{which} is a view and {change}. It was created inside a custom Function, whose backward "
+        "the change would bypass: return a clone() from the Function."
     )

@@ -184,8 +184,8 @@ def check_inplace(t: Tensor, recording: bool, state: ThreadState) -> None:
     """Refuse the in-place changes that autograd cannot follow."""
     if t.inference and not state.inference:
         raise RuntimeError(
-            "Inplace update to inference tensor outside InferenceMode is not allowed. "
-            "You can make a clone to get a normal tensor before doing inplace update."
+            "Inplace update to inference tensor outside InferenceMode is not allowed: its version "
+            "is not counted. Change a clone()"
         )
     if not recording:
         return
@@ -209,9 +209,8 @@ def check_not_overlapping(name: str, array: Any) -> None:
     """Refuse to write to an expanded tensor: its elements share memory."""
     if any(s == 0 and n > 1 for s, n in zip(array.strides, array.shape, strict=True)):
         raise RuntimeError(
-            f"{name}(): unsupported operation: more than one element of the written-to tensor "
-            "refers to a single memory location. Please clone() the tensor before performing the "
-            "operation."
+            f"{name}(): more than one element of the written-to tensor refers to a single memory "
+            "location, as in an expanded tensor; write to a clone() of it"
         )
 
 

@@ -11,6 +11,7 @@ from .devices import as_device, device, of_array, transfer
 from .factory import dense_strides
 from .operators.copying import cast, clone, pack, to_device
 from .operators.geometry import offset_of
+from .operators.pointwise import abs_, div_
 from .size import Size
 from .state import thread_state
 from .tensor import Tensor
@@ -351,6 +352,11 @@ METHODS: dict[str, Any] = {
     "tolist": tolist,
     "numpy": numpy,
     "clone": clone_method,
+    "abs_": abs_,
+    "absolute_": abs_,
+    "div_": div_,
+    "divide_": div_,
+    "true_divide_": div_,
     "as_subclass": as_subclass,
     "_make_subclass": staticmethod(make_subclass),
     "__array__": as_array,

@@ -334,7 +334,7 @@ class Tensor:
         return complex(self.item())
 
     def __index__(self) -> int:
-        value = self.item()
+        value = self.item() if self.array.size == 1 else None
         if not isinstance(value, int):
             raise TypeError("only integer tensors of a single element can be converted to an index")
         return int(value)

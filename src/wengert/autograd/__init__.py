@@ -61,7 +61,7 @@ def backward(
         if grad_tensors is not None:
             raise RuntimeError(
                 "`grad_tensors` and `grad_variables` (deprecated) arguments both passed to "
-                "`backward()`. Please only use `grad_tensors`."
+                "`backward()`; they mean the same, so give only the first"
             )
         grad_tensors = grad_variables
     if inputs is not None and not _is_one(inputs) and len(inputs) == 0:
@@ -99,15 +99,15 @@ def grad(
     """
     if materialize_grads and allow_unused is False:
         raise ValueError(
-            "Expected allow_unused to be True or not passed when materialize_grads=True, but got: "
-            "allow_unused=False."
+            "Expected allow_unused to be True or not passed when materialize_grads=True: unused "
+            "inputs get zeros, so they cannot be an error"
         )
     if allow_unused is None:
         allow_unused = materialize_grads
     if not only_inputs:
         warnings.warn(
-            "only_inputs argument is deprecated and is ignored now (defaults to True). To "
-            "accumulate gradient for other parts of the graph, please use autograd.backward.",
+            "only_inputs argument is deprecated and is ignored now: grad() never accumulates into "
+            "other leaves; autograd.backward does.",
             FutureWarning,
             stacklevel=2,
         )
@@ -142,10 +142,9 @@ def _warn_of_cycle() -> None:
     if not _cycle_warned:
         _cycle_warned = True
         warnings.warn(
-            "Using backward() with create_graph=True will create a reference cycle between the "
-            "parameter and its gradient, which lives until the garbage collector runs. Use "
-            "autograd.grad when creating the graph to avoid it, or reset the .grad fields to None "
-            "after use.",
+            "Using backward() with create_graph=True will create a reference cycle: a leaf holds "
+            "its .grad, whose graph holds the leaf, until the garbage collector runs. autograd.grad "
+            "makes no cycle.",
             UserWarning,
             stacklevel=3,
         )
@@ -198,8 +197,8 @@ def _make_grads(outputs: tuple, grads: Sequence[Tensor | None]) -> tuple:
         if (g.array.dtype.kind == "c") != (dtype.kind == "c"):
             raise RuntimeError(
                 "For complex Tensors, both grad_output and output are required to have the same "
-                f"dtype. Mismatch in dtype: grad_output[{i}] has a dtype of {g.array.dtype} and "
-                f"output[{i}] has a dtype of {dtype}."
+                f"dtype. Mismatch in dtype: grad_output[{i}] is {g.array.dtype} and output[{i}] is "
+                f"{dtype}"
             )
         made.append(g)
     made.extend(grads[len(made) :])

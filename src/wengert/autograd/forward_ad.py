@@ -83,8 +83,8 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     state = thread_state()
     if state.dual_level < 0:
         raise RuntimeError(
-            "Trying to create a dual Tensor for forward AD but no level exists, make sure to "
-            "enter_dual_level() first."
+            "Trying to create a dual Tensor for forward AD but no level exists: use it inside "
+            "`with dual_level()`"
         )
     for value, what in ((tensor, "tensor"), (tangent, "tangent")):
         if not isinstance(value, Tensor):
@@ -98,8 +98,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     if tensor.array.shape != tangent.array.shape:
         raise RuntimeError(
             "Trying to set a forward gradient that has a different size than that of the original "
-            f"Tensor, this is not supported. Tensor is of size {list(tensor.array.shape)} while "
-            f"the given forward gradient is of size {list(tangent.array.shape)}."
+            f"Tensor: {list(tangent.array.shape)} for {list(tensor.array.shape)}"
         )
     if tensor.array.dtype != tangent.array.dtype:
         raise RuntimeError(

@@ -52,10 +52,8 @@ class _Mode:
             import warnings
 
             warnings.warn(
-                "Decorating classes is deprecated and will be disabled in future versions. You "
-                "should only decorate functions or methods. To preserve the current behavior of "
-                "class decoration, you can directly decorate the `__init__` method and nothing "
-                "else.",
+                "Decorating classes is deprecated: only __init__ is decorated. Decorate the "
+                "methods that are meant.",
                 FutureWarning,
                 stacklevel=2,
             )

@@ -155,9 +155,8 @@ def save(value: Any, state: ThreadState) -> Any:
     t: Tensor = value
     if t.inference:
         raise RuntimeError(
-            "Inference tensors cannot be saved for backward. Please do not use Tensors created in "
-            "inference mode in computation tracked by autograd. Clone the tensor outside inference "
-            "mode, or use no_grad() in place of inference_mode()."
+            "Inference tensors cannot be saved for backward: a recorded operation needs one that "
+            "was made in inference mode. Clone it outside, or make it under no_grad()"
         )
     if state.saved_hooks:
         return _pack(t, False, 0)
@@ -214,9 +213,8 @@ def _pack(t: Tensor, is_output: bool, output_nr: int) -> SavedVariable:
         state.grad_enabled = enabled
     if saved.counter.value != before:
         raise RuntimeError(
-            "A saved tensor pack hook is modifying its input in place. "
-            "Tensors provided as input to pack hook can not be modified by in-place operations as "
-            "this can lead to unexpected side-effects."
+            "A saved tensor pack hook is modifying its input in place; the operation that saves "
+            "the tensor would then differentiate other values. Pack a clone()"
         )
     return saved
 

@@ -36,8 +36,8 @@ class ExecutionEngine:
         outputs = result or [None] * len(inputs)
         if not allow_unreachable and None in [None if g is None else 0 for g in outputs]:
             raise RuntimeError(
-                "One of the differentiated Tensors appears to not have been used in the graph. Set "
-                "allow_unused=True if this is the desired behavior."
+                "One of the differentiated Tensors appears to not have been used in the graph; "
+                "with allow_unused=True its gradient is None"
             )
         return tuple(outputs)
 

@@ -1,12 +1,78 @@
-"""Activation functions beyond those of `pointwise`: of use in networks, not in arithmetic."""
+"""Activation functions beyond those of `pointwise`: of use in networks, not in arithmetic.
+
+Their names begin with an underscore: they are called through `nn.functional` only.
+"""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from ..tensor import Tensor
 from .declare import elementwise
-from .pointwise import exp, sigmoid, softplus, tanh, where
+from .pointwise import erf, error_function, exp, logistic, sigmoid, tanh, where
+
+leaky_relu = elementwise(
+    "_leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor",
+    lambda xp, x, slope: xp.where(x > 0, x, x * slope),
+    lambda t, self, negative_slope: where(self > 0, t, t * negative_slope),
+    refuses="biuc",
+    doc="The tensor where positive, else multiplied by `negative_slope`.",
+)
+silu = elementwise(
+    "_silu(Tensor self) -> Tensor",
+    lambda xp, x: x * logistic(xp, x),
+    lambda t, self: _silu_differential(t, self, sigmoid(self)),
+    refuses="biu",
+    doc="`x * sigmoid(x)`.",
+)
+
+
+def _silu_differential(t: Tensor, x: Tensor, s: Tensor) -> Tensor:
+    return t * (s * (1 + x * (1 - s)))
+
+
+softplus = elementwise(
+    "_softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor",
+    lambda xp, x, beta, threshold: xp.where(
+        x * beta > threshold, x, xp.log1p(xp.exp(x * beta)) / beta
+    ),
+    lambda t, self, beta, threshold: where(
+        self * beta > threshold, t, t * sigmoid(self * beta)
+    ),
+    refuses="biuc",
+    inplace=False,
+    doc="Smooth version of relu.",
+)
+
+
+def _gelu(xp: Any, x: Any, approximate: str) -> Any:
+    if approximate == "tanh":
+        inner = math.sqrt(2 / math.pi) * (x + 0.044715 * x * x * x)
+        return 0.5 * x * (1 + xp.tanh(inner))
+    if approximate == "none":
+        return 0.5 * x * (1 + error_function(xp, x * math.sqrt(0.5)))
+    raise RuntimeError("approximate argument must be either none or tanh.")
+
+
+def _gelu_differential(t: Tensor, x: Tensor, approximate: str) -> Tensor:
+    if approximate == "none":
+        density = exp(-0.5 * x * x) * (1 / math.sqrt(2 * math.pi))
+        return t * (0.5 * (1 + erf(x * math.sqrt(0.5))) + x * density)
+    scale = math.sqrt(2 / math.pi)
+    bent = tanh(scale * (x + 0.044715 * x * x * x))
+    slope = scale * (1 + 3 * 0.044715 * x * x)
+    return t * (0.5 * (1 + bent) + 0.5 * x * (1 - bent * bent) * slope)
+
+
+gelu = elementwise(
+    "_gelu(Tensor self, *, str approximate='none') -> Tensor",
+    _gelu,
+    lambda t, self, approximate: _gelu_differential(t, self, approximate),
+    refuses="biuc",
+    inplace=False,
+    doc="Gaussian error linear unit, exact or with the tanh approximation.",
+)
 
 
 def _elu(xp: Any, x: Any, alpha: float, scale: float, input_scale: float) -> Any:

@@ -6,6 +6,7 @@ from typing import Any
 
 from ..devices import transfer
 from ..dispatch import operator_named
+from ..tensor import Tensor
 from .declare import linear, primitive
 from .pointwise import zeros_like
 
@@ -81,6 +82,7 @@ fill = primitive(
     ),
     inplace=True,
     widens=False,
+    name=lambda self, value: f"FillBackward{2 + int(isinstance(value, Tensor))}",
     doc="One value in the shape and dtype of the tensor.",
 )
 zero = primitive(

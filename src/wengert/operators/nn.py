@@ -56,7 +56,7 @@ def _layer_norm(xp: Any, x: Any, shape: tuple, weight: Any, bias: Any, eps: floa
         out *= weight
     if bias is not None:
         out += bias
-    return out.astype(goal, copy=False), mean, scale
+    return tuple([a.astype(goal, copy=False) for a in (out, mean, scale)])
 
 
 def _standardized(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ..dispatch import Operator, copy_to_out, operator_named
 from ..native import native
 from ..state import thread_state
 from ..tensor import Tensor, wrap
@@ -14,11 +15,11 @@ __all__ = [
     "abs", "acos", "acosh", "add", "addcdiv", "addcmul", "asin", "asinh", "atan", "atan2", "atanh",
     "bitwise_and", "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift",
     "bitwise_xor", "ceil", "clamp", "cos", "cosh", "div", "eq", "erf", "exp", "exp2", "expm1",
-    "floor", "floor_divide", "fmod", "ge", "gelu", "gt", "hypot", "isfinite", "isinf", "isnan",
-    "le", "leaky_relu", "lerp", "log", "log10", "log1p", "log2", "logical_and", "logical_not",
+    "floor", "floor_divide", "fmod", "ge", "gt", "hypot", "isfinite", "isinf", "isnan",
+    "le", "lerp", "log", "log10", "log1p", "log2", "logical_and", "logical_not",
     "logical_or", "logical_xor", "lt", "maximum", "minimum", "mul", "ne", "neg", "positive", "pow",
-    "reciprocal", "relu", "remainder", "round", "rsqrt", "rsub", "sgn", "sigmoid", "sign", "silu",
-    "sin", "sinh", "softplus", "sqrt", "square", "sub", "tan", "tanh", "trunc", "where",
+    "reciprocal", "relu", "remainder", "round", "rsqrt", "rsub", "sgn", "sigmoid", "sign",
+    "sin", "sinh", "sqrt", "square", "sub", "tan", "tanh", "trunc", "where",
 ]  # fmt: skip
 
 _native = native
@@ -71,24 +72,57 @@ add = elementwise(
     native=ADD,
     doc="Sum of two tensors, the second multiplied by `alpha`.",
 )
+
+
+def _difference_dtype(args: tuple, count: int) -> tuple:
+    """The common dtype of operands that are no truth values."""
+    flags = [getattr(a, "dtype", type(a)) == bool for a in args[:count]]
+    if all(flags):
+        raise RuntimeError(
+            "Subtraction, the `-` operator, with two bool tensors is not supported. "
+            "Use `^` or logical_xor() to see where they differ."
+        )
+    if any(flags):
+        raise RuntimeError(
+            "Subtraction, the `-` operator, with a bool tensor is not supported. "
+            "Use `~` or logical_not() to invert a mask."
+        )
+    return promote(args, count)
+
+
 sub = elementwise(
     "sub(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
     lambda xp, x, y, alpha: xp.subtract(x, y if alpha == 1 else _times(y, alpha)),
     {"self": lambda t: t, "other": lambda t, alpha: -t if alpha == 1 else t * -alpha},
+    dtype=_difference_dtype,
     native=SUB,
-    refuses="b",
     doc="Difference of two tensors, the second multiplied by `alpha`.",
 )
-rsub = elementwise(
-    "rsub(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
-    lambda xp, x, y, alpha: xp.subtract(y, x if alpha == 1 else _times(x, alpha)),
-    {"self": lambda t, alpha: -t if alpha == 1 else t * -alpha, "other": lambda t: t},
-    inplace=False,
-    native=RSUB,
-    refuses="b",
-    name="RsubBackward1",
-    doc="The second tensor minus the first, the first multiplied by `alpha`.",
-)
+
+
+def _reversed_difference(name: str, node_name: str) -> Operator:
+    return elementwise(
+        f"{name}(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
+        lambda xp, x, y, alpha: xp.subtract(y, x if alpha == 1 else _times(x, alpha)),
+        {"self": lambda t, alpha: -t if alpha == 1 else t * -alpha, "other": lambda t: t},
+        dtype=_difference_dtype,
+        inplace=False,
+        native=RSUB,
+        name=node_name,
+        doc="The second tensor minus the first, the first multiplied by `alpha`.",
+    )
+
+
+from_number = _reversed_difference("rsub", "RsubBackward1")
+from_tensor = _reversed_difference("_rsub_tensor", "RsubBackward0")
+
+
+def rsub(input: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
+    """The second tensor or number minus the first tensor, the first multiplied by `alpha`."""
+    minuend = from_tensor if isinstance(other, Tensor) else from_number
+    return minuend(input, other, alpha=alpha)
+
+
 mul = elementwise(
     "mul(Tensor self, Tensor other) -> Tensor",
     "multiply",
@@ -98,38 +132,58 @@ mul = elementwise(
 )
 
 
-def _divide(xp: Any, x: Any, y: Any, rounding_mode: str | None) -> Any:
-    if rounding_mode is None:
-        return xp.divide(x, y)
+true_divide = elementwise(
+    "div(Tensor self, Tensor other) -> Tensor",
+    lambda xp, x, y: xp.divide(x, y),
+    {
+        "self": lambda t, other: t / other,
+        "other": lambda t, self, other: -t * ((self / other) / other),
+    },
+    dtype=promote_float,
+    native=DIV,
+    doc="Quotient of two tensors.",
+)
+
+
+def _divide_rounded(xp: Any, x: Any, y: Any, rounding_mode: str) -> Any:
     if rounding_mode == "floor":
         return xp.floor_divide(x, y)
-    if rounding_mode == "trunc":
-        quotient = xp.trunc(xp.divide(x, y))
-        integral = getattr(y, "dtype", quotient.dtype).kind in "iu"
-        return quotient.astype(y.dtype) if integral else quotient
-    raise RuntimeError(
-        "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found "
-        f"'{rounding_mode}'"
-    )
+    if rounding_mode != "trunc":
+        raise RuntimeError(
+            "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found "
+            f"'{rounding_mode}'"
+        )
+    if x.dtype.kind not in "iu":
+        return xp.trunc(xp.divide(x, y))
+    quotient = xp.floor_divide(x, y)
+    return quotient + ((quotient * y != x) & ((x < 0) != (y < 0)))
 
 
-def _div_dtype(args: tuple, count: int) -> tuple:
-    return promote_float(args, count) if args[2] is None else promote(args, count)
-
-
-div = elementwise(
-    "div(Tensor self, Tensor other, *, str? rounding_mode=None) -> Tensor",
-    _divide,
-    {
-        "self": lambda t, other, rounding_mode: t / other if rounding_mode is None else _zero(t),
-        "other": lambda t, self, other, rounding_mode: (
-            -t * ((self / other) / other) if rounding_mode is None else _zero(t)
-        ),
-    },
-    dtype=_div_dtype,
-    native=DIV,
-    doc="Quotient of two tensors, optionally rounded towards zero ('trunc') or down ('floor').",
+rounded_divide = elementwise(
+    "_div_rounded(Tensor self, Tensor other, str rounding_mode) -> Tensor",
+    _divide_rounded,
+    {"self": lambda t: _zero(t), "other": lambda t: _zero(t)},
+    name="DivBackward2",
+    doc="Quotient of two tensors, rounded towards zero ('trunc') or down ('floor').",
 )
+
+
+def div(
+    input: Any, other: Any, *, rounding_mode: str | None = None, out: Tensor | None = None
+) -> Tensor:
+    """Quotient of two tensors, optionally rounded towards zero ('trunc') or down ('floor')."""
+    if rounding_mode is not None:
+        return rounded_divide(input, other, rounding_mode, out=out)
+    return true_divide(input, other) if out is None else true_divide(input, other, out=out)
+
+
+def div_(input: Tensor, other: Any, *, rounding_mode: str | None = None) -> Tensor:
+    """In-place form of div()."""
+    if rounding_mode is None:
+        return operator_named("div_")(input, other)
+    return operator_named("_div_rounded_")(input, other, rounding_mode)
+
+
 floor_divide = elementwise(
     "floor_divide(Tensor self, Tensor other) -> Tensor",
     lambda xp, x, y: xp.floor_divide(x, y),
@@ -143,6 +197,7 @@ remainder = elementwise(
         "self": lambda t: t,
         "other": lambda t, self, other: -t * div(self, other, rounding_mode="floor"),
     },
+    name=lambda self, other: f"RemainderBackward{int(isinstance(other, Tensor))}",
     doc="Remainder with the sign of the divisor, as Python's %.",
 )
 fmod = elementwise(
@@ -152,6 +207,7 @@ fmod = elementwise(
         "self": lambda t: t,
         "other": lambda t, self, other: -t * div(self, other, rounding_mode="trunc"),
     },
+    name=lambda self, other: f"FmodBackward{int(isinstance(other, Tensor))}",
     doc="Remainder with the sign of the dividend, as C's fmod.",
 )
 neg = elementwise(
@@ -290,14 +346,23 @@ lerp = elementwise(
         "end": lambda t, weight: t * weight,
         "weight": lambda t, self, end: t * (end - self),
     },
+    name=lambda self, end, weight: f"LerpBackward{int(isinstance(weight, Tensor))}",
     doc="Linear interpolation from the tensor to `end`.",
 )
+
+
+def _per_square(x: Tensor, a: Any, b: Any) -> Tensor:
+    """`x` over the squared distance of the point (a, b) from the origin, zero at the origin."""
+    square_sum = a * a + b * b
+    return where(square_sum == 0, 0, x / square_sum)
+
+
 atan2 = elementwise(
     "atan2(Tensor self, Tensor other) -> Tensor",
     "arctan2",
     {
-        "self": lambda t, self, other: t * (other / (self * self + other * other)),
-        "other": lambda t, self, other: t * (-self / (self * self + other * other)),
+        "self": lambda t, self, other: t * _per_square(other, self, other),
+        "other": lambda t, self, other: -t * _per_square(self, self, other),
     },
     dtype=promote_float,
     doc="Angle of the points (other, input).",
@@ -454,7 +519,7 @@ atanh = elementwise(
 )
 
 
-def _erf(xp: Any, x: Any) -> Any:
+def error_function(xp: Any, x: Any) -> Any:
     from scipy.special import erf as kernel
 
     return kernel(x)
@@ -462,7 +527,7 @@ def _erf(xp: Any, x: Any) -> Any:
 
 erf = elementwise(
     "erf(Tensor self) -> Tensor",
-    _erf,
+    error_function,
     lambda t, self: t * (2 / math.sqrt(math.pi) * exp(-self * self)),
     dtype=promote_float,
     refuses="c",
@@ -472,7 +537,7 @@ erf = elementwise(
 # Activations --------------------------------------------------------------------------------------
 
 
-def _sigmoid(xp: Any, x: Any) -> Any:
+def logistic(xp: Any, x: Any) -> Any:
     e = xp.exp(-x)
     if _native.logistic_tail(e):
         return e
@@ -482,7 +547,7 @@ def _sigmoid(xp: Any, x: Any) -> Any:
 
 sigmoid = elementwise(
     "sigmoid(Tensor self) -> Tensor",
-    _sigmoid,
+    logistic,
     lambda t, out: _sigmoid_differential(t, out),
     dtype=promote_float,
     native=SIGMOID,
@@ -495,64 +560,6 @@ relu = elementwise(
     native=RELU,
     refuses="bc",
     doc="The tensor where positive, else zero.",
-)
-leaky_relu = elementwise(
-    "leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor",
-    lambda xp, x, slope: xp.where(x > 0, x, x * slope),
-    lambda t, self, negative_slope: where(self > 0, t, t * negative_slope),
-    refuses="biuc",
-    doc="The tensor where positive, else multiplied by `negative_slope`.",
-)
-silu = elementwise(
-    "silu(Tensor self) -> Tensor",
-    lambda xp, x: x * _sigmoid(xp, x),
-    lambda t, self: _silu_differential(t, self, sigmoid(self)),
-    doc="`x * sigmoid(x)`.",
-)
-
-
-def _silu_differential(t: Tensor, x: Tensor, s: Tensor) -> Tensor:
-    return t * (s * (1 + x * (1 - s)))
-
-
-softplus = elementwise(
-    "softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor",
-    lambda xp, x, beta, threshold: xp.where(
-        x * beta > threshold, x, xp.log1p(xp.exp(x * beta)) / beta
-    ),
-    lambda t, self, beta, threshold: where(
-        self * beta > threshold, t, t * sigmoid(self * beta)
-    ),
-    refuses="biuc",
-    doc="Smooth version of relu.",
-)
-
-
-def _gelu(xp: Any, x: Any, approximate: str) -> Any:
-    if approximate == "tanh":
-        inner = math.sqrt(2 / math.pi) * (x + 0.044715 * x * x * x)
-        return 0.5 * x * (1 + xp.tanh(inner))
-    if approximate == "none":
-        return 0.5 * x * (1 + _erf(xp, x * math.sqrt(0.5)))
-    raise RuntimeError("approximate argument must be either none or tanh.")
-
-
-def _gelu_differential(t: Tensor, x: Tensor, approximate: str) -> Tensor:
-    if approximate == "none":
-        density = exp(-0.5 * x * x) * (1 / math.sqrt(2 * math.pi))
-        return t * (0.5 * (1 + erf(x * math.sqrt(0.5))) + x * density)
-    scale = math.sqrt(2 / math.pi)
-    bent = tanh(scale * (x + 0.044715 * x * x * x))
-    slope = scale * (1 + 3 * 0.044715 * x * x)
-    return t * (0.5 * (1 + bent) + 0.5 * x * (1 - bent * bent) * slope)
-
-
-gelu = elementwise(
-    "gelu(Tensor self, *, str approximate='none') -> Tensor",
-    _gelu,
-    lambda t, self, approximate: _gelu_differential(t, self, approximate),
-    refuses="biuc",
-    doc="Gaussian error linear unit, exact or with the tanh approximation.",
 )
 
 # Rounding and selection ---------------------------------------------------------------------------
@@ -594,6 +601,7 @@ round = elementwise(
     lambda xp, x, decimals: xp.round(x, decimals),
     lambda t: _zero(t),
     refuses="bc",
+    name=lambda self, decimals: f"RoundBackward{int(decimals != 0)}",
     doc="Nearest integer, halves to even; or to `decimals` places.",
 )
 
@@ -690,11 +698,14 @@ where_ = elementwise(
 )
 
 
-def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
+def where(
+    condition: Tensor, input: Any = None, other: Any = None, *, out: Tensor | None = None
+) -> Any:
     """Elements of `input` where `condition` holds, else of `other`; alone, its true indices."""
     if input is None and other is None:
         return condition.nonzero(as_tuple=True)
-    return where_.call((condition, input, other))
+    result = where_.call((condition, input, other))
+    return result if out is None else copy_to_out("where", result, out)
 
 
 # Absolute value and complex sign: not holomorphic, so both rules are written ----------------------
@@ -709,6 +720,13 @@ abs = primitive(
     doc="Absolute value.",
 )
 abs.native_code = ABS
+
+
+def abs_(input: Tensor) -> Tensor:
+    """In-place form of abs(), for real tensors."""
+    if input.is_complex():
+        raise RuntimeError("In-place abs is not supported for complex tensors.")
+    return operator_named("abs_")(input)
 
 
 def _abs_tangent(t: Tensor, x: Tensor) -> Tensor:

@@ -471,7 +471,7 @@ def allclose(
     equal_nan: bool = False,
 ) -> bool:
     """Whether all elements differ by at most `atol + rtol * abs(other)`."""
-    return bool(isclose(input, other, rtol, atol, equal_nan).array.all())
+    return all(isclose(input, other, rtol, atol, equal_nan)).item()
 
 
 def equal(input: Tensor, other: Tensor) -> bool:
@@ -483,4 +483,4 @@ def equal(input: Tensor, other: Tensor) -> bool:
                 f"equal(): argument '{name}' (position {position}) must be Tensor, not "
                 f"{type(value).__name__}"
             )
-    return input.array.shape == other.array.shape and bool((input == other).array.all())
+    return input.array.shape == other.array.shape and all(input == other).item()

@@ -279,8 +279,13 @@ def diff(
     return result if out is None else copy_to_out("diff", result, out)
 
 
-def _trapezoids(y: Tensor, x: Tensor | None, dx: Any, dim: int) -> Tensor:
+def _trapezoids(name: str, y: Tensor, x: Tensor | None, dx: Any, dim: int) -> Tensor:
     """The areas of the trapezoids between neighbouring samples, one less than samples."""
+    for argument, value in (("y", y), ("x", x)):
+        if value is not None and value.array.dtype.kind == "b":
+            raise RuntimeError(
+                f"{name}: received a bool input for `{argument}`, but bool is not supported"
+            )
     dim = normal_dim(dim, y.array.ndim)
     length = max(y.array.shape[dim] - 1, 0)
     heights = y.narrow(dim, y.array.shape[dim] - length, length) + y.narrow(dim, 0, length)
@@ -288,7 +293,7 @@ def _trapezoids(y: Tensor, x: Tensor | None, dx: Any, dim: int) -> Tensor:
         return heights * (dx / 2)
     if x.array.ndim == 1 and y.array.ndim > 1:
         if x.array.shape[0] != y.array.shape[dim]:
-            raise RuntimeError("trapezoid: There must be one `x` value for each sample point")
+            raise RuntimeError(f"{name}: There must be one `x` value for each sample point")
         return heights * (diff(x) / 2).reshape((-1,) + (1,) * (y.array.ndim - dim - 1))
     return heights * (diff(x, dim=dim - y.array.ndim) / 2)
 
@@ -304,4 +309,4 @@ def cumulative_trapezoid(
     y: Tensor, x: Tensor | None = None, *, dx: Any = 1, dim: int = -1
 ) -> Tensor:
     """The integrals of samples `y` up to each place by the trapezoidal rule."""
-    return cumsum(_trapezoids(y, x, dx, dim), dim)
+    return cumsum(_trapezoids("cumulative_trapezoid", y, x, dx, dim), dim)

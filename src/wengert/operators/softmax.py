@@ -6,8 +6,8 @@ from typing import Any
 
 from .. import dtypes
 from ..tensor import Tensor
-from .along import in_dtype, normal_dims, restore_dims, scalar_name, widened, working_dtype
-from .declare import primitive, promote_float
+from .along import in_dtype, normal_dims, restore_dims, scalar_name, working_dtype
+from .declare import primitive
 from .pointwise import exp
 from .reduce import sum
 
@@ -24,7 +24,8 @@ def _finite_peak(xp: Any, x: Any, dims: tuple[int, ...]) -> Any:
 
 def _logsumexp(xp: Any, x: Any, dim: Any, keepdim: bool) -> Any:
     dims = normal_dims(dim, x.ndim)
-    goal, x = x.dtype, widened(x)
+    goal = dtypes.get_default_dtype().numpy if x.dtype.kind in "biu" else x.dtype
+    x = in_dtype(x, working_dtype(goal))
     if x.size == 0:
         return xp.log(xp.sum(xp.exp(x), axis=dims, keepdims=keepdim)).astype(goal, copy=False)
     peak = _finite_peak(xp, x, dims)
@@ -47,7 +48,6 @@ logsumexp = primitive(
     lambda tangents, self, dim, keepdim, out: sum(
         tangents["self"] * _share(self, dim, keepdim, out), dim, keepdim
     ),
-    dtype=promote_float,
     doc="Logarithm of the sum of exponentials over the given dimensions, without overflow.",
 )
 

@@ -22,7 +22,9 @@ from .along import (
     take_along,
     widened,
 )
+from .copying import pack
 from .declare import nondifferentiable, primitive
+from .getitem import refuse_meta
 from .pointwise import ceil, floor, isnan, lerp, logical_not, round, where
 from .reduce import any, sum
 
@@ -38,8 +40,6 @@ _INT64 = dtypes.int64.numpy
 
 def _order(xp: Any, x: Any, dim: int, descending: bool) -> Any:
     """Indices that sort; equal elements keep their order, NaN counts as largest."""
-    if x.dtype.kind == "c":
-        raise RuntimeError("Sort does not support complex dtypes")
     if not descending:
         return xp.argsort(x, axis=dim, kind="stable")
     backwards = xp.argsort(xp.flip(x, dim), axis=dim, kind="stable")
@@ -48,13 +48,17 @@ def _order(xp: Any, x: Any, dim: int, descending: bool) -> Any:
 
 def _sort(xp: Any, x: Any, dim: int, descending: bool, stable: bool | None) -> Any:
     dim = normal_dim(dim, x.ndim)
+    if x.dtype.kind == "c":
+        raise RuntimeError("Sort does not support complex dtypes on CPU")
     if not x.ndim:
         return x.copy(), xp.zeros((), _INT64)
     order = _order(xp, x, dim, descending)
     return xp.take_along_axis(x, order, dim), order
 
 
-def _selecting(schema: str, kernel: Any, doc: str, reduces: bool = False) -> Any:
+def _selecting(
+    schema: str, kernel: Any, doc: str, reduces: bool = False, name: Any = None
+) -> Any:
     """An operator that selects elements along `dim`, and their indices, each element once.
 
     One that `reduces` has an argument `keepdim` and leaves at most one element.
@@ -76,7 +80,7 @@ def _selecting(schema: str, kernel: Any, doc: str, reduces: bool = False) -> Any
         vjp,
         jvp,
         nondifferentiable_outputs=(1,),
-        name=f"{base.title()}Backward{1 if overload else 0}",
+        name=name or f"{base.title()}Backward{1 if overload else 0}",
         doc=doc,
     )
     return returning(getattr(return_types, base), operator)
@@ -86,6 +90,7 @@ sort = _selecting(
     "sort(Tensor self, int dim=-1, bool descending=False, *, bool? stable=None)",
     _sort,
     "Elements in order along a dimension, and their indices; equal elements keep their order.",
+    name=lambda self, dim, descending, stable: f"SortBackward{int(stable is not None)}",
 )
 argsort = nondifferentiable(
     "argsort(Tensor self, int dim=-1, bool descending=False, *, bool? stable=None) -> Tensor",
@@ -118,6 +123,7 @@ def _topk(xp: Any, x: Any, k: int, dim: int, largest: bool, sorted: bool) -> Any
         order = xp.take_along_axis(candidates, _order(xp, picked, dim, largest), dim)
     else:
         order = _slice(_order(xp, x, dim, largest), dim, 0, k)
+    order = xp.ascontiguousarray(order)
     return xp.take_along_axis(x, order, dim), order
 
 
@@ -153,8 +159,8 @@ def _kthvalue(xp: Any, x: Any, k: int, dim: int, keepdim: bool) -> Any:
         raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {dim}")
     if not x.ndim:
         return x.copy(), xp.zeros((), _INT64)
-    order = _order(xp, x, dim, False)
-    return _pick(xp, x, dim, keepdim, _slice(order, dim, k - 1, k))
+    index = _slice(_order(xp, x, dim, False), dim, k - 1, k)
+    return _pick(xp, x, dim, keepdim, xp.ascontiguousarray(index))
 
 
 kthvalue = _selecting(
@@ -268,15 +274,13 @@ def _quantile(
         ranks = where(any(nan, -1, True), last, ranks_of * last)
     result = _interpolated(ordered, ranks, interpolation)
     if isinstance(q, Tensor) and q.array.ndim:
-        result = result.movedim(-1, 0)
-        kept = 1 + where_to
+        result, kept = pack.call1(result.movedim(-1, 0)), 1 + where_to
     else:
-        result, kept = result.squeeze(-1), where_to
-    if not keepdim or not ndim:
-        return result
-    if dim is None:
-        return result.reshape(result.shape + (1,) * ndim)
-    return result.unsqueeze(kept)
+        result, kept = result.squeeze_(-1), where_to
+    if keepdim:
+        for _ in range(ndim if dim is None else min(ndim, 1)):
+            result.unsqueeze_(kept)
+    return result
 
 
 def _checked_levels(name: str, x: Tensor, q: Any) -> Tensor:
@@ -293,7 +297,7 @@ def _checked_levels(name: str, x: Tensor, q: Any) -> Tensor:
         raise RuntimeError(f"{name}() q tensor must be same dtype as the input tensor")
     if q.array.ndim > 1:
         raise RuntimeError(f"{name}() q must be a scalar or 1D tensor")
-    if not ((q.array >= 0) & (q.array <= 1)).all():
+    if not q.is_meta and not ((q.array >= 0) & (q.array <= 1)).all():
         raise RuntimeError(f"{name}() q values must be in the range [0, 1]")
     return q.reshape(-1)
 
@@ -366,6 +370,7 @@ def _distinct_dim(dim: int, x: Any) -> int:
 
 
 def _unique(xp: Any, x: Any, dim: int | None, inverse: bool, counts: bool) -> Any:
+    check_ordered("unique", x)
     if dim is not None:
         dim = _distinct_dim(dim, x)
         if not x.size:
@@ -384,6 +389,7 @@ def _unique(xp: Any, x: Any, dim: int | None, inverse: bool, counts: bool) -> An
 
 
 def _unique_consecutive(xp: Any, x: Any, dim: int | None, inverse: bool, counts: bool) -> Any:
+    check_ordered("unique_consecutive", x)
     axis = 0 if dim is None else _distinct_dim(dim, x)
     lines = x.reshape(-1) if dim is None else xp.moveaxis(x, axis, 0)
     rows = lines.reshape(len(lines), -1) if lines.size else lines.reshape(len(lines), 0)
@@ -408,6 +414,7 @@ def _distinct(name: str, kernel: Any, doc: str) -> Any:
         _no_derivative(name),
         None,
         nondifferentiable_outputs=(1, 2),
+        meta=refuse_meta(name),
         doc=doc,
     )
 
@@ -454,6 +461,8 @@ def unique_consecutive(
 def _searchsorted(
     xp: Any, sequence: Any, values: Any, out_int32: bool, right: bool, side: str | None, sorter: Any
 ) -> Any:
+    check_ordered("searchsorted", sequence)
+    check_ordered("searchsorted", values)
     _check_search(sequence, values, right, side, sorter)
     which = "right" if right or side == "right" else "left"
     if sorter is not None:

@@ -29,7 +29,7 @@ def leaky_relu(
     input: Tensor, negative_slope: float = 0.01, inplace: bool = False
 ) -> Tensor:
     """The tensor where positive, else multiplied by `negative_slope`."""
-    return _activated("leaky_relu", input, inplace, negative_slope)
+    return _activated("_leaky_relu", input, inplace, negative_slope)
 
 
 def relu6(input: Tensor, inplace: bool = False) -> Tensor:
@@ -65,7 +65,7 @@ def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
 
 def silu(input: Tensor, inplace: bool = False) -> Tensor:
     """`x * sigmoid(x)`."""
-    return _activated("silu", input, inplace)
+    return _activated("_silu", input, inplace)
 
 
 def mish(input: Tensor, inplace: bool = False) -> Tensor:
@@ -110,12 +110,12 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
 
 def gelu(input: Tensor, approximate: str = "none") -> Tensor:
     """Gaussian error linear unit, exact or with the tanh approximation."""
-    return pointwise.gelu.call((input, approximate))
+    return activations.gelu.call((input, approximate))
 
 
 def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
     """Smooth version of relu; linear where `x * beta` exceeds the threshold."""
-    return pointwise.softplus.call((input, beta, threshold))
+    return activations.softplus.call((input, beta, threshold))
 
 
 def logsigmoid(input: Tensor) -> Tensor:
