@@ -441,10 +441,10 @@ class Operator(AbstractOperator):
             return
         meta = x.view_meta
         creation = VIEW_DEFAULT
-        if len(outs) > 1 or self.outputs != 1:
-            creation = VIEW_MULTI_OUTPUT
-        elif not state.grad_enabled:
+        if not state.grad_enabled:
             creation = VIEW_NO_GRAD
+        elif len(outs) > 1 or self.outputs != 1:
+            creation = VIEW_MULTI_OUTPUT
         if state.inference:
             creation = VIEW_INFERENCE
         base = x

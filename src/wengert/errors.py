@@ -39,7 +39,7 @@ def inplace_view_error(t: Any, indirect: bool) -> RuntimeError:
     from .tensor import VIEW_INFERENCE, VIEW_MULTI_OUTPUT, VIEW_NO_GRAD
 
     creation = t.view_meta.creation
-    which = "This view" if t.node is None else f"Output {t.output_index} of {t.node.name()}"
+    which = "A tensor" if t.node is None else f"Output {t.output_index} of {t.node.name()}"
     change = (
         "its base or another view of its base has been modified inplace"
         if indirect

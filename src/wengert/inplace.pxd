@@ -19,6 +19,7 @@ cdef class InplaceOperator(AbstractOperator):
     cdef public str doc
     cdef public object aliases
     cdef public bint casts_freely
+    cdef public bint uniform
 
     @cython.locals(state=ThreadState, target=Tensor, functional=Operator)
     cpdef object call2(self, object x, object y)

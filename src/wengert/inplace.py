@@ -42,6 +42,7 @@ class InplaceOperator(AbstractOperator):
         self.doc = f"In-place form of {functional.name}()."
         self.aliases = functional.aliases
         self.casts_freely = False
+        self.uniform = False
 
     def call2(self, x: Any, y: Any) -> Any:
         if not isinstance(y, Tensor):
@@ -110,7 +111,7 @@ class InplaceOperator(AbstractOperator):
     def _write(self, target: Tensor, args: tuple) -> None:
         array = target.array
         functional = self.functional
-        if 0 in array.strides and array.size > 1:
+        if 0 in array.strides and array.size > 1 and not self.uniform:
             check_not_overlapping(self.name, array)
         arrays = arrays_of(args)
         if functional.ufunc is not None and _plain_floats(arrays, functional):
@@ -193,7 +194,7 @@ def check_inplace(t: Tensor, recording: bool, state: ThreadState) -> None:
     if meta is not None:
         if meta.creation != VIEW_DEFAULT:
             raise inplace_view_error(t, False)
-        if requires_of(t) and meta.base.node is None and meta.base.needs_grad:
+        if requires_of(t) and meta.base.node is None:
             raise RuntimeError(
                 "a view of a leaf Variable that requires grad is being used in an in-place "
                 "operation."

@@ -137,7 +137,7 @@ cdef extern from *:
         switch (code) {                                                                           \
         case 7: WENGERT_LOOP(t[i] * (1 - y[i] * y[i])); break;                                    \
         case 8: WENGERT_LOOP(t[i] * ((1 - y[i]) * y[i])); break;                                  \
-        default: WENGERT_LOOP(y[i] > 0 ? t[i] : 0);                                               \
+        default: WENGERT_LOOP(y[i] <= 0 ? 0 : t[i]);                                              \
         }                                                                                         \
     }
     WENGERT_ARITHMETIC(wengert_float, float)

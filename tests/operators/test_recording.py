@@ -11,7 +11,7 @@ from operators.support import build, call, each_sample, results
 #: Put together from other operators than in PyTorch, or, as floor_divide, without a node there.
 COMPOSED_DIFFERENTLY = {
     "@", "chain_matmul", "cumulative_trapezoid", "einsum", "floor_divide", "matmul",
-    "nanquantile", "nn.functional.cross_entropy", "nn.functional.glu", "nn.functional.pad",
+    "nanquantile", "nn.functional.cross_entropy", "nn.functional.pad",
     "nn.functional.pairwise_distance", "quantile", "trapezoid", "Tensor.sum_to_size", "unique",
 }  # fmt: skip
 VIEW_NAMES = {operation.name for operation in VIEWS}

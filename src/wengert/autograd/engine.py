@@ -209,7 +209,7 @@ def count_dependencies(task: GraphTask, roots: list) -> None:
 
 def _plan_execution(task: GraphTask, roots: list, targets: list, accumulate: bool) -> None:
     """Restrict the task to the nodes on a way to one of `targets`."""
-    nodes = {node for node, _ in targets}
+    nodes = {node for node, _ in targets if node is not None}
     order = find_needed(roots, task, nodes)
     executed = set(nodes) if accumulate else set()
     wanted = set(nodes)
@@ -217,13 +217,16 @@ def _plan_execution(task: GraphTask, roots: list, targets: list, accumulate: boo
         if any(following in wanted for following in edges(node)):
             wanted.add(node)
             executed.add(node)
+    if len(roots) == 1:  # its hooks run even when no target can be reached
+        wanted.add(roots[0])
     task.needed = wanted
     task.executed = executed
     if not accumulate:
         task.captured = [None] * len(targets)
         captures: dict = {}
         for index, (node, nr) in enumerate(targets):
-            captures.setdefault(node, []).append((nr, index))
+            if node is not None:
+                captures.setdefault(node, []).append((nr, index))
         task.captures = captures
 
 

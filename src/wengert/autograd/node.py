@@ -601,7 +601,9 @@ def accumulator_of(t: Tensor) -> Node:
 def edge_target(t: Tensor) -> Any:
     """What a new node stores for an input that requires grad: its node, or the leaf itself."""
     node = t.node if t.view_meta is None else node_of(t)
-    return t if node is None else node
+    if node is not None:
+        return node
+    return t if t.needs_grad else None
 
 
 def edge_node(t: Tensor) -> Any:
@@ -609,7 +611,7 @@ def edge_node(t: Tensor) -> Any:
     node = t.node if t.view_meta is None else node_of(t)
     if node is not None:
         return node
-    return accumulator_of(t) if requires_of(t) else None
+    return accumulator_of(t) if t.needs_grad else None
 
 
 class CopySlices(Node):

@@ -88,10 +88,10 @@ class ExecutionEngine:
                     )
                 targets.append((value.node, value.output_nr))
             elif isinstance(value, Tensor):
-                if not value.requires():
-                    raise RuntimeError("One of the differentiated Tensors does not require grad")
                 if accumulate:
                     value.retain_grad()
+                if not value.requires():
+                    raise RuntimeError("One of the differentiated Tensors does not require grad")
                 targets.append((edge_node(value), value.output_index))
             else:
                 raise RuntimeError(

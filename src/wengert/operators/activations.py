@@ -9,7 +9,8 @@ import math
 from typing import Any
 
 from ..tensor import Tensor
-from .declare import elementwise
+from .declare import elementwise, primitive
+from .joining import cat
 from .pointwise import erf, error_function, exp, logistic, sigmoid, tanh, where
 
 leaky_relu = elementwise(
@@ -193,4 +194,36 @@ prelu_kernel = elementwise(
     inplace=False,
     refuses="biuc",
     doc="The tensor where positive, else multiplied by a weight.",
+)
+
+
+def _halves(x: Tensor, dim: int) -> tuple[Tensor, Tensor]:
+    """What a gated unit lets through, and its gate: the sigmoid of the other half."""
+    size = x.array.shape[dim] // 2
+    return x.narrow(dim, 0, size), sigmoid(x.narrow(dim, size, size))
+
+
+def _glu(xp: Any, x: Any, dim: int) -> Any:
+    passed, gate = xp.split(x, 2, axis=dim)
+    return passed * logistic(xp, gate)
+
+
+def _glu_gradient(g: Tensor, x: Tensor, dim: int) -> Tensor:
+    passed, gate = _halves(x, dim)
+    return cat([g * gate, g * passed * ((1 - gate) * gate)], dim)
+
+
+def _glu_tangent(t: Tensor, x: Tensor, dim: int) -> Tensor:
+    passed, gate = _halves(x, dim)
+    size = t.array.shape[dim] // 2
+    moved = t.narrow(dim, size, size)
+    return t.narrow(dim, 0, size) * gate + passed * ((1 - gate) * gate) * moved
+
+
+glu = primitive(
+    "_glu(Tensor self, int dim) -> Tensor",
+    _glu,
+    lambda g, self, dim: _glu_gradient(g, self, dim),
+    lambda tangents, self, dim: _glu_tangent(tangents["self"], self, dim),
+    doc="One half of the tensor times the sigmoid of the other.",
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..devices import transfer
-from ..dispatch import operator_named
+from ..dispatch import Operator, operator_named
 from ..tensor import Tensor
 from .declare import linear, primitive
 from .pointwise import zeros_like
@@ -61,7 +61,7 @@ def _copy_kernel(xp: Any, target: Any, source: Any, non_blocking: bool) -> Any:
     return xp.broadcast_to(source, target.shape)
 
 
-copy = primitive(
+copy: Operator = primitive(
     "copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor",
     _copy_kernel,
     {"self": lambda g: zeros_like(g), "src": lambda g: g},
@@ -73,7 +73,7 @@ copy = primitive(
     name="CopyBackwards",
     doc="The values of `src` in the shape and dtype of the tensor.",
 )
-fill = primitive(
+fill: Operator = primitive(
     "fill(Tensor self, Tensor value) -> Tensor",
     lambda xp, x, value: xp.full(x.shape, value, x.dtype),
     {"self": lambda g: zeros_like(g), "value": lambda g: g.sum()},
@@ -98,6 +98,8 @@ for _operator in (copy, fill):
     _operator.broadcasts = True
 for _name in ("copy_", "fill_"):
     operator_named(_name).casts_freely = True
+for _name in ("fill_", "zero_"):
+    operator_named(_name).uniform = True
 copy_ = operator_named("copy_")
 fill_ = operator_named("fill_")
 zero_ = operator_named("zero_")

@@ -54,7 +54,7 @@ def _sigmoid_differential(t: Tensor, out: Tensor) -> Tensor:
 
 def _relu_differential(t: Tensor, out: Tensor) -> Tensor:
     fast = _fast(RELU, t, out)
-    return where(out > 0, t, 0) if fast is None else fast
+    return where(out <= 0, out * 0, t) if fast is None else fast
 
 
 def _times(x: Any, factor: Any) -> Any:
@@ -438,7 +438,7 @@ sin = elementwise(
     native=SIN,
     doc="Sine.",
 )
-cos = elementwise(
+cos: Operator = elementwise(
     "cos(Tensor self) -> Tensor",
     "cos",
     lambda t, self: t * -sin(self),
@@ -481,7 +481,7 @@ sinh = elementwise(
     dtype=promote_float,
     doc="Hyperbolic sine.",
 )
-cosh = elementwise(
+cosh: Operator = elementwise(
     "cosh(Tensor self) -> Tensor",
     "cosh",
     lambda t, self: t * sinh(self),
@@ -685,7 +685,7 @@ def _where_dtype(args: tuple, count: int) -> tuple:
     return (condition, *promote(args[1:], count - 1))
 
 
-where_ = elementwise(
+where_: Operator = elementwise(
     "where(Tensor condition, Tensor self, Tensor other) -> Tensor",
     lambda xp, condition, x, y: xp.where(condition, x, y),
     {
@@ -750,7 +750,7 @@ def _sgn_tangent(t: Tensor, x: Tensor, out: Tensor) -> Tensor:
     return where(size == 0, 0, turned / where(size == 0, 1, size))
 
 
-sgn = primitive(
+sgn: Operator = primitive(
     "sgn(Tensor self) -> Tensor",
     _sgn,
     lambda g, self, out: _sgn_tangent(g, self, out),

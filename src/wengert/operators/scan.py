@@ -302,7 +302,7 @@ def trapezoid(
     y: Tensor, x: Tensor | None = None, *, dx: Any = 1, dim: int = -1
 ) -> Tensor:
     """The integral of samples `y`, at the places `x` or `dx` apart, by the trapezoidal rule."""
-    return sum(_trapezoids(y, x, dx, dim), dim)
+    return sum(_trapezoids("trapezoid", y, x, dx, dim), dim)
 
 
 def cumulative_trapezoid(

@@ -414,7 +414,7 @@ def _distinct(name: str, kernel: Any, doc: str) -> Any:
         _no_derivative(name),
         None,
         nondifferentiable_outputs=(1, 2),
-        meta=refuse_meta(name),
+        meta=refuse_meta(name.strip("_2")),
         doc=doc,
     )
 

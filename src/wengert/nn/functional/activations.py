@@ -166,8 +166,7 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
         raise RuntimeError(
             f"Halving dimension must be even, but dimension {dim % input.array.ndim} is size {size}"
         )
-    first = input.narrow(dim, 0, size // 2)
-    return first * input.narrow(dim, size // 2, size // 2).sigmoid()
+    return activations.glu.call((input, dim))
 
 
 def _implicit_dim(name: str, ndim: int, stacklevel: int) -> int:
