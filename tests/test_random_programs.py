@@ -48,6 +48,11 @@ class Machine:
         """A factor; PyTorch frees a plain number like a tensor, which then fails a second time."""
         return self.lib.tensor(value, dtype=self.lib.float64)
 
+    def operand(self, number):
+        """A tensor to compute with; one without an edge stands for its values only."""
+        tensor = self.pick(number)
+        return tensor if has_edge(tensor) else tensor.detach()
+
     def target(self, number):
         """A tensor to be changed. PyTorch takes a view of a changed base for a leaf until asked."""
         tensor = self.pick(number)
@@ -65,6 +70,8 @@ class Machine:
             self.log.append(("error", name, type(error).__name__, phrase(str(error))))
             return
         for tensor in made or ():
+            if not tensor._is_view():
+                tensor = tensor.contiguous()  # the memory order of results is not compared here
             if tensor.numel() <= MAX_ELEMENTS and not (abs(tensor.detach()) > LARGE).any():
                 self.add(tensor)
 
@@ -89,7 +96,6 @@ PHRASES = (
     "can't retain_grad",
     "cannot register a hook",
     "leaf variables",
-    "is not compatible with input tensor's size and stride",
     "detach_",
 )
 
@@ -135,6 +141,11 @@ def is_expanded(x):
     return any(n > 1 and step == 0 for n, step in zip(x.shape, x.stride(), strict=True))
 
 
+def has_edge(x):
+    """False for a view made under no_grad of what requires grad; a hook on it crashes PyTorch."""
+    return not (x._is_view() and x.requires_grad and x.grad_fn is None)
+
+
 def operation(function):
     OPERATIONS[function.__name__] = function
     return function
@@ -160,24 +171,24 @@ def fits_into(x, y):
 
 @operation
 def unary(m, a, b, c):
-    x = m.pick(a)
+    x = m.operand(a)
     return [(x.tanh, x.sin, x.neg, x.sigmoid, x.cos, x.relu, x.clone, x.square)[b % 8]()]
 
 
 @operation
 def exponential(m, a, b, c):
-    return [(m.pick(a) * m.constant(0.5)).exp()]
+    return [(m.operand(a) * m.constant(0.5)).exp()]
 
 
 @operation
 def scaled(m, a, b, c):
-    x = m.pick(a)
+    x = m.operand(a)
     return [(x * m.constant(2), 3 - x, x / m.constant(4), x + 1)[b % 4]]
 
 
 @operation
 def binary(m, a, b, c):
-    x, y = m.pick(a), m.pick(b)
+    x, y = m.operand(a), m.operand(b)
     if not broadcasts(x, y):
         return None
     return [(x * y, x + y, x - y, x * y, x / (y * y + 1))[c % 5]]
@@ -185,7 +196,7 @@ def binary(m, a, b, c):
 
 @operation
 def reduction(m, a, b, c):
-    x = m.pick(a)
+    x = m.operand(a)
     if x.dim() == 0 or c % 3 == 0:
         return [x.sum() if b % 2 else x.mean()]
     reduce = x.sum if b % 2 else x.mean
@@ -194,7 +205,7 @@ def reduction(m, a, b, c):
 
 @operation
 def joined(m, a, b, c):
-    x, y = m.pick(a), m.pick(b)
+    x, y = m.operand(a), m.operand(b)
     if x.shape != y.shape or x.dim() == 0:
         return None
     join = m.lib.cat if c % 2 else m.lib.stack
@@ -203,7 +214,7 @@ def joined(m, a, b, c):
 
 @operation
 def product(m, a, b, c):
-    x, y = m.pick(a), m.pick(b)
+    x, y = m.operand(a), m.operand(b)
     if x.dim() == 2 and 0 < y.dim() <= 2 and x.shape[-1] == y.shape[0]:
         return [x @ y]
     return None
@@ -215,7 +226,9 @@ def product(m, a, b, c):
 @operation
 def reshaped(m, a, b, c):
     x = m.pick(a)
-    return [x.view(-1) if b % 2 else x.unsqueeze(b % (x.dim() + 1))]
+    if b % 2:
+        return [x.view(-1)] if x.is_contiguous() else None
+    return [x.unsqueeze(b % (x.dim() + 1))]
 
 
 @operation
@@ -292,11 +305,6 @@ def assigned(m, a, b, c):
 
 
 # Autograd -----------------------------------------------------------------------------------------
-
-
-def has_edge(x):
-    """False for a view made under no_grad of what requires grad; a hook on it crashes PyTorch."""
-    return not (x._is_view() and x.requires_grad and x.grad_fn is None)
 
 
 @operation

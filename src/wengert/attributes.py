@@ -7,9 +7,11 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
+from .autograd.cycles import show_graph
 from .autograd.node import Node
 from .dtypes import is_differentiable
 from .inplace import add_retain_hook
+from .native import native
 from .state import thread_state
 from .tensor import VIEW_MULTI_OUTPUT, Tensor, wrap
 from .utils.hooks import RemovableHandle
@@ -22,6 +24,7 @@ def is_leaf(self: Tensor) -> bool:
 
 def grad_fn(self: Tensor) -> Node | None:
     """The node that computes this tensor, None for a leaf."""
+    native.show(self)  # what is hung on the node may lead back here
     return self.current_node()
 
 
@@ -101,6 +104,8 @@ def set_grad(self: Tensor, value: Tensor | None) -> None:
             f"size '{list(self.array.shape)}'; their shapes must agree"
         )
     self.gradient = value
+    show_graph(value)
+    show_graph(self)
 
 
 def delete_grad(self: Tensor) -> None:
@@ -127,6 +132,7 @@ def register_hook(self: Tensor, hook: Callable[[Tensor], Tensor | None]) -> Remo
     """Call ``hook(grad)`` whenever a gradient of this tensor is ready; a result replaces it."""
     if not self.requires():
         raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+    native.show(self)
     node = self.current_node()
     hooks: OrderedDict
     if node is None:

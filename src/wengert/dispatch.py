@@ -177,6 +177,8 @@ class Operator(AbstractOperator):
                     t.node = node
                     t.output_index = i
                     t.needs_grad = True
+                    if node.shown:
+                        _native.show(t)
             self.fill_saved(node, args, outs)
         if self.is_view:
             self.set_view(state, args, outs)
@@ -299,6 +301,10 @@ class Operator(AbstractOperator):
             )
         elif count:
             node.saved = tuple([self.saved_value(state, s, x, y, result) for s in slots])
+        if node.shown:
+            _native.show(result)
+        elif count:
+            _native.hide(node.saved)
 
     def saved_value(self, state: ThreadState, slot: int, x: Any, y: Any, result: Tensor) -> Any:
         """What `record_small` keeps for one slot of the plan."""
@@ -373,6 +379,8 @@ class Operator(AbstractOperator):
             else:
                 saved.append(save_output(outs[_OUT_SLOT - index], state))
         node.saved = tuple(saved)
+        if not node.shown:
+            _native.hide(node.saved)
 
     def named_plan(self, mask: int, args: tuple) -> GradientPlan:
         """The plan of an operator whose node's name depends on its arguments."""
@@ -409,8 +417,12 @@ class Operator(AbstractOperator):
             conjugates=self.family == "elementwise",
             several_outputs=self.outputs != 1,
         )
-        self.plans[mask if name == self.node_name else (mask, name)] = plan
+        self.plans[mask if self.namer is None else (mask, name)] = plan
         return plan
+
+    def all_reads(self) -> set[str]:
+        """What any of the reverse rules reads."""
+        return {read for rule in self.rules.values() if rule for read in rule_reads(rule)}
 
     def _slot(self, name: str) -> int:
         """Where a rule's parameter comes from: an argument, its shape, or an output."""

@@ -251,6 +251,8 @@ def regenerate_view(t: Tensor) -> None:
     if retained:
         t.node.cold.retain_hooks.pop(t.output_index, None)
     t.node = fresh.node
+    if fresh.node is not None and fresh.node.shown:
+        _native.show(t)
     t.output_index = fresh.output_index
     t.needs_grad = fresh.needs_grad
     meta.version = t.version()

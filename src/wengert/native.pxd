@@ -12,6 +12,9 @@ cdef class Native:
 
     cpdef unsigned long thread_ident(self)
     cpdef Py_ssize_t refcount(self, object value)
+    cpdef hide(self, object value)
+    cpdef show(self, object value)
+    cpdef bint is_hidden(self, object value)
     cpdef object caller(self)
     cdef object _caller_outside(self)
     cpdef tuple shape_of(self, object array)

@@ -27,6 +27,15 @@ class Native:
         """References to `value` held outside this call and its caller's own argument."""
         return sys.getrefcount(value) - 2
 
+    def hide(self, value: object) -> None:
+        """Keep an object away from the cyclic collector's walks, where Python lets us."""
+
+    def show(self, value: object) -> None:
+        """Undo `hide`."""
+
+    def is_hidden(self, value: object) -> bool:
+        return False
+
     def caller(self) -> CodeType | None:
         """Code object of the innermost frame outside this package; its instruction in `lasti`."""
         frame: FrameType | None = sys._getframe(1)

@@ -27,6 +27,9 @@ cdef extern from "Python.h":
     void Py_DECREF(void* value)
     int PyObject_GenericSetAttr(object target, object name, object value) except -1
     void PyType_Modified(type cls)
+    void PyObject_GC_Track(object value)
+    void PyObject_GC_UnTrack(object value)
+    bint PyObject_GC_IsTracked(object value)
     ctypedef struct PyTypeObject:
         PyObject* tp_dict
 
@@ -454,6 +457,18 @@ cdef class Native:
     cpdef Py_ssize_t refcount(self, object value):
         """References to `value` held outside this call and its caller's own argument."""
         return Py_REFCNT(value)
+
+    cpdef hide(self, object value):
+        """Keep an object away from the cyclic collector's walks."""
+        PyObject_GC_UnTrack(value)
+
+    cpdef show(self, object value):
+        """Undo `hide`."""
+        if not PyObject_GC_IsTracked(value):
+            PyObject_GC_Track(value)
+
+    cpdef bint is_hidden(self, object value):
+        return not PyObject_GC_IsTracked(value)
 
     cpdef object caller(self):
         """Code object of the innermost frame outside this package; its instruction in `lasti`."""

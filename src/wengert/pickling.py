@@ -14,10 +14,10 @@ from . import dtypes
 from .conversion import copy_array
 from .devices import as_device, device, of_array, transfer
 from .factory import new_array
-from .tensor import Tensor, wrap
+from .tensor import FRESH, Tensor, wrap
 
 # Without compilation these share the instance dictionary with what users attach to a tensor.
-_FIELDS = frozenset(getattr(wrap(np.empty(0)), "__dict__", ()))
+_FIELDS = frozenset(("array", "inference", *FRESH))
 
 
 def reduce_tensor(tensor: Tensor) -> tuple[Any, ...]:

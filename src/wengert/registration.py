@@ -7,6 +7,7 @@ from typing import Any
 
 from . import attributes, creation, methods, numpy_protocol
 from .autograd import engine
+from .autograd.cycles import show_graph
 from .dispatch import operators
 from .inplace import regenerate_view
 from .native import native
@@ -107,7 +108,7 @@ def bind() -> dict[str, Any]:
     table: dict[str, Any] = dict(operators())
     table["matmul"] = matmul.matmul
     table["getitem"], table["setitem"] = getitem.getitem, getitem.setitem
-    table["regenerate_view"] = regenerate_view
+    table["regenerate_view"], table["show_graph"] = regenerate_view, show_graph
     bind_operators(table)
     engine.bind_operators(table["add"], fitting.reduce_gradient)
     return {name: value for name, value in found.items() if name not in METHODS_ONLY}

@@ -68,19 +68,15 @@ class Cold:
 
 
 def wrap(array: Any) -> Tensor:
-    """A fresh tensor around `array`, without copy and without history."""
+    """A fresh tensor around `array`, without copy and without history.
+
+    It is hidden from the cyclic collector: until it gets attributes, hooks or a gradient with a
+    graph, no cycle can lead through it, see `autograd/cycles.py`.
+    """
     t = Tensor.__new__(Tensor)
     t.array = array
-    t.counter = None
-    t.node = None
-    t.output_index = 0
-    t.needs_grad = False
     t.inference = thread_state().inference
-    t.watched = False
-    t.gradient = None
-    t.accumulator = None
-    t.view_meta = None
-    t.cold = None
+    _native.hide(t)
     return t
 
 
@@ -132,6 +128,7 @@ class Tensor:
     def make_cold(self) -> Cold:
         if self.cold is None:
             self.cold = Cold()
+            _native.show(self)
         return self.cold
 
     # Attributes that users invent ----------------------------------------------------------
@@ -152,6 +149,8 @@ class Tensor:
             if cold.attributes is None:
                 cold.attributes = {}
             cold.attributes[name] = value
+            if isinstance(value, Tensor):
+                _show_graph(value)
 
     # Operators -----------------------------------------------------------------------------
 
@@ -393,7 +392,22 @@ def node_of(t: Tensor) -> Any:
     return t.node
 
 
-if not _native.compiled:  # a plain class has an instance dictionary for them already
+FRESH: dict[str, Any] = {
+    "counter": None,
+    "node": None,
+    "output_index": 0,
+    "needs_grad": False,
+    "watched": False,
+    "gradient": None,
+    "accumulator": None,
+    "view_meta": None,
+    "cold": None,
+}
+
+if not _native.compiled:  # fields of a compiled class begin as None, zero and False by themselves
+    for _name, _value in FRESH.items():
+        setattr(Tensor, _name, _value)
+    # a plain class has an instance dictionary for what users attach
     del Tensor.__getattr__, Tensor.__setattr__  # type: ignore[attr-defined]
 
 _add: Any = AbstractOperator()
@@ -404,7 +418,7 @@ _and = _or = _xor = _invert = _lshift = _rshift = _add
 _iadd = _isub = _imul = _idiv = _ipow = _iremainder = _ifloor_divide = _add
 _iand = _ior = _ixor = _add
 _getitem: Any = None
-_setitem = _regenerate_view = _getitem
+_setitem = _regenerate_view = _show_graph = _getitem
 
 
 def bind_operators(table: dict[str, Any]) -> None:
@@ -412,7 +426,7 @@ def bind_operators(table: dict[str, Any]) -> None:
     global _add, _sub, _mul, _div, _pow, _matmul, _neg, _abs, _remainder, _floor_divide
     global _rsub, _lt, _le, _gt, _ge, _eq, _ne, _and, _or, _xor, _invert, _lshift, _rshift
     global _iadd, _isub, _imul, _idiv, _ipow, _iremainder, _ifloor_divide
-    global _iand, _ior, _ixor, _getitem, _setitem, _regenerate_view
+    global _iand, _ior, _ixor, _getitem, _setitem, _regenerate_view, _show_graph
     _add, _sub, _mul, _div = table["add"], table["sub"], table["mul"], table["div"]
     _pow, _matmul, _neg, _abs = table["pow"], table["matmul"], table["neg"], table["abs"]
     _rsub = table["rsub"]
@@ -427,4 +441,4 @@ def bind_operators(table: dict[str, Any]) -> None:
     _ifloor_divide = table["floor_divide_"]
     _iand, _ior, _ixor = table["bitwise_and_"], table["bitwise_or_"], table["bitwise_xor_"]
     _getitem, _setitem = table["getitem"], table["setitem"]
-    _regenerate_view = table["regenerate_view"]
+    _regenerate_view, _show_graph = table["regenerate_view"], table["show_graph"]

@@ -18,7 +18,7 @@ def run_tensor_hooks(node: Node, grads: Any) -> Any:
         hooks = node.cold.tensor_hooks
         retained = node.cold.retain_hooks
     if hooks:
-        for nr in sorted(hooks):
+        for nr in list(hooks):  # in the order of their first registration
             for hook in list(hooks[nr].values()):
                 grads = _replace(node, grads, nr, _hooked(hook, _pick(node, grads, nr)))
     if retained:
@@ -61,7 +61,9 @@ def _check_replacement(hook: Any, result: Any, gradient: Any) -> None:
             "return a Tensor or None)"
         )
     if gradient is None:
-        return
+        raise RuntimeError(
+            f"can't replace a None gradient with a non-None value (hook '{name}')"
+        )
     if result.array.dtype != gradient.array.dtype:
         raise RuntimeError(
             f"hook '{name}' has changed the type of value (was {gradient.dtype} got {result.dtype})"
@@ -83,7 +85,7 @@ def _retain(tensor: Tensor, gradient: Tensor) -> None:
 def run_pre_hooks(node: Node, grads: Any) -> Any:
     """Node pre-hooks: each sees and may replace the tuple of output gradients."""
     for hook in list(node.cold.pre_hooks.values()):
-        given = (grads,) if node.outputs_meta is None else tuple(grads or ())
+        given = _as_given(node, grads)
         result = hook(given)
         if result is None:
             continue
@@ -97,7 +99,7 @@ def run_pre_hooks(node: Node, grads: Any) -> Any:
 
 def run_post_hooks(node: Node, outputs: list, grads: Any, task: Any) -> list:
     """Node post-hooks: each sees input and output gradients and may replace the former."""
-    given = (grads,) if node.outputs_meta is None else tuple(grads or ())
+    given = _as_given(node, grads)
     for hook in list(node.cold.post_hooks.values()):
         result = hook(tuple(outputs), given)
         if result is None:
@@ -105,11 +107,16 @@ def run_post_hooks(node: Node, outputs: list, grads: Any, task: Any) -> list:
         replaced = _as_tuple(hook, result, len(outputs))
         for new, old in zip(replaced, outputs, strict=True):
             if new is not None:
-                if old is None:
-                    raise RuntimeError("can't replace a None gradient with a non-None value")
                 _check_replacement(hook, new, old)
         outputs = list(replaced)
     return outputs
+
+
+def _as_given(node: Node, grads: Any) -> tuple:
+    """The gradients of a node's outputs as its hooks see them: one per output."""
+    if node.outputs_meta is None:
+        return (grads,)
+    return tuple(grads) if grads is not None else (None,) * len(node.outputs_meta)
 
 
 def _as_tuple(hook: Any, result: Any, count: int) -> tuple:

@@ -71,6 +71,7 @@ cdef class Node:
     cdef public tuple next_nodes
     cdef public tuple next_nrs
     cdef public bint unresolved
+    cdef public bint shown
     cdef public object saved
     cdef public long sequence
     cdef public tuple out_shape
@@ -109,6 +110,7 @@ cdef class CopySlices(Node):
     cdef public tuple order
 
 
+cdef bint _any_shown(tuple next_nodes)
 @cython.locals(node=Node, cls=type)
 cpdef Node new_node(
     GradientPlan plan, ThreadState state, object out_array, tuple next_nodes, tuple next_nrs

@@ -256,22 +256,26 @@ def new_node(
     node.next_nodes = next_nodes
     node.next_nrs = next_nrs
     node.unresolved = True
-    node.saved = None
     node.sequence = state.sequence
     state.sequence += 1
     node.out_shape = _native.shape_of(out_array)
     node.out_dtype = out_array.dtype
-    node.out_device = None
-    node.outputs_meta = None
-    node.cold = None
     node.code = _native.caller()
     node.lasti = _native.lasti
-    node.claim = None
-    node.buffer = None
-    node.pending = 0
-    node.buffer_owned = False
-    node.is_accumulator = False
+    if state.saved_hooks or _any_shown(next_nodes):
+        node.shown = True
+    else:
+        _native.hide(node)
+        _native.hide(next_nodes)
     return node
+
+
+def _any_shown(next_nodes: tuple) -> bool:
+    """Whether the collector looks at one of the nodes a new node follows, and must look at it."""
+    for node in next_nodes:  # noqa: SIM110 - a generator would be made for every node
+        if isinstance(node, Node) and node.shown:
+            return True
+    return False
 
 
 class Node:
@@ -283,6 +287,7 @@ class Node:
         self.next_nodes = next_nodes
         self.next_nrs = next_nrs
         self.unresolved = True
+        self.shown = True
         self.saved: Any = None
         self.sequence = state.sequence
         state.sequence += 1
@@ -373,6 +378,9 @@ class Node:
     def make_cold(self) -> NodeCold:
         if self.cold is None:
             self.cold = NodeCold()
+            from .cycles import show_graph
+
+            show_graph(self)
         return self.cold
 
     def register_hook(self, fn: Callable) -> RemovableHandle:
@@ -426,8 +434,7 @@ def saved_names_of(operator: Any) -> set[str]:
     """What nodes of an operator may save, whichever inputs require gradients."""
     if operator is None:
         return set()
-    everything = operator.plan_for((1 << len(operator.grad_positions)) - 1, "all")
-    return set(everything.saved_names)
+    return {operator._slot_name(operator._slot(read)) for read in operator.all_reads()}
 
 
 def edges(node: Node) -> tuple:
@@ -536,10 +543,13 @@ class AccumulateGrad(Node):
 
     def _accumulate_recorded(self, new: Tensor) -> None:
         """Out of place, as part of the graph; user code may run in it, so no lock is held."""
+        from .cycles import show_graph
+
         variable = self.variable
         while True:
             old = variable.gradient
             total = new.clone() if old is None else old + new
+            show_graph(total)
             with _gradient_locks[id(variable) % 61]:
                 if variable.gradient is old:
                     variable.gradient = total
@@ -577,6 +587,13 @@ def renew_locks() -> None:
     for i in range(len(_gradient_locks)):
         _gradient_locks[i] = threading.Lock()
 
+
+if not _native.compiled:  # fields of a compiled class begin as None, zero and False by themselves
+    for _name in ("saved", "out_device", "outputs_meta", "cold", "claim", "buffer"):
+        setattr(Node, _name, None)
+    for _name in ("shown", "buffer_owned", "is_accumulator"):
+        setattr(Node, _name, False)
+    Node.pending = 0
 
 _ACCUMULATE_PLAN = GradientPlan(None, "AccumulateGrad", 0)
 _COPY_SLICES_PLAN = GradientPlan(None, "CopySlices", 2)

@@ -76,7 +76,9 @@ add = elementwise(
 
 def _difference_dtype(args: tuple, count: int) -> tuple:
     """The common dtype of operands that are no truth values."""
-    flags = [getattr(a, "dtype", type(a)) == bool for a in args[:count]]
+    flags = [
+        a.dtype.kind == "b" if hasattr(a, "dtype") else isinstance(a, bool) for a in args[:count]
+    ]
     if all(flags):
         raise RuntimeError(
             "Subtraction, the `-` operator, with two bool tensors is not supported. "
