@@ -412,7 +412,8 @@ def grad(m, a, b, c):
         create_graph=b % 2 == 0,
         allow_unused=c % 4 != 0,
     )
-    m.log.append(("grad", [values(g) for g in found], [g is not None and g.requires_grad for g in found]))
+    recorded = [g is not None and g.requires_grad for g in found]
+    m.log.append(("grad", [values(g) for g in found], recorded))
     return [g.clone() for g in found if g is not None]
 
 

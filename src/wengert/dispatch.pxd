@@ -71,6 +71,7 @@ cdef class Operator(AbstractOperator):
     cpdef set_view(self, ThreadState state, tuple args, tuple outs)
 
 
+cdef bint _has_half(tuple args)
 cpdef bint only_tensors(tuple args, int count)
 @cython.locals(i=cython.int)
 cpdef bint alike_floats(tuple arrays, int count)

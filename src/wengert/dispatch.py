@@ -203,7 +203,7 @@ class Operator(AbstractOperator):
                     args = self.dtype_rule(args, self.operands)
                     if self.refuses:
                         self._refuse(args)
-                if self.ufunc is None and _has_half(args):
+                if _has_half(args):
                     return _narrow(self.kernel(np, *_widen(args)), args)
             elif self.widens and _has_half(args):
                 return _narrow(self.kernel(np, *_widen(args)), args)
@@ -571,28 +571,25 @@ def arrays_of(args: tuple) -> tuple:
 
 
 def _has_half(args: tuple) -> bool:
-    return any(
-        type(a) is _ndarray and (a.dtype.char == "e" or a.dtype.kind == "V") for a in args
-    )
-
-
-def _is_half(array: Any) -> bool:
-    return array.dtype.char == "e" or array.dtype.kind == "V"
+    for a in args:  # noqa: SIM110 - a generator would be made for every call
+        if type(a) is _ndarray and _native.is_half(a):
+            return True
+    return False
 
 
 def _widen(args: tuple) -> list:
     """The 16-bit floats as float32, in which the kernels compute."""
     return [
-        [i.astype(np.float32) if _is_half(i) else i for i in a]
+        [i.astype(np.float32) if _native.is_half(i) else i for i in a]
         if type(a) is list
-        else (a.astype(np.float32) if type(a) is _ndarray and _is_half(a) else a)
+        else (a.astype(np.float32) if type(a) is _ndarray and _native.is_half(a) else a)
         for a in args
     ]
 
 
 def _narrow(out: Any, args: tuple) -> Any:
     """Results back to the type of the first 16-bit operand."""
-    half = next(a.dtype for a in args if type(a) is _ndarray and _is_half(a))
+    half = next(a.dtype for a in args if type(a) is _ndarray and _native.is_half(a))
     if type(out) is tuple:
         return tuple([_narrow(o, args) for o in out])
     out = np.asarray(out)

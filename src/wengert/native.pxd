@@ -20,6 +20,7 @@ cdef class Native:
     cpdef tuple shape_of(self, object array)
     cpdef bint has_shape(self, object array, tuple shape)
     cpdef bint is_real_float(self, object array)
+    cpdef bint is_half(self, object array)
     cpdef bint is_differentiable(self, object array)
     cpdef bint same_view(self, object a, object b)
     cpdef object unary(self, int code, object a)

@@ -56,6 +56,10 @@ class Native:
     def is_real_float(self, array: Any) -> bool:
         return array.dtype.kind == "f"
 
+    def is_half(self, array: Any) -> bool:
+        """Whether the dtype is one of the 16-bit floats."""
+        return array.dtype.char == "e" or array.dtype.kind == "V"
+
     def is_differentiable(self, array: Any) -> bool:
         """Whether the dtype is floating or complex; the V kind is bfloat16's."""
         return array.dtype.kind in "fcV"

@@ -541,6 +541,14 @@ cdef class Native:
         kind = cnp.PyArray_TYPE(<cnp.ndarray>array)
         return kind == cnp.NPY_FLOAT or kind == cnp.NPY_DOUBLE or kind == NPY_HALF
 
+    cpdef bint is_half(self, object array):
+        """Whether the dtype is one of the 16-bit floats."""
+        cdef int kind
+        if not isinstance(array, cnp.ndarray):
+            return array.dtype.char == "e"
+        kind = cnp.PyArray_TYPE(<cnp.ndarray>array)
+        return kind == NPY_HALF or kind >= 256
+
     cpdef bint is_differentiable(self, object array):
         """Whether the dtype is floating or complex; user-defined types are bfloat16."""
         cdef int kind

@@ -143,8 +143,8 @@ def _warn_of_cycle() -> None:
         _cycle_warned = True
         warnings.warn(
             "Using backward() with create_graph=True will create a reference cycle: a leaf holds "
-            "its .grad, whose graph holds the leaf, until the garbage collector runs. autograd.grad "
-            "makes no cycle.",
+            "its .grad, whose graph holds the leaf, until the garbage collector runs. "
+            "autograd.grad makes no cycle.",
             UserWarning,
             stacklevel=3,
         )
