@@ -69,8 +69,9 @@ def grad(self: Tensor) -> Tensor | None:
         and not (self.cold is not None and self.cold.retains_grad)
     ):
         warnings.warn(
-            "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed: backward() "
-            f"fills it only after retain_grad(). This one is computed by {self.node.name()}.",
+            "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed: "
+            "backward() fills it only after retain_grad(). This one is computed by "
+            f"{self.node.name()}.",
             UserWarning,
             stacklevel=2,
         )
