@@ -172,7 +172,7 @@ def fits_into(x, y):
 @operation
 def unary(m, a, b, c):
     x = m.operand(a)
-    return [(x.tanh, x.sin, x.neg, x.sigmoid, x.cos, x.relu, x.clone, x.square)[b % 8]()]
+    return [(x.tanh, x.sin, x.neg, x.sigmoid, x.cos, x.relu, x.clone)[b % 7]()]
 
 
 @operation
@@ -263,7 +263,7 @@ def expanded(m, a, b, c):
 @operation
 def unbound(m, a, b, c):
     x = m.pick(a)
-    return list(x.unbind(0))[:2] if x.dim() > 1 else None
+    return list(x.unbind(0))[:2] if x.dim() > 1 and len(x) else None
 
 
 @operation
@@ -296,7 +296,9 @@ def mapped_in_place(m, a, b, c):
 @operation
 def assigned(m, a, b, c):
     x, y = m.target(a), m.pick(b)
-    if x.dim() == 0 or x.numel() == 0 or is_expanded(x) or not fits_into(x.detach()[0], y):
+    if x.dim() == 0 or x.numel() == 0 or is_expanded(x) or share_memory(x, y):
+        return
+    if not fits_into(x.detach()[0], y):
         return
     if c % 3 == 0:
         x[c % x.shape[0]] = 0.5

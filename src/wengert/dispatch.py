@@ -203,8 +203,8 @@ class Operator(AbstractOperator):
                     args = self.dtype_rule(args, self.operands)
                     if self.refuses:
                         self._refuse(args)
-                if _has_half(args):
-                    return _narrow(self.kernel(np, *_widen(args)), args)
+                    if _has_half(args):
+                        return _narrow(self.kernel(np, *_widen(args)), args)
             elif self.widens and _has_half(args):
                 return _narrow(self.kernel(np, *_widen(args)), args)
             if self.ufunc is not None:
@@ -540,7 +540,7 @@ def any_requires(args: tuple, positions: tuple) -> bool:
 
 
 def alike_floats(arrays: tuple, count: int) -> bool:
-    """Whether no promotion is needed: operands of one floating dtype, Python numbers besides."""
+    """Whether nothing needs converting: operands of one dtype, float32 or float64, and numbers."""
     dtype = None
     for i in range(count):
         a = arrays[i]

@@ -19,9 +19,7 @@ class Native:
     def __init__(self) -> None:
         self.compiled = False
         self.lasti = -1
-
-    def thread_ident(self) -> int:
-        return get_ident()
+        self.thread_ident = get_ident
 
     def refcount(self, value: object) -> int:
         """References to `value` held outside this call and its caller's own argument."""
@@ -54,7 +52,8 @@ class Native:
         return array.shape == shape
 
     def is_real_float(self, array: Any) -> bool:
-        return array.dtype.kind == "f"
+        """Whether the dtype is float32 or float64."""
+        return array.dtype.char in "fd"
 
     def is_half(self, array: Any) -> bool:
         """Whether the dtype is one of the 16-bit floats."""

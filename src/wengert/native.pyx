@@ -535,11 +535,12 @@ cdef class Native:
         return True
 
     cpdef bint is_real_float(self, object array):
+        """Whether the dtype is float32 or float64."""
         cdef int kind
         if not isinstance(array, cnp.ndarray):
-            return array.dtype.kind == "f"
+            return array.dtype.char in "fd"
         kind = cnp.PyArray_TYPE(<cnp.ndarray>array)
-        return kind == cnp.NPY_FLOAT or kind == cnp.NPY_DOUBLE or kind == NPY_HALF
+        return kind == cnp.NPY_FLOAT or kind == cnp.NPY_DOUBLE
 
     cpdef bint is_half(self, object array):
         """Whether the dtype is one of the 16-bit floats."""

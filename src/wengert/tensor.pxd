@@ -4,6 +4,7 @@ from .state cimport ThreadState, thread_state
 
 
 cdef Native _native
+cdef bint _hides
 
 
 cdef class AbstractOperator:

@@ -12,6 +12,7 @@ from .native import native
 from .state import thread_state
 
 _native = native
+_hides = native.compiled
 
 # How a view came about; anything but VIEW_DEFAULT restricts in-place changes through it.
 VIEW_DEFAULT = 0
@@ -76,7 +77,8 @@ def wrap(array: Any) -> Tensor:
     t = Tensor.__new__(Tensor)
     t.array = array
     t.inference = thread_state().inference
-    _native.hide(t)
+    if _hides:
+        _native.hide(t)
     return t
 
 

@@ -7,6 +7,7 @@ from ..tensor cimport (
 
 
 cdef Native _native
+cdef bint _hides
 
 
 @cython.final

@@ -26,6 +26,7 @@ from ..utils.hooks import RemovableHandle
 from .blame import already_freed_error, modified_in_place_error
 
 _native = native
+_hides = native.compiled
 
 # The engine's own references to a gradient that nobody else holds, see AccumulateGrad.
 SOLE_TENSOR_REFERENCES = 2 if native.compiled else 3
@@ -264,7 +265,7 @@ def new_node(
     node.lasti = _native.lasti
     if state.saved_hooks or _any_shown(next_nodes):
         node.shown = True
-    else:
+    elif _hides:
         _native.hide(node)
         _native.hide(next_nodes)
     return node

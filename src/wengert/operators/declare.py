@@ -27,6 +27,7 @@ from .. import dtypes
 from ..dispatch import Operator, register, rule_reads
 from ..dtypes import result_dtype
 from ..inplace import InplaceOperator
+from ..native import native as compiled_native
 from ..schema import Argument, Schema, parse
 
 Rules = Callable | dict[str, Callable | None]
@@ -52,7 +53,8 @@ def elementwise(
     operator = _operator(schema, "elementwise", kernel, differentials, name, doc, aliases)
     operator.broadcasts = True
     operator.dtype_rule = dtype or promote
-    operator.native_code = native
+    if compiled_native.compiled:
+        operator.native_code = native
     operator.refuses = refuses
     if inplace:
         _declare_inplace(operator)

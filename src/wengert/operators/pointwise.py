@@ -721,7 +721,8 @@ abs = primitive(
     widens=False,
     doc="Absolute value.",
 )
-abs.native_code = ABS
+if _native.compiled:
+    abs.native_code = ABS
 
 
 def abs_(input: Tensor) -> Tensor:
