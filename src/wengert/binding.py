@@ -43,14 +43,14 @@ def bind_arguments(operator: Any, args: tuple, kwargs: dict[str, Any]) -> tuple:
         for name, value in kwargs.items():
             position = _position(operator, name)
             if values[position] is not REQUIRED:
-                raise TypeError(f"{operator.name}() got multiple values for argument '{name}'")
+                raise TypeError(f"{_public(operator)}() got multiple values for argument '{name}'")
             values[position] = value
     for i in range(total):
         argument = arguments[i]
         if values[i] is REQUIRED:
             if argument.default is REQUIRED:
                 raise TypeError(
-                    f"{operator.name}() missing required argument '{argument.name}' (position "
+                    f"{_public(operator)}() missing required argument '{argument.name}' (position "
                     f"{i + 1}); signature: {schema.text}"
                 )
             values[i] = argument.default
@@ -63,7 +63,7 @@ def _too_many(operator: Any, args: tuple) -> TypeError:
     schema = operator.schema
     allowed = sum([not a.keyword_only for a in schema.arguments])
     return TypeError(
-        f"{operator.name}() takes {allowed} positional arguments but {len(args)} were given; "
+        f"{_public(operator)}() takes {allowed} positional arguments but {len(args)} were given; "
         f"signature: {schema.text}"
     )
 
@@ -76,7 +76,7 @@ def _position(operator: Any, name: str) -> int:
         position = names.get(operator.aliases.get(name) or _ALIASES.get(name))
     if position is None:
         raise TypeError(
-            f"{operator.name}() got an unexpected keyword argument '{name}'; signature: "
+            f"{_public(operator)}() got an unexpected keyword argument '{name}'; signature: "
             f"{operator.schema.text}"
         )
     return position
@@ -121,8 +121,8 @@ def convert(operator: Any, argument: Argument, index: int, value: Any) -> Any:
             for i, item in enumerate(value):
                 if not isinstance(item, Tensor) and not (item is None and argument.optional):
                     raise TypeError(
-                        f"{operator.name}(): expected Tensor as element {i} in argument {index}, "
-                        f"but got {type(item).__name__}"
+                        f"{_public(operator)}(): expected Tensor as element {i} in argument "
+                        f"{index}, but got {type(item).__name__}"
                     )
             return list(value)
     elif code == _DTYPE:
@@ -132,13 +132,18 @@ def convert(operator: Any, argument: Argument, index: int, value: Any) -> Any:
     else:
         return value
     raise TypeError(
-        f"{operator.name}(): argument '{_public_name(argument.name)}' (position {index + 1}) must "
-        f"be {_type_text(argument.type)}, not {type(value).__name__}"
+        f"{_public(operator)}(): argument '{_public_name(argument.name)}' (position {index + 1}) "
+        f"must be {_type_text(argument.type)}, not {type(value).__name__}"
     )
 
 
 def _takes_numbers(operator: Any) -> bool:
     return getattr(operator, "functional", operator).broadcasts
+
+
+def _public(operator: Any) -> str:
+    """An operator's name without that of its overload."""
+    return operator.name.partition(".")[0]
 
 
 def _public_name(name: str) -> str:

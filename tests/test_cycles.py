@@ -1,0 +1,78 @@
+"""The cyclic collector looks at a graph only once a cycle can lead through it."""
+
+import gc
+import warnings
+
+import pytest
+
+import wengert
+from wengert.autograd.graph import saved_tensors_hooks
+
+compiled_only = pytest.mark.skipif(
+    not wengert.__compiled__, reason="only compiled objects can be hidden"
+)
+
+
+def chain(x, length=3):
+    y = x
+    for _ in range(length):
+        y = y * 2
+    return y
+
+
+@compiled_only
+def test_plain_graph_is_hidden():
+    node = chain(wengert.ones(2, requires_grad=True)).grad_fn
+    while node.name() != "AccumulateGrad":
+        assert not gc.is_tracked(node)
+        node = node.next_functions[0][0]
+
+
+@compiled_only
+def test_result_is_hidden_until_its_node_is_looked_at():
+    y = wengert.ones(2, requires_grad=True) * 2
+    assert not gc.is_tracked(y)
+    assert y.grad_fn is not None
+    assert gc.is_tracked(y)
+
+
+def test_hook_shows_its_node_and_what_it_was_computed_from():
+    y = chain(wengert.ones(2, requires_grad=True))
+    y.register_hook(lambda g: None)
+    node = y.grad_fn
+    while node.name() != "AccumulateGrad":
+        assert gc.is_tracked(node)
+        node = node.next_functions[0][0]
+
+
+def test_what_is_recorded_after_a_hook_is_shown():
+    y = wengert.ones(2, requires_grad=True) * 2
+    y.register_hook(lambda g: None)
+    z = chain(y)
+    assert gc.is_tracked(z)
+    assert gc.is_tracked(z.grad_fn)
+
+
+def test_graph_with_packed_values_is_shown():
+    x = wengert.ones(2, requires_grad=True)
+    with saved_tensors_hooks(lambda t: [t], lambda box: box[0]):
+        y = x.exp()
+    assert gc.is_tracked(y.grad_fn)
+
+
+def test_attribute_shows_the_tensor_it_is_set_to():
+    x = wengert.ones(2, requires_grad=True)
+    x.result = x * 2
+    assert gc.is_tracked(x)
+    assert gc.is_tracked(x.result)
+    assert gc.is_tracked(x.result.grad_fn)
+
+
+def test_gradient_with_a_graph_is_shown():
+    x = wengert.ones(2, requires_grad=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # it comes once per process
+        (x * x).sum().backward(create_graph=True)
+    assert gc.is_tracked(x.grad)
+    assert gc.is_tracked(x.grad.grad_fn)
+    x.grad = None
