@@ -196,7 +196,7 @@ def binary(m, a, b, c):
 
 @operation
 def reduction(m, a, b, c):
-    x = m.operand(a)
+    x = m.operand(a).contiguous()
     if x.dim() == 0 or c % 3 == 0:
         return [x.sum() if b % 2 else x.mean()]
     reduce = x.sum if b % 2 else x.mean
@@ -218,6 +218,32 @@ def product(m, a, b, c):
     if x.dim() == 2 and 0 < y.dim() <= 2 and x.shape[-1] == y.shape[0]:
         return [x @ y]
     return None
+
+
+@operation
+def rearranged(m, a, b, c):
+    x = m.operand(a).contiguous()
+    if x.dim() == 0 or x.numel() == 0:
+        return None
+    dim = c % x.dim()
+    results = (
+        lambda: x.sort(dim)[0] + 1,
+        lambda: x.max(dim)[0] + 1,
+        lambda: x.cumsum(dim),
+        lambda: x.softmax(dim),
+        lambda: x.flip(dim),
+        lambda: x.index_select(dim, m.lib.tensor([0, x.shape[dim] - 1, 0])),
+    )
+    return [results[b % len(results)]()]
+
+
+@operation
+def chosen(m, a, b, c):
+    x, y = m.operand(a), m.operand(b)
+    if not broadcasts(x, y):
+        return None
+    where = m.lib.where(x.detach() > 0, x, y)
+    return [where if c % 2 else m.lib.maximum(x, y)]
 
 
 # Views --------------------------------------------------------------------------------------------
@@ -255,6 +281,20 @@ def sliced(m, a, b, c):
 
 
 @operation
+def squeezed(m, a, b, c):
+    x = m.pick(a)
+    if x.dim() == 2 and b % 2:
+        return [x.diagonal()]
+    return [x.squeeze()]
+
+
+@operation
+def divided(m, a, b, c):
+    x = m.pick(a)
+    return list(x.split(2))[:2] if x.dim() and len(x) > 1 else None
+
+
+@operation
 def expanded(m, a, b, c):
     x = m.pick(a)
     return [x.expand(2, *x.shape)] if x.dim() < 3 else None
@@ -282,7 +322,7 @@ def scaled_in_place(m, a, b, c):
 
 @operation
 def changed_in_place(m, a, b, c):
-    x, y = m.target(a), m.pick(b)
+    x, y = m.target(a), m.operand(b)
     if fits_into(x, y):
         (x.mul_, x.add_, x.copy_, x.sub_)[c % 4](y)
 
@@ -295,7 +335,7 @@ def mapped_in_place(m, a, b, c):
 
 @operation
 def assigned(m, a, b, c):
-    x, y = m.target(a), m.pick(b)
+    x, y = m.target(a), m.operand(b)
     if x.dim() == 0 or x.numel() == 0 or is_expanded(x) or share_memory(x, y):
         return
     if not fits_into(x.detach()[0], y):
@@ -304,6 +344,41 @@ def assigned(m, a, b, c):
         x[c % x.shape[0]] = 0.5
     else:
         x[c % x.shape[0]] = y
+
+
+@operation
+def limited_in_place(m, a, b, c):
+    x = m.target(a)
+    if b % 3 == 0:
+        x.clamp_(-0.5, 0.5)
+    elif b % 3 == 1:
+        x.masked_fill_(x.detach() > 0, 0.25)
+    else:
+        x.fill_(0.75)
+
+
+@operation
+def accumulated_in_place(m, a, b, c):
+    x, y = m.target(a), m.operand(b)
+    if x.shape != y.shape or x.numel() == 0 or share_memory(x, y) or is_expanded(x):
+        return
+    if c % 3 == 0:
+        x.addcmul_(y, y)
+    elif c % 3 == 1:
+        x.lerp_(y, 0.25)
+    else:
+        x[y.detach() > 0] = 0.5
+
+
+@operation
+def turned_in_place(m, a, b, c):
+    x = m.target(a)
+    if m.hooks or x.retains_grad or not (x.requires_grad and m.lib.is_grad_enabled()):
+        return  # PyTorch loses track of hooks and of a retained gradient here
+    if b % 2:
+        x.unsqueeze_(0)
+    elif x.dim() > 1:
+        x.transpose_(0, 1)
 
 
 # Autograd -----------------------------------------------------------------------------------------
@@ -343,6 +418,20 @@ def node_hooked(m, a, b, c):
         m.handles.append(node.register_prehook(prehook))
     else:
         m.handles.append(node.register_hook(hook))
+
+
+@operation
+def sink_hooked(m, a, b, c):
+    x = m.pick(a)
+    if not (x.requires_grad and x.is_leaf and has_edge(x)):
+        return
+    number = m.hooks
+    m.hooks += 1
+
+    def hook(leaf):
+        m.log.append(("accumulated", number, values(leaf.grad)))
+
+    m.handles.append(x.register_post_accumulate_grad_hook(hook))
 
 
 @operation
@@ -397,6 +486,15 @@ def backward(m, a, b, c):
             create_graph=c % 7 == 6,
             inputs=inputs,
         )
+    m.log.append(("backward", [values(t.grad) for t in m.tensors if t.is_leaf]))
+
+
+@operation
+def backward_from_two(m, a, b, c):
+    roots = [m.pick(a), m.pick(b)]
+    m.lib.autograd.backward(
+        roots, [weights(m, root) for root in roots], retain_graph=c % 3 > 0
+    )
     m.log.append(("backward", [values(t.grad) for t in m.tensors if t.is_leaf]))
 
 

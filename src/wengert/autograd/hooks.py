@@ -76,8 +76,10 @@ def _check_replacement(hook: Any, result: Any, gradient: Any) -> None:
 
 
 def _retain(tensor: Tensor, gradient: Tensor) -> None:
+    from ..operators.copying import pack
+
     if tensor.gradient is None:
-        tensor.gradient = gradient.clone()
+        tensor.gradient = pack.call1(gradient)
     else:
         tensor.gradient = tensor.gradient + gradient
 

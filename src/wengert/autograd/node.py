@@ -510,6 +510,7 @@ class AccumulateGrad(Node):
     def __init__(self, variable: Tensor) -> None:
         Node.__init__(self, _ACCUMULATE_PLAN, (), None)
         self.variable = variable
+        _native.show(variable)
         self.sequence = ACCUMULATE_SEQUENCE
         self.out_shape = variable.array.shape
         self.out_dtype = variable.array.dtype
