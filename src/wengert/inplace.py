@@ -267,7 +267,7 @@ def _view_again(t: Tensor) -> Tensor:
         fresh = replay(meta.base, meta.steps)
         if _native.same_view(fresh.array, t.array):
             return fresh
-    except (RuntimeError, IndexError):
+    except (RuntimeError, IndexError, ValueError):
         pass
     from .operators.geometry import offset_of, seen_from
     from .operators.strides import as_strided_relative

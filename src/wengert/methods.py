@@ -9,6 +9,7 @@ import numpy as np
 from . import dtypes
 from .devices import as_device, device, of_array, transfer
 from .factory import dense_strides
+from .layouts import keeps_order
 from .operators.copying import cast, clone, pack, to_device
 from .operators.geometry import offset_of
 from .operators.pointwise import abs_, div_
@@ -259,7 +260,7 @@ def dlpack_device(self: Tensor) -> Any:
 
 def clone_method(self: Tensor, *, memory_format: Any = None) -> Tensor:
     """A copy that gradients flow through."""
-    return clone.call1(self)
+    return (clone if keeps_order(memory_format) else pack).call1(self)
 
 
 def set_real(self: Tensor, value: Any) -> None:

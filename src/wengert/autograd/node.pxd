@@ -89,7 +89,6 @@ cdef class Node:
     cdef public bint buffer_owned
     cdef public bint is_accumulator
 
-    @cython.locals(plan=GradientPlan, step=GradientStep, values=list, result=list, count=cython.int)
     cdef list run(self, object grads)
     cdef release(self, object freed)
     cpdef NodeCold make_cold(self)
@@ -123,6 +122,8 @@ cpdef save(object value, ThreadState state)
 cpdef save_output(Tensor t, ThreadState state)
 cpdef object edge_target(Tensor t)
 cpdef tuple edges(Node node)
+@cython.locals(plan=GradientPlan, step=GradientStep, result=list, count=cython.int)
+cpdef list apply_rules(Node node, object grads, list values)
 @cython.locals(state=ThreadState)
 cpdef bint wants(Node node, int edge)
 cpdef list unpack_saved(Node node)

@@ -32,6 +32,7 @@ _hides = native.compiled
 SOLE_TENSOR_REFERENCES = 2 if native.compiled else 3
 SOLE_ARRAY_REFERENCES = 1 if native.compiled else 2
 ACCUMULATE_SEQUENCE = 2**62
+OUTPUT_SLOT = -1
 
 
 class GradientStep:
@@ -309,35 +310,7 @@ class Node:
 
     def run(self, grads: Any) -> list:
         """Gradients per edge; `grads` is the one output's gradient, or a list for several."""
-        plan = self.plan
-        result = [None] * len(self.next_nodes)
-        values = unpack_saved(self)
-        if grads is None:
-            return result
-        if plan.several_outputs:
-            grads = self._defined(grads)
-        conjugate = plan.conjugates and self.out_dtype.kind == "c"
-        if conjugate:
-            grads = grads.conj()
-        for step in plan.steps:
-            if not step.spreads and not wants(self, step.edge):
-                continue
-            count = len(step.indices)
-            if count == 0:
-                value = step.rule(grads)
-            elif count == 1:
-                value = step.rule(grads, values[step.indices[0]])
-            elif count == 2:
-                value = step.rule(grads, values[step.indices[0]], values[step.indices[1]])
-            else:
-                value = step.rule(grads, *[values[i] for i in step.indices])
-            if step.spreads:
-                result[step.edge : step.edge + len(value)] = value
-            elif conjugate and value is not None:
-                result[step.edge] = value.conj()
-            else:
-                result[step.edge] = value
-        return result
+        return apply_rules(self, grads, unpack_saved(self))
 
     def _defined(self, grads: list) -> list:
         """The gradients of several outputs, zeros for those that nobody asked for."""
@@ -442,6 +415,38 @@ def saved_names_of(operator: Any) -> set[str]:
     if operator is None:
         return set()
     return {operator._slot_name(operator._slot(read)) for read in operator.all_reads()}
+
+
+def apply_rules(node: Node, grads: Any, values: list) -> list:
+    """What the rules of a node make of the gradients of its outputs and its saved values."""
+    plan = node.plan
+    result = [None] * len(node.next_nodes)
+    if grads is None:
+        return result
+    if plan.several_outputs:
+        grads = node._defined(grads)
+    conjugate = plan.conjugates and node.out_dtype.kind == "c"
+    if conjugate:
+        grads = grads.conj()
+    for step in plan.steps:
+        if not step.spreads and not wants(node, step.edge):
+            continue
+        count = len(step.indices)
+        if count == 0:
+            value = step.rule(grads)
+        elif count == 1:
+            value = step.rule(grads, values[step.indices[0]])
+        elif count == 2:
+            value = step.rule(grads, values[step.indices[0]], values[step.indices[1]])
+        else:
+            value = step.rule(grads, *[values[i] for i in step.indices])
+        if step.spreads:
+            result[step.edge : step.edge + len(value)] = value
+        elif conjugate and value is not None:
+            result[step.edge] = value.conj()
+        else:
+            result[step.edge] = value
+    return result
 
 
 def edges(node: Node) -> tuple:
@@ -665,15 +670,30 @@ class CopySlices(Node):
             return [None] * len(self.next_nodes)
         result = _copy_in_order(grads, self.order)
         part = replay(result, self.steps)
-        through = self.inner.run(part.clone())
+        values = unpack_saved(self.inner)
+        if thread_state().grad_enabled and OUTPUT_SLOT in self.inner.plan.slots:
+            at = self.inner.plan.slots.index(OUTPUT_SLOT)
+            values[at] = self._view_of_output(values[at].array, result.array)
+        through = apply_rules(self.inner, part.clone(), values)
         if through[0] is None:
             part.zero_()
         else:
             part.copy_(through[0])
         return [result, *through[1:]]
 
+    def _view_of_output(self, array: Any, base_array: Any) -> Tensor:
+        """The output that the in-place operation saved, as the part of this node's output it is."""
+        base = wrap(base_array)
+        base.needs_grad = True
+        base.node = self
+        view = replay(base, self.steps)
+        alias = wrap(array)
+        alias.needs_grad = True
+        alias.node, alias.output_index = view.node, view.output_index
+        return alias
+
     def release(self, freed: Freed) -> None:
-        self.inner.release(freed)
+        self.inner.saved = freed
 
 
 def _copy_in_order(g: Tensor, order: tuple) -> Tensor:

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..autograd.forward_ad import set_tangent, tangent_of
 from ..dispatch import Operator, any_requires, arrays_of, register
-from ..inplace import InplaceOperator, check_inplace
+from ..inplace import InplaceOperator, check_inplace, move_retained_grad
 from ..schema import Schema, parse
 from ..state import ThreadState, thread_state
 from ..tensor import Tensor, ViewMeta
@@ -54,6 +54,7 @@ class InplaceView(InplaceOperator):
         if node is None:
             target.accumulator = None
         else:
+            move_retained_grad(target, node)
             target.node = node
             target.output_index = 0
         return target
