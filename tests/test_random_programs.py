@@ -53,6 +53,11 @@ class Machine:
         tensor = self.pick(number)
         return tensor if has_edge(tensor) else tensor.detach()
 
+    def is_gradient(self, tensor):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return any(other.grad is tensor for other in self.tensors)
+
     def target(self, number):
         """A tensor to be changed. PyTorch takes a view of a changed base for a leaf until asked."""
         tensor = self.pick(number)
@@ -373,7 +378,9 @@ def accumulated_in_place(m, a, b, c):
 @operation
 def turned_in_place(m, a, b, c):
     x = m.target(a)
-    if m.hooks or x.retains_grad or not (x.requires_grad and m.lib.is_grad_enabled()):
+    if not (x.requires_grad and m.lib.is_grad_enabled()):
+        return
+    if m.hooks or x.retains_grad or m.is_gradient(x):
         return  # PyTorch loses track of hooks and of a retained gradient here
     if b % 2:
         x.unsqueeze_(0)
@@ -449,7 +456,7 @@ def retained(m, a, b, c):
 
 @operation
 def required(m, a, b, c):
-    x = m.pick(a)
+    x = m.pick(0)  # the newest tensor: there are no views of it yet
     if not x._is_view():
         x.requires_grad_()
 
