@@ -96,7 +96,7 @@ cdef extern from *:
             p = p * z - 5.37397155531e-2f;
             p = p * z + 1.33314422036e-1f;
             p = p * z - 3.33332819422e-1f;
-            float near = p * z * a + a;
+            float near = a * (1.0f + p * z);
             far = a < 0.0f ? -far : far;
             y[i] = size < 0.625f ? near : far;
         }
@@ -354,7 +354,7 @@ cdef void matmul_loop(
                 out[i * n + j] = s
 
 
-cdef bint binary_loop(int code, object a, object b, cnp.ndarray out) noexcept:
+cdef bint binary_loop(int code, object a, object b, cnp.ndarray out) except -1:
     """Fill `out`, which has the dtype and shape of the array operand; a number is the other."""
     cdef Py_ssize_t n = cnp.PyArray_SIZE(out)
     cdef double s
