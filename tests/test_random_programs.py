@@ -584,7 +584,7 @@ def compare(found, wanted):
     assert len(found) == len(wanted)
 
 
-@check(examples=500)
+@check(examples=1500)
 @given(programs())
 def test_same_outcome_as_pytorch(program):
     torch = pytest.importorskip("torch")
@@ -621,7 +621,7 @@ def place(tensor, device):
         node.out_device = device
 
 
-@check(examples=200)
+@check(examples=500)
 @given(programs(), st.lists(st.sampled_from([None, "fake:0", "fake:1"]), min_size=1, max_size=5))
 def test_same_outcome_on_several_devices(program, devices):
     compare(execute_until_failure(program, devices), execute_until_failure(program, [None]))

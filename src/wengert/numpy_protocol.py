@@ -53,7 +53,7 @@ def array_function(self: Tensor, function: Any, types: Any, args: tuple, kwargs:
     return NotImplemented if ours is None else ours(*args, **kwargs)
 
 
-# NumPy's functions with NumPy's arguments and defaults; others raise TypeError ---------------------
+# NumPy's functions with NumPy's arguments and defaults; others raise TypeError --------------------
 
 
 def _reduction(name: str) -> Any:
