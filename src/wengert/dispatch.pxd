@@ -30,6 +30,7 @@ cdef class Operator(AbstractOperator):
     cdef public bint broadcasts
     cdef public bint tail_has_defaults
     cdef public bint is_view
+    cdef public bint mutates
     cdef public bint widens
     cdef public tuple tail
     cdef public tuple tensor_positions
@@ -39,6 +40,8 @@ cdef class Operator(AbstractOperator):
     cdef public dict rules
     cdef public object jvp_rule
     cdef public object meta_rule
+    cdef public object batch_rule
+    cdef public bint batches_by_loop
     cdef public dict plans
     cdef public list small_plans
     cdef public str node_name
@@ -71,6 +74,10 @@ cdef class Operator(AbstractOperator):
     cpdef set_view(self, ThreadState state, tuple args, tuple outs)
 
 
+cdef Tensor fresh(object out)
+cpdef bint is_foreign(object array)
+@cython.locals(t=Tensor)
+cpdef bint any_foreign(tuple args)
 cdef bint _has_half(tuple args)
 cpdef bint only_tensors(tuple args, int count)
 @cython.locals(i=cython.int)

@@ -63,6 +63,7 @@ class Operator(AbstractOperator):
         self.outputs = len(schema.returns)
         self.broadcasts = False
         self.is_view = False
+        self.mutates = False
         self.widens = False
         arguments = schema.arguments
         self.arity = len(arguments)
@@ -82,6 +83,8 @@ class Operator(AbstractOperator):
         self.rules: dict[str, Any] = {}
         self.jvp_rule: Any = None
         self.meta_rule: Any = None
+        self.batch_rule: Any = None
+        self.batches_by_loop = False
         self.plans: dict = {}
         self.small_plans: list = [None] * 4
         self.node_name = name.title().replace("_", "") + "Backward0"
@@ -103,6 +106,8 @@ class Operator(AbstractOperator):
         if self.native_code >= 0:
             out = _native.unary(self.native_code, tensor.array)
         if out is None:
+            if type(tensor.array) is not _ndarray:
+                return self.call((x, *self.tail))
             out = self.run_kernel((tensor.array, *self.tail))
         result = wrap(out)
         if state.recording() and requires_of(tensor) and self.grad_positions:
@@ -141,6 +146,8 @@ class Operator(AbstractOperator):
         if self.native_code >= 0:
             out = _native.binary(self.native_code, a, b)
         if out is None:
+            if is_foreign(a) or is_foreign(b):
+                return self.call((x, y, *self.tail))
             out = self.run_kernel((a, b, *self.tail))
         result = wrap(out)
         if mask and state.recording() and self.grad_positions:
@@ -150,18 +157,24 @@ class Operator(AbstractOperator):
     def call(self, args: tuple) -> Any:
         """All arguments, in schema order."""
         state = thread_state()
-        if state.layers:
+        if state.layers or any_foreign(args):
             from .layers import call_layers
 
             return call_layers(self, args)
         return self.finish(state, args, self.run_kernel(arrays_of(args)))
 
+    def call_recorded(self, state: ThreadState, args: tuple) -> Any:
+        """Record a call whose result comes from the layers below autograd."""
+        from .layers import run_below
+
+        return self.finish(state, args, run_below(self, args))
+
     def finish(self, state: ThreadState, args: tuple, out: Any) -> Any:
         """Wrap what the kernel returned, record the call, relate views to their base."""
         outs = (
-            (wrap(out),)
+            (fresh(out),)
             if type(out) is not tuple and type(out) is not list
-            else tuple([wrap(o) for o in out])
+            else tuple([fresh(o) for o in out])
         )
         if (
             state.recording()
@@ -536,6 +549,32 @@ def any_requires(args: tuple, positions: tuple) -> bool:
             for item in value:
                 if isinstance(item, Tensor) and requires_of(item):
                     return True
+    return False
+
+
+def fresh(out: Any) -> Tensor:
+    """A tensor for one result: around an array, or the tensor that a layer below has made."""
+    return out if isinstance(out, Tensor) else wrap(out)
+
+
+def is_foreign(array: Any) -> bool:
+    """Whether an operand is an array that NumPy's kernels do not serve."""
+    return type(array) is not _ndarray and isinstance(array, _ndarray)
+
+
+def any_foreign(args: tuple) -> bool:
+    """Whether any tensor among the arguments has such an array."""
+    for value in args:
+        if isinstance(value, Tensor):
+            t = value
+            if type(t.array) is not _ndarray:
+                return True
+        elif type(value) is list:
+            for item in value:
+                if isinstance(item, Tensor):
+                    t = item
+                    if type(t.array) is not _ndarray:
+                        return True
     return False
 
 

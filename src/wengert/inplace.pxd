@@ -1,6 +1,6 @@
 cimport cython
 from .autograd.node cimport Node, edge_node, edges
-from .dispatch cimport Operator, any_requires, arrays_of
+from .dispatch cimport Operator, any_foreign, any_requires, arrays_of
 from .native cimport Native
 from .state cimport ThreadState, thread_state
 from .tensor cimport AbstractOperator, Tensor, ViewMeta, bump_version, node_of, requires_of, wrap
@@ -20,11 +20,14 @@ cdef class InplaceOperator(AbstractOperator):
     cdef public object aliases
     cdef public bint casts_freely
     cdef public bint uniform
+    cdef public bint mutates
 
     @cython.locals(state=ThreadState, target=Tensor, functional=Operator)
     cpdef object call2(self, object x, object y)
-    @cython.locals(state=ThreadState, target=Tensor, before=Tensor, node=Node, functional=Operator)
+    @cython.locals(state=ThreadState, target=Tensor, functional=Operator)
     cpdef object call(self, tuple args)
+    @cython.locals(target=Tensor, before=Tensor, node=Node, functional=Operator)
+    cpdef object record_around(self, ThreadState state, tuple args, bint layered)
 
 
 @cython.locals(meta=ViewMeta)

@@ -11,7 +11,14 @@ import numpy as np
 from .autograd.node import CopySlices, Node, edge_node, edges, replay
 from .backends.numpy import quiet
 from .binding import bind_arguments, check_operand, signature_text
-from .dispatch import Operator, any_requires, arrays_of, function_attribute, operator_named
+from .dispatch import (
+    Operator,
+    any_foreign,
+    any_requires,
+    arrays_of,
+    function_attribute,
+    operator_named,
+)
 from .dtypes import can_cast, from_numpy
 from .errors import inplace_view_error, shape_text
 from .native import native
@@ -43,6 +50,7 @@ class InplaceOperator(AbstractOperator):
         self.aliases = functional.aliases
         self.casts_freely = False
         self.uniform = False
+        self.mutates = True
 
     def call2(self, x: Any, y: Any) -> Any:
         if not isinstance(y, Tensor):
@@ -67,7 +75,7 @@ class InplaceOperator(AbstractOperator):
 
     def call(self, args: tuple) -> Any:
         state = thread_state()
-        if state.layers:
+        if state.layers or any_foreign(args):
             from .layers import call_layers
 
             return call_layers(self, args)
@@ -84,6 +92,16 @@ class InplaceOperator(AbstractOperator):
         ):
             bump_version(target, self.name)
             return target
+        return self.record_around(state, args, False)
+
+    def call_recorded(self, state: ThreadState, args: tuple) -> Any:
+        """Record a call whose writing is done by the layers below autograd."""
+        return self.record_around(state, args, True)
+
+    def record_around(self, state: ThreadState, args: tuple, layered: bool) -> Any:
+        """Check and record a call around the writing itself."""
+        functional = self.functional
+        target = args[0]
         recording = state.recording() and any_requires(args, functional.grad_positions)
         check_inplace(target, recording, state)
         node = None
@@ -98,7 +116,12 @@ class InplaceOperator(AbstractOperator):
                 saving = (before, *args[1:])
             if -1 not in node.plan.slots:
                 functional.fill_saved(node, saving, ())
-        self._write(target, args)
+        if layered:
+            from .layers import run_below
+
+            run_below(self, args)
+        else:
+            self.write(target, args)
         bump_version(target, self.name)
         if node is not None:
             if not _native.is_differentiable(target.array):
@@ -108,7 +131,8 @@ class InplaceOperator(AbstractOperator):
                 functional.fill_saved(node, saving, (target,))
         return target
 
-    def _write(self, target: Tensor, args: tuple) -> None:
+    def write(self, target: Tensor, args: tuple) -> None:
+        """Write the result into the target's memory."""
         array = target.array
         functional = self.functional
         if 0 in array.strides and array.size > 1 and not self.uniform:

@@ -1,18 +1,80 @@
-"""What stands before a plain call when something is active: so far forward-mode duals."""
+"""What stands around a plain call when something is active.
+
+From the outside in: the tensors are brought to one transform level (`levels.py`), forward mode
+gives the results their tangents, autograd records the call (`Operator.call_recorded`), and
+`run_below` does what the kernel would: a dispatch mode, a tensor subclass, the level below, or in
+the end the kernel itself.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
-from .autograd.forward_ad import call_with_tangents
-from .state import thread_state
+from .autograd.forward_ad import call_with_tangents, duals_aside, tangents_of
+from .dispatch import arrays_of
+from .levels import at_level, innermost, lower
+from .state import ThreadState, thread_state
+from .tensor import Tensor
 
 
 def call_layers(operator: Any, args: tuple) -> Any:
-    """Call an operator through the active layers, innermost first."""
+    """Call an operator through everything that is active."""
     state = thread_state()
-    layers, state.layers = state.layers, 0
+    level = innermost(args)
+    if level is not None:
+        args = at_level(operator, args, level)
+    if state.dual_level >= 0 and state.forward_grad_enabled:
+        tangents = tangents_of(operator, args)
+        if tangents:
+            with duals_aside(state):
+                return call_with_tangents(operator, args, tangents)
+    return operator.call_recorded(state, args)
+
+
+def run_below(operator: Any, args: tuple) -> Any:
+    """What the kernel of an operator makes of its arguments: arrays, as `finish` expects them.
+
+    None for an in-place operator whose target has been written.
+    """
+    level = innermost(args)
+    if level is not None:
+        return lower(operator, args, level)
+    state = thread_state()
+    if state.modes:
+        return call_mode(state, operator, args)
+    if operator.mutates:
+        operator.write(args[0], args)
+        return None
+    return operator.run_kernel(arrays_of(args))
+
+
+def call_mode(state: ThreadState, operator: Any, args: tuple) -> Any:
+    """Let the innermost dispatch mode decide; inside, it is put aside and nothing is recorded."""
+    modes, grad_enabled = state.modes, state.grad_enabled
+    mode = modes[-1]
+    state.modes = modes[:-1]
+    state.layers -= 1
+    state.grad_enabled = False
     try:
-        return call_with_tangents(operator, args)
+        positional, keywords = split_arguments(operator.schema, args)
+        types = tuple({type(a) for a in args if isinstance(a, Tensor) and type(a) is not Tensor})
+        return mode.__torch_dispatch__(operator, types, positional, keywords)
     finally:
-        state.layers = layers
+        state.modes = modes
+        state.layers += 1
+        state.grad_enabled = grad_enabled
+
+
+def split_arguments(schema: Any, args: tuple) -> tuple[tuple, dict[str, Any]]:
+    """All arguments in schema order as a caller would give them, defaults left out at the end."""
+    positional: list = []
+    keywords: dict[str, Any] = {}
+    for argument, value in zip(schema.arguments, args, strict=True):
+        if argument.keyword_only:
+            if value is not argument.default:
+                keywords[argument.name] = value
+        else:
+            positional.append(value)
+    while positional and positional[-1] is schema.arguments[len(positional) - 1].default:
+        positional.pop()
+    return tuple(positional), keywords

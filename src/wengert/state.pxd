@@ -14,6 +14,7 @@ cdef class ThreadState:
     cdef public bint view_replay
     cdef public int layers
     cdef public list modes
+    cdef public list levels
     cdef public int dual_level
     cdef public list duals
     cdef public bint forward_grad_enabled

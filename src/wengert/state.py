@@ -25,6 +25,7 @@ class ThreadState:
         self.view_replay = False
         self.layers = 0
         self.modes: list = []
+        self.levels: list = []
         self.dual_level = -1
         self.duals: list = []
         self.forward_grad_enabled = True
@@ -91,6 +92,7 @@ def inherit(parent: ThreadState) -> ThreadState:
     state.view_replay = parent.view_replay
     state.layers = parent.layers
     state.modes = list(parent.modes)
+    state.levels = parent.levels
     state.dual_level = parent.dual_level
     state.duals = parent.duals
     state.forward_grad_enabled = parent.forward_grad_enabled

@@ -6,6 +6,7 @@ from .node cimport AccumulateGrad, Freed, Node, NodeCold, edges
 
 
 cdef Native _native
+cdef type _ndarray
 cdef object _add, _reduce_gradient
 
 

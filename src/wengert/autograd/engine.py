@@ -13,6 +13,8 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from ..native import native
 from ..state import ThreadState, inherit, thread_state
 from ..tensor import Tensor
@@ -20,6 +22,7 @@ from .hooks import run_post_hooks, run_pre_hooks, run_tensor_hooks
 from .node import Freed, Node, edges
 
 _native = native
+_ndarray = np.ndarray
 
 # Reentrant calls deeper than this continue on a fresh thread, whose stack is empty.
 MAX_DEPTH = 40
@@ -372,9 +375,11 @@ def deliver(task: GraphTask, node: Node, nr: int, g: Tensor | None) -> bool:
 def combine(task: GraphTask, old: Tensor, g: Tensor, owned: bool) -> Tensor:
     """The sum of two gradients; in place when the first is a sum that only the engine holds."""
     if owned and not task.create_graph and type(old) is Tensor:
-        if not _native.binary_into(0, old.array, g.array):
+        if _native.binary_into(0, old.array, g.array):
+            return old
+        if type(old.array) is _ndarray and type(g.array) is _ndarray:
             old.array += g.array
-        return old
+            return old
     return _add.call2(old, g)
 
 

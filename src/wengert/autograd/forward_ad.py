@@ -7,10 +7,12 @@ recorded computations.
 from __future__ import annotations
 
 import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from ..dtypes import is_differentiable
-from ..state import thread_state
+from ..state import ThreadState, thread_state
 from ..tensor import Tensor
 
 __all__ = [
@@ -105,11 +107,8 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
             f"Expected the tangent to have the dtype of the primal, {tensor.dtype}, but got "
             f"{tangent.dtype}"
         )
-    layers, state.layers = state.layers, 0
-    try:
+    with duals_aside(state):
         dual = tensor.view_as(tensor)
-    finally:
-        state.layers = layers
     set_tangent(dual, tangent)
     return dual
 
@@ -120,11 +119,8 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     if state.dual_level < 0:
         return UnpackedDualTensor(tensor, None)
     tangent = tangent_of(tensor)
-    layers, state.layers = state.layers, 0
-    try:
+    with duals_aside(state):
         primal = tensor.view_as(tensor) if tangent is not None else tensor
-    finally:
-        state.layers = layers
     return UnpackedDualTensor(primal, tangent)
 
 
@@ -151,16 +147,24 @@ def tangent_of(value: Any) -> Tensor | None:
     return tangent
 
 
-def call_with_tangents(operator: Any, args: tuple) -> Any:
-    """Call an operator and give its results their tangents; called with the layers put aside."""
-    state = thread_state()
-    tangents = tangents_of(operator, args) if state.forward_grad_enabled else {}
+@contextmanager
+def duals_aside(state: ThreadState) -> Iterator[None]:
+    """Compute with primals and tangents themselves: no operation looks for tangents."""
+    level, state.dual_level = state.dual_level, -1
+    state.layers -= 1
+    try:
+        yield
+    finally:
+        state.dual_level = level
+        state.layers += 1
+
+
+def call_with_tangents(operator: Any, args: tuple, tangents: dict[str, Any]) -> Any:
+    """Call an operator and give its results their tangents; called with the duals put aside."""
     functional = getattr(operator, "functional", None)
     if functional is not None:
         return _call_inplace(operator, functional, args, tangents)
     out = operator.call(args)
-    if not tangents:
-        return out
     outs = out if isinstance(out, tuple) else (out,)
     for t, tangent in zip(outs, _as_tuple(jvp(operator, args, tangents, outs)), strict=True):
         if tangent is not None and is_differentiable(t.array.dtype):
@@ -276,8 +280,6 @@ def _fitted(tangent: Tensor, t: Tensor) -> Tensor:
 
 def _call_inplace(operator: Any, functional: Any, args: tuple, tangents: dict) -> Any:
     target = args[0]
-    if not tangents:
-        return operator.call(args)
     before = functional.call(args)
     tangent = _fitted(jvp(functional, args, tangents, (before,)), target)
     operator.call(args)

@@ -42,6 +42,7 @@ def elementwise(
     native: int = -1,
     refuses: str = "",
     inplace: bool = True,
+    batch: Callable | None = None,
     name: str | Callable[..., str] | None = None,
     doc: str = "",
     aliases: dict[str, str] | None = None,
@@ -51,6 +52,7 @@ def elementwise(
     `refuses` names the NumPy kinds of dtypes (b, i, u, f, c) that it is not defined for.
     """
     operator = _operator(schema, "elementwise", kernel, differentials, name, doc, aliases)
+    operator.batch_rule = batch
     operator.broadcasts = True
     operator.dtype_rule = dtype or promote
     if compiled_native.compiled:
@@ -71,6 +73,7 @@ def linear(
     widens: bool = False,
     guarded: bool = True,
     meta: Callable | None = None,
+    batch: Callable | None = None,
     name: str | Callable[..., str] | None = None,
     doc: str = "",
     aliases: dict[str, str] | None = None,
@@ -80,6 +83,7 @@ def linear(
     A kernel that cannot meet NumPy's floating-point warnings needs not be `guarded` from them.
     """
     operator = _operator(schema, "linear", kernel, transpose, name, doc, aliases)
+    operator.batch_rule = batch
     operator.is_view = view
     operator.widens = widens
     operator.guarded = guarded
@@ -101,6 +105,7 @@ def primitive(
     widens: bool = True,
     guarded: bool = True,
     meta: Callable | None = None,
+    batch: Callable | None = None,
     name: str | Callable[..., str] | None = None,
     doc: str = "",
     aliases: dict[str, str] | None = None,
@@ -112,6 +117,7 @@ def primitive(
     reads, and returns the tangent of the output (a tuple for several).
     """
     operator = _operator(schema, "primitive", kernel, vjp, name, doc, aliases)
+    operator.batch_rule = batch
     operator.jvp_rule = jvp
     operator.dtype_rule = dtype
     operator.nondifferentiable_outputs = nondifferentiable_outputs
@@ -133,12 +139,14 @@ def nondifferentiable(
     inplace: bool = False,
     view: bool = False,
     meta: Callable | None = None,
+    batch: Callable | None = None,
     name: str | Callable[..., str] | None = None,
     doc: str = "",
     aliases: dict[str, str] | None = None,
 ) -> Operator:
     """Declare an operator whose results carry no gradient: comparisons, indices, samplers."""
     operator = _operator(schema, "nondifferentiable", kernel, None, name, doc, aliases)
+    operator.batch_rule = batch
     operator.refuses = refuses
     operator.broadcasts = broadcasts
     operator.dtype_rule = dtype

@@ -250,15 +250,15 @@ class UpdateOperator(InplaceOperator):
 
     def __init__(self, functional: Any, schema: Any, write: Any) -> None:
         InplaceOperator.__init__(self, functional, schema)
-        self.write = write
+        self.update = write
 
-    def _write(self, target: Tensor, args: tuple) -> None:
+    def write(self, target: Tensor, args: tuple) -> None:
         if type(target.array) is not np.ndarray:
-            InplaceOperator._write(self, target, args)
+            InplaceOperator.write(self, target, args)
             return
         token = quiet.set(quiet.ignore)
         try:
-            self.write(np, *arrays_of(args))
+            self.update(np, *arrays_of(args))
         except ValueError as error:
             raise broadcast_error(self.name, arrays_of(args), error) from None
         finally:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..autograd.forward_ad import set_tangent, tangent_of
-from ..dispatch import Operator, any_requires, arrays_of, register
+from ..autograd.forward_ad import duals_aside, set_tangent, tangent_of
+from ..dispatch import Operator, any_requires, register
 from ..inplace import InplaceOperator, check_inplace, move_retained_grad
+from ..layers import run_below
 from ..schema import Schema, parse
 from ..state import ThreadState, thread_state
 from ..tensor import Tensor, ViewMeta
@@ -25,22 +26,19 @@ class InplaceView(InplaceOperator):
         state = thread_state()
         if not state.layers:
             return self._change(state, args)
-        layers, state.layers = state.layers, 0
-        try:
-            tangent = tangent_of(args[0])
-            target = self._change(state, args)
-            if tangent is not None:
+        tangent = tangent_of(args[0]) if state.dual_level >= 0 else None
+        target = self._change(state, args)
+        if tangent is not None:
+            with duals_aside(state):
                 set_tangent(target, self.functional.call((tangent, *args[1:])))
-            return target
-        finally:
-            state.layers = layers
+        return target
 
     def _change(self, state: ThreadState, args: tuple) -> Tensor:
         view = self.functional
         target: Any = args[0]
         recording = state.grad_enabled and any_requires(args, view.grad_positions)
         check_inplace(target, recording, state)
-        array = view.run_kernel(arrays_of(args))
+        array = run_below(view, args)
         node = None
         if recording:
             node = view.record(state, args, array)

@@ -1,0 +1,288 @@
+"""Transform levels: tensors whose array stands for a tensor one level further down.
+
+`grad`, `jvp` and `vmap` nest. Each active transform is a `Level`; inside it, a tensor of that level
+carries a `LevelArray`: shape and dtype as the function sees them, and the tensor of the level below
+that holds the value, with the position of the batch dimension if the level is a `vmap`. To the
+autograd and forward-mode layers a LevelArray is an array like any other. Where the kernel would
+run, the operator is called again on the values (`lower`), under the modes of the level below. That
+is all there is to nesting: no transform knows of another one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from .state import ThreadState, thread_state
+from .tensor import Tensor, wrap
+
+
+class Level:
+    """One transform: its number while it is active, and the modes that hold below it."""
+
+    __slots__ = (
+        "kind", "number", "batch_size", "randomness", "grad_enabled", "forward_grad_enabled",
+        "dual_level", "outer_levels",
+    )  # fmt: skip
+
+    def __init__(
+        self, kind: str, batch_size: int | None = None, randomness: str = "error"
+    ) -> None:
+        self.kind = kind
+        self.number = 0
+        self.batch_size = batch_size
+        self.randomness = randomness
+
+    @contextmanager
+    def entered(self) -> Iterator[Level]:
+        """Make this the innermost level; a level that was left may be entered again."""
+        state = thread_state()
+        if self.number:
+            raise RuntimeError(f"the {self.kind} transform is entered while it is active")
+        self.outer_levels = state.levels
+        self.grad_enabled = state.grad_enabled
+        self.forward_grad_enabled = state.forward_grad_enabled
+        self.dual_level = state.dual_level
+        self.number = len(state.levels) + 1
+        state.levels = [*state.levels, self]
+        duals = state.duals
+        if self.kind == "grad":
+            state.grad_enabled = True
+        elif self.kind == "jvp":
+            state.layers += 1
+            state.forward_grad_enabled = True
+            state.dual_level = 0
+            state.duals = []
+        try:
+            yield self
+        finally:
+            self.number = 0
+            if self.kind == "jvp":
+                state.layers -= 1
+                state.duals = duals
+            state.levels = self.outer_levels
+            state.grad_enabled = self.grad_enabled
+            state.forward_grad_enabled = self.forward_grad_enabled
+            state.dual_level = self.dual_level
+
+    @contextmanager
+    def below(self) -> Iterator[ThreadState]:
+        """The modes of the level below, for calling operators on values."""
+        state = thread_state()
+        saved = (
+            state.levels, state.grad_enabled, state.forward_grad_enabled, state.dual_level
+        )  # fmt: skip
+        state.levels = self.outer_levels
+        if self.kind != "vmap":
+            state.grad_enabled = self.grad_enabled
+            state.forward_grad_enabled = self.forward_grad_enabled
+            state.dual_level = self.dual_level
+        try:
+            yield state
+        finally:
+            (
+                state.levels, state.grad_enabled, state.forward_grad_enabled, state.dual_level
+            ) = saved  # fmt: skip
+
+
+class LevelArray(np.ndarray):
+    """The array of a tensor at a level: no elements of its own, only `value` has them."""
+
+    value: Tensor
+    level: Level
+    dim: int | None
+
+    def copy(self, order: Any = "C") -> LevelArray:
+        with self.level.below():
+            return level_array(self.value.clone(), self.level, self.dim)
+
+    def __array_ufunc__(self, *args: Any, **options: Any) -> NoReturn:
+        raise _unreadable(self)
+
+    def __array_function__(self, *args: Any, **options: Any) -> NoReturn:
+        raise _unreadable(self)
+
+    def __getitem__(self, index: Any) -> NoReturn:
+        raise _unreadable(self)
+
+    def __setitem__(self, index: Any, value: Any) -> NoReturn:
+        raise _unreadable(self)
+
+    def astype(self, *args: Any, **options: Any) -> NoReturn:
+        raise _unreadable(self)
+
+    def tolist(self) -> NoReturn:
+        raise _unreadable(self)
+
+
+def _unreadable(array: LevelArray) -> RuntimeError:
+    return RuntimeError(
+        f"the elements of a tensor inside {array.level.kind} cannot be read as an array; use the "
+        "library's operators on it"
+    )
+
+
+def level_array(value: Tensor, level: Level, dim: int | None = None) -> LevelArray:
+    """The array of `value` as seen from `level`, without its batch dimension `dim`."""
+    array = value.array
+    if dim is not None:
+        shape, strides = array.shape, array.strides
+        if shape[dim] and isinstance(array, np.ndarray):
+            array = np.ndarray.__getitem__(array, (slice(None),) * dim + (0,))
+            if not isinstance(array, np.ndarray):  # NumPy turns a 0-d element into a number
+                array = np.empty((), value.array.dtype)
+        else:
+            array = as_strided(
+                np.empty(1, array.dtype), shape[:dim] + shape[dim + 1 :],
+                strides[:dim] + strides[dim + 1 :],
+            )  # fmt: skip
+    seen = np.ndarray.view(array, LevelArray)
+    seen.value = value
+    seen.level = level
+    seen.dim = dim
+    return seen
+
+
+def lifted(value: Tensor, level: Level, dim: int | None = None) -> Tensor:
+    """`value` as a tensor of `level`."""
+    return wrap(level_array(value, level, dim))
+
+
+def unwrapped(t: Tensor, level: Level) -> tuple[Tensor, int | None]:
+    """The value of `t` one level below `level` and its batch dimension; itself if it is lower."""
+    array = t.array
+    if type(array) is LevelArray and array.level is level:
+        return array.value, array.dim
+    return t, None
+
+
+def innermost(args: tuple) -> Level | None:
+    """The innermost level that any of the tensors among `args` belongs to."""
+    found: Level | None = None
+    for value in args:
+        if isinstance(value, Tensor):
+            found = _inner(found, value)
+        elif type(value) is list or type(value) is tuple:
+            for item in value:
+                if isinstance(item, Tensor):
+                    found = _inner(found, item)
+    return found
+
+
+def _inner(found: Level | None, t: Tensor) -> Level | None:
+    array = t.array
+    if type(array) is not LevelArray:
+        return found
+    level = array.level
+    if not level.number:
+        raise RuntimeError(
+            f"a tensor made inside a {level.kind} transform is used after the transform has ended: "
+            "it escaped through a side effect; return it from the function instead"
+        )
+    return level if found is None or level.number > found.number else found
+
+
+def at_level(operator: Any, args: tuple, level: Level) -> tuple:
+    """The arguments with every tensor of an outer level lifted to `level`."""
+    if operator.mutates and _is_outer(args[0], level):
+        raise _captured_mutation(operator, args, level)
+    return tuple([_at_level(value, level) for value in args])
+
+
+def _is_outer(value: Any, level: Level) -> bool:
+    return not (type(value.array) is LevelArray and value.array.level is level)
+
+
+def _at_level(value: Any, level: Level) -> Any:
+    if isinstance(value, Tensor):
+        return lifted(value, level) if _is_outer(value, level) else value
+    if type(value) is list:
+        return [_at_level(item, level) for item in value]
+    return value
+
+
+def _captured_mutation(operator: Any, args: tuple, level: Level) -> RuntimeError:
+    if level.kind == "vmap":
+        return unbatched_target(operator.name)
+    return RuntimeError(
+        f"During a grad (vjp, jvp, grad, etc) transform, the function provided attempted to call "
+        f"in-place operation ({operator.name}) that would mutate a captured Tensor. This is not "
+        "supported; pass the tensor as an argument of the function or work on a clone() of it."
+    )
+
+
+def unbatched_target(name: str) -> RuntimeError:
+    """The refusal of writing batched values into a tensor that has no batch dimension."""
+    return RuntimeError(
+        f"vmap: inplace arithmetic(self, *extra_args) is not possible because there exists a "
+        f"Tensor `other` in extra_args that has more elements than `self`: {name}() would have to "
+        "write one value per example into a tensor that all examples share. Make the tensor inside "
+        "the function from a batched one (new_zeros, zeros_like, clone), or use the out-of-place "
+        "form."
+    )
+
+
+def lower(operator: Any, args: tuple, level: Level) -> Any:
+    """Call an operator on the values below `level`; LevelArrays in its place above.
+
+    All tensors among `args` are of that level (see `at_level`). For an in-place operator the result
+    is None: the first argument's value has been changed.
+    """
+    values, dims = _split(args)
+    batched = any(d is not None and d != [None] * len(d if type(d) is list else ()) for d in dims)
+    with level.below():
+        if not batched:
+            out = operator.call(values)
+            if operator.mutates:
+                return None
+            return _raised(out, None, level)
+        from .batching import call_batched, write_batched
+
+        if operator.mutates:
+            write_batched(operator, values, dims, level)
+            return None
+        out, out_dims = call_batched(operator, values, dims, level)
+        return _raised(out, out_dims, level)
+
+
+def _split(args: tuple) -> tuple[tuple, tuple]:
+    values, dims = [], []
+    for value in args:
+        if isinstance(value, Tensor):
+            values.append(value.array.value)
+            dims.append(value.array.dim)
+        elif type(value) is list and any(isinstance(item, Tensor) for item in value):
+            tensors = [isinstance(item, Tensor) for item in value]
+            values.append(
+                [v.array.value if t else v for v, t in zip(value, tensors, strict=True)]
+            )
+            dims.append([v.array.dim if t else None for v, t in zip(value, tensors, strict=True)])
+        else:
+            values.append(value)
+            dims.append(None)
+    return tuple(values), tuple(dims)
+
+
+def _raised(out: Any, dims: Any, level: Level) -> Any:
+    """Results as arrays of `level`; one batch dimension for all, or one each."""
+    if isinstance(out, Tensor):
+        return level_array(out, level, dims)
+    each = dims if isinstance(dims, (tuple, list)) else [dims] * len(out)
+    arrays = [level_array(t, level, d) for t, d in zip(out, each, strict=True)]
+    return arrays if type(out) is list else tuple(arrays)
+
+
+def made_here(t: Tensor) -> Tensor:
+    """A tensor that a function has just created, as a tensor of the innermost transform.
+
+    In-place operations inside grad and jvp need their target at that level. Inside vmap a created
+    tensor has no batch dimension and stays as it is.
+    """
+    for level in thread_state().levels:
+        if level.kind != "vmap":
+            t = lifted(t, level)
+    return t
