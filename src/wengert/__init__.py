@@ -5,6 +5,8 @@ from typing import Any as _Any
 from . import autograd as autograd
 from . import registration as _registration
 from ._version import __version__ as __version__
+from .autograd.anomaly_mode import is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled
+from .autograd.anomaly_mode import is_anomaly_enabled as is_anomaly_enabled
 from .autograd.grad_mode import enable_grad as enable_grad
 from .autograd.grad_mode import inference_mode as inference_mode
 from .autograd.grad_mode import is_grad_enabled as is_grad_enabled
@@ -70,7 +72,7 @@ def is_inference(input: Tensor) -> _Any:
 
 
 def __getattr__(name: str) -> _Any:
-    if name in ("nn", "demo"):
+    if name in ("nn", "demo", "utils"):
         from importlib import import_module
 
         return import_module("." + name, __name__)

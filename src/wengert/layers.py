@@ -19,6 +19,13 @@ from .tensor import Tensor
 
 def call_layers(operator: Any, args: tuple) -> Any:
     """Call an operator through everything that is active."""
+    profiler = thread_state().profiler
+    if profiler is not None:
+        return profiler.call(operator, args, _call_unmeasured)
+    return _call_unmeasured(operator, args)
+
+
+def _call_unmeasured(operator: Any, args: tuple) -> Any:
     state = thread_state()
     level = innermost(args)
     if level is not None:

@@ -14,6 +14,7 @@ cdef class ThreadState:
     cdef public bint view_replay
     cdef public int layers
     cdef public list modes
+    cdef public object profiler
     cdef public list levels
     cdef public int dual_level
     cdef public list duals
@@ -27,6 +28,12 @@ cdef class ThreadState:
     cdef public int depth
 
     cpdef bint recording(self)
+
+
+@cython.final
+cdef class AnomalyMode:
+    cdef public bint enabled
+    cdef public bint check_nan
 
 
 cdef ThreadState _current

@@ -25,6 +25,7 @@ class ThreadState:
         self.view_replay = False
         self.layers = 0
         self.modes: list = []
+        self.profiler: Any = None
         self.levels: list = []
         self.dual_level = -1
         self.duals: list = []
@@ -40,6 +41,17 @@ class ThreadState:
     def recording(self) -> bool:
         """Whether operations are recorded: gradients are enabled and it is not inference mode."""
         return self.grad_enabled and not self.inference
+
+
+class AnomalyMode:
+    """Whether nodes remember where they were made; one setting for all threads."""
+
+    def __init__(self) -> None:
+        self.enabled = False
+        self.check_nan = True
+
+
+anomaly = AnomalyMode()
 
 
 class _Forget:
@@ -92,6 +104,7 @@ def inherit(parent: ThreadState) -> ThreadState:
     state.view_replay = parent.view_replay
     state.layers = parent.layers
     state.modes = list(parent.modes)
+    state.profiler = parent.profiler
     state.levels = parent.levels
     state.dual_level = parent.dual_level
     state.duals = parent.duals

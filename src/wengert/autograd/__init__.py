@@ -8,9 +8,12 @@ from typing import Any
 
 from ..state import thread_state
 from ..tensor import Tensor
+from . import anomaly_mode as anomaly_mode
 from . import forward_ad as forward_ad
 from . import grad_mode as grad_mode
 from . import graph as graph
+from .anomaly_mode import detect_anomaly as detect_anomaly
+from .anomaly_mode import set_detect_anomaly as set_detect_anomaly
 from .grad_mode import _force_original_view_tracking as _force_original_view_tracking
 from .grad_mode import _unsafe_preserve_version_counter as _unsafe_preserve_version_counter
 from .grad_mode import enable_grad as enable_grad
@@ -27,6 +30,7 @@ from .variable import Variable as Variable
 __all__ = [
     "Variable",
     "backward",
+    "detect_anomaly",
     "enable_grad",
     "grad",
     "grad_mode",
@@ -34,6 +38,7 @@ __all__ = [
     "gradgradcheck",
     "inference_mode",
     "no_grad",
+    "set_detect_anomaly",
     "set_grad_enabled",
     "set_multithreading_enabled",
 ]
@@ -242,8 +247,8 @@ def _is_checkpoint_valid() -> bool:
 
 
 def __getattr__(name: str) -> Any:
-    if name == "functional":
+    if name in ("functional", "profiler", "profiler_util"):
         from importlib import import_module
 
-        return import_module(".functional", __name__)
+        return import_module("." + name, __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,12 +1,13 @@
 cimport cython
 from ..native cimport Native
-from ..state cimport ThreadState, thread_state
+from ..state cimport AnomalyMode, ThreadState, thread_state
 from ..tensor cimport Cold, Tensor, wrap
 from .node cimport AccumulateGrad, Freed, Node, NodeCold, edges
 
 
 cdef Native _native
 cdef type _ndarray
+cdef AnomalyMode _anomaly
 cdef object _add, _reduce_gradient
 
 
@@ -46,8 +47,11 @@ cdef list find_needed(list roots, GraphTask task, set targets)
 @cython.locals(slot=Slot)
 cdef object take_buffer(GraphTask task, Node node)
 
-@cython.locals(state=ThreadState, outputs=list, accumulator=AccumulateGrad)
+@cython.locals(state=ThreadState)
 cpdef list evaluate(GraphTask task, Node node)
+cdef list evaluate_observed(GraphTask task, Node node, ThreadState state)
+@cython.locals(outputs=list)
+cdef list run_node(GraphTask task, Node node, ThreadState state)
 @cython.locals(i=cython.int, nr=cython.int, following=Node, g=Tensor)
 cpdef hand_on(GraphTask task, Node node, list outputs)
 @cython.locals(ready=cython.bint, slot=Slot)

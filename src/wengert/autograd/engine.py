@@ -16,12 +16,13 @@ from typing import Any
 import numpy as np
 
 from ..native import native
-from ..state import ThreadState, inherit, thread_state
+from ..state import ThreadState, anomaly, inherit, thread_state
 from ..tensor import Tensor
 from .hooks import run_post_hooks, run_pre_hooks, run_tensor_hooks
 from .node import Freed, Node, edges
 
 _native = native
+_anomaly = anomaly
 _ndarray = np.ndarray
 
 # Reentrant calls deeper than this continue on a fresh thread, whose stack is empty.
@@ -287,6 +288,31 @@ def take_buffer(task: GraphTask, node: Node) -> Any:
 def evaluate(task: GraphTask, node: Node) -> list | None:
     """Run one node with its hooks and hand the results on."""
     state = thread_state()
+    if _anomaly.enabled or state.profiler is not None:
+        return evaluate_observed(task, node, state)
+    return run_node(task, node, state)
+
+
+def evaluate_observed(task: GraphTask, node: Node, state: ThreadState) -> list | None:
+    """The same under anomaly detection, under the profiler, or under both."""
+    profiler = state.profiler
+    if profiler is not None:
+        profiler.enter_node(node)
+    try:
+        return run_node(task, node, state)
+    except BaseException as error:
+        if _anomaly.enabled:
+            from .anomaly_mode import explain
+
+            explain(node, error)
+        raise
+    finally:
+        if profiler is not None:
+            profiler.leave()
+
+
+def run_node(task: GraphTask, node: Node, state: ThreadState) -> list | None:
+    """Hooks before, the node, hooks after."""
     grads = take_buffer(task, node)
     state.node = node
     if node.cold is not None or (node.is_accumulator and node.variable.cold is not None):
@@ -305,6 +331,10 @@ def evaluate(task: GraphTask, node: Node) -> list | None:
     outputs = node.run(grads)
     if node.cold is not None and node.cold.post_hooks:
         outputs = run_post_hooks(node, outputs, grads, task)
+    if _anomaly.enabled and _anomaly.check_nan:
+        from .anomaly_mode import refuse_nan
+
+        refuse_nan(node, outputs)
     if not task.keep_graph:
         node.release(task.freed)
     grads = None

@@ -1,6 +1,6 @@
 cimport cython
 from ..native cimport Native
-from ..state cimport ThreadState, thread_state
+from ..state cimport AnomalyMode, ThreadState, thread_state
 from ..tensor cimport (
     Cold, Tensor, VersionCounter, ViewMeta, bump_version, counter_of, node_of, requires_of, wrap,
 )
@@ -8,6 +8,7 @@ from ..tensor cimport (
 
 cdef Native _native
 cdef bint _hides
+cdef AnomalyMode _anomaly
 
 
 @cython.final

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..native import native
-from ..state import ThreadState, thread_state
+from ..state import ThreadState, anomaly, thread_state
 from ..tensor import (
     Tensor,
     bump_version,
@@ -27,6 +27,7 @@ from .blame import already_freed_error, modified_in_place_error
 
 _native = native
 _hides = native.compiled
+_anomaly = anomaly
 
 # The engine's own references to a gradient that nobody else holds, see AccumulateGrad.
 SOLE_TENSOR_REFERENCES = 2 if native.compiled else 3
@@ -264,7 +265,10 @@ def new_node(
     node.out_dtype = out_array.dtype
     node.code = _native.caller()
     node.lasti = _native.lasti
-    if state.saved_hooks or _any_shown(next_nodes):
+    if _anomaly.enabled:
+        node.shown = True
+        note_forward_call(node)
+    elif state.saved_hooks or _any_shown(next_nodes):
         node.shown = True
     elif _hides:
         _native.hide(node)
@@ -305,6 +309,8 @@ class Node:
         self.pending = 0
         self.buffer_owned = False
         self.is_accumulator = False
+        if _anomaly.enabled:
+            note_forward_call(self)
 
     # The work ------------------------------------------------------------------------------
 
@@ -408,6 +414,17 @@ class Node:
 
     def __reduce__(self) -> Any:
         raise TypeError(f"cannot pickle '{self.name()}' object: a graph does not leave its process")
+
+
+def note_forward_call(node: Node) -> None:
+    """Under anomaly detection: keep with a node where it was made, and by which node's backward."""
+    from .anomaly_mode import forward_stack
+
+    node.cold = NodeCold()
+    node.cold.metadata = {"traceback_": forward_stack()}
+    parent = thread_state().node
+    if parent is not None:
+        node.cold.metadata["parent_"] = parent
 
 
 def saved_names_of(operator: Any) -> set[str]:

@@ -1,0 +1,144 @@
+"""Anomaly detection: which forward call made the node that failed, or that returned NaN."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from types import TracebackType
+from typing import Any
+
+from ..native import native
+from ..state import anomaly
+from ..tensor import Tensor
+
+__all__ = ["detect_anomaly", "set_detect_anomaly"]
+
+
+class detect_anomaly:
+    """Context manager under which a failing backward shows the forward call behind it.
+
+    Nodes made inside remember the stack they were made from. When one of them raises in a backward
+    run inside, a warning and a note on the exception show that stack; with `check_nan`, a node that
+    returns NaN raises too.
+
+    >>> import wengert
+    >>> x = wengert.zeros(1, requires_grad=True)
+    >>> with wengert.autograd.detect_anomaly():
+    ...     (x / x).sum().backward()
+    Traceback (most recent call last):
+        ...
+    RuntimeError: Function 'DivBackward0' returned nan values in its 0th output.
+    """
+
+    def __init__(self, check_nan: bool = True) -> None:
+        self.prev = anomaly.enabled
+        self.check_nan = check_nan
+        self.prev_check_nan = anomaly.check_nan
+        warnings.warn(
+            "Anomaly Detection has been enabled. Every recorded operation now keeps its stack, "
+            "which is slow: use it for debugging only.",
+            stacklevel=2,
+        )
+
+    def __enter__(self) -> None:
+        anomaly.enabled = True
+        anomaly.check_nan = self.check_nan
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc_value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        anomaly.enabled = self.prev
+        anomaly.check_nan = self.prev_check_nan
+
+
+class set_detect_anomaly:
+    """Switch anomaly detection on or off, at once; as a context manager it is undone at the end."""
+
+    def __init__(self, mode: bool, check_nan: bool = True) -> None:
+        self.prev = anomaly.enabled
+        self.prev_check_nan = anomaly.check_nan
+        anomaly.enabled = mode
+        anomaly.check_nan = check_nan
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc_value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        anomaly.enabled = self.prev
+        anomaly.check_nan = self.prev_check_nan
+
+
+def is_anomaly_enabled() -> bool:
+    return anomaly.enabled
+
+
+def is_anomaly_check_nan_enabled() -> bool:
+    return anomaly.check_nan
+
+
+def forward_stack() -> list[str]:
+    """The calling stack as text, up to the first frame of this package."""
+    import traceback
+
+    code = native.caller()
+    frame: Any = sys._getframe()
+    while frame is not None and frame.f_code is not code:
+        frame = frame.f_back
+    return traceback.format_stack(frame) if frame is not None else []
+
+
+def refuse_nan(node: Any, outputs: list) -> None:
+    """Raise if one of a node's results contains NaN."""
+    for i, g in enumerate(outputs):
+        if isinstance(g, Tensor) and not g.is_meta and _has_nan(g):
+            raise RuntimeError(f"Function '{node.name()}' returned nan values in its {i}th output.")
+
+
+def _has_nan(g: Tensor) -> bool:
+    value: Any = g
+    while hasattr(value.array, "value"):  # inside a transform: look at the values themselves
+        value = value.array.value
+    return bool(value.isnan().any())
+
+
+def explain(node: Any, error: BaseException) -> None:
+    """Say where a node that has failed comes from: as a warning, and as a note on its exception."""
+    text = _history(node)
+    error.add_note(text)
+    warnings.warn(text, stacklevel=2)
+
+
+def _history(node: Any) -> str:
+    """The forward call of a node, and of the nodes whose backward made it."""
+    parts = [f"Error detected in {node.name()}. "]
+    stack = node.metadata.get("traceback_")
+    if stack is None:
+        parts.append(
+            "No forward pass information available: enable anomaly detection during the forward "
+            "pass too."
+        )
+    else:
+        parts.append("Traceback of forward call that caused the error:\n" + "".join(stack))
+    parent = node.metadata.get("parent_")
+    while parent is not None:
+        stack = parent.metadata.get("traceback_")
+        if stack is None:
+            parts.append(
+                f"\n\nNo forward pass information available of {parent.name()}, whose backward "
+                "made this call."
+            )
+            break
+        parts.append(
+            "\n\nTraceback of forward call that induced the previous calculation, as "
+            f"{parent.name()}:\n" + "".join(stack)
+        )
+        parent = parent.metadata.get("parent_")
+    return "".join(parts)
