@@ -1,0 +1,14 @@
+"""Programs as graphs: build, print and read them, run them, differentiate and transform them."""
+
+from .ir import Graph as Graph
+from .nodes import HOLE as HOLE
+from .nodes import Block as Block
+from .nodes import GraphError as GraphError
+from .nodes import Node as Node
+from .nodes import Use as Use
+from .nodes import Value as Value
+from .parser import ParseError as ParseError
+from .parser import parse as parse
+from .parser import parse_type as parse_type
+from .types import TensorType as TensorType
+from .types import Type as Type
