@@ -1,5 +1,7 @@
 """Programs as graphs: build, print and read them, run them, differentiate and transform them."""
 
+from .interpreter import Program as Program
+from .interpreter import run as run
 from .ir import Graph as Graph
 from .nodes import HOLE as HOLE
 from .nodes import Block as Block

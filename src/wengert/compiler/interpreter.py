@@ -1,0 +1,378 @@
+"""Runs a graph on eager operators: the meaning of graphs, which every other way to run one shares.
+
+Values live in numbered registers and are dropped after their last use. Operators run as they would
+in a Python program, so under the modes of the caller, and are recorded if he records.
+
+Memory layout is no part of a graph's meaning: where an operator wants its argument to lie in memory
+in a certain way, as `view` does, the interpreter copies if it has to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from .. import dispatch
+from ..creation import full
+from ..operators.copying import pack
+from ..operators.joining import stack
+from ..operators.views import reshape
+from ..tensor import Tensor
+from . import primitives as prim
+from .ir import Graph
+from .nodes import HOLE, Block, Node, Value, node_reads
+from .types import TensorType, join, type_of
+
+
+def run(graph: Graph, *inputs: Any) -> tuple:
+    """The outputs of a graph. To run it several times, make a `Program` of it once."""
+    return Program(graph)(*inputs)
+
+
+class Program:
+    """A graph made ready to run. Later changes of the graph do not reach it."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.inputs = len(graph.inputs)
+        builder = _Builder()
+        self.code = builder.block(graph.block)
+        self.size = len(builder.registers)
+
+    def __call__(self, *inputs: Any) -> tuple:
+        return self.run(list(inputs))
+
+    def run(self, inputs: list) -> tuple:
+        """The outputs; the list is emptied, so that inputs too can be dropped after their use."""
+        if len(inputs) != self.inputs:
+            raise TypeError(f"the graph takes {self.inputs} inputs, {len(inputs)} were given")
+        registers: list[Any] = [None] * self.size
+        for register in reversed(self.code.inputs):
+            registers[register] = inputs.pop()
+        self.code.run(registers)
+        return tuple([registers[i] for i in self.code.outputs])
+
+
+class Code:
+    """What to do for one block: its instructions and the registers of its inputs and outputs."""
+
+    __slots__ = ("inputs", "outputs", "instructions", "unused")
+
+    def __init__(self) -> None:
+        self.inputs: tuple[int, ...] = ()
+        self.outputs: tuple[int, ...] = ()
+        self.instructions: list[Instruction] = []
+        self.unused: tuple[int, ...] = ()
+
+    def run(self, registers: list) -> None:
+        for i in self.unused:
+            registers[i] = None
+        for instruction in self.instructions:
+            try:
+                instruction.run(registers)
+            except Exception as error:
+                if not getattr(error, "__notes__", None):
+                    error.add_note(f"while running {instruction.text()}")
+                raise
+            for i in instruction.dead:
+                registers[i] = None
+
+    def call(self, registers: list, values: Iterable[Any]) -> list:
+        """The outputs for given inputs; used by the nodes that run a block again and again."""
+        for i, value in zip(self.inputs, values, strict=True):
+            registers[i] = value
+        self.run(registers)
+        return [registers[i] for i in self.outputs]
+
+
+class Instruction:
+    """One node: the registers it reads and writes, and those that are dropped after it."""
+
+    __slots__ = ("node", "inputs", "outputs", "dead")
+
+    def __init__(self, node: Node, inputs: tuple[int, ...], outputs: tuple[int, ...]) -> None:
+        self.node = node
+        self.inputs = inputs
+        self.outputs = outputs
+        self.dead: tuple[int, ...] = ()
+
+    def run(self, registers: list) -> None:
+        raise NotImplementedError
+
+    def text(self) -> str:
+        """The node's line, for errors."""
+        return repr(self.node).split("\n")[0].strip()
+
+    def store(self, registers: list, results: Sequence[Any]) -> None:
+        """Write results into the output registers."""
+        if len(results) != len(self.outputs):
+            raise RuntimeError(
+                f"the node has {len(self.outputs)} outputs but {len(results)} results were computed"
+            )
+        for i, value in zip(self.outputs, results, strict=True):
+            registers[i] = value
+
+
+class _Call(Instruction):
+    """A function of arguments, some of them literals."""
+
+    __slots__ = ("function", "arguments", "places", "lists")
+
+    def __init__(self, node: Node, inputs: tuple, outputs: tuple, function: Callable) -> None:
+        Instruction.__init__(self, node, inputs, outputs)
+        self.function = function
+        arguments = (HOLE,) * len(inputs) if node.arguments is None else node.arguments
+        self.arguments = list(arguments)
+        supply = iter(inputs)
+        places, lists = [], []
+        for position, item in enumerate(arguments):
+            if item is HOLE:
+                places.append((position, next(supply)))
+            elif _is_tensor_list(node, position):
+                lists.append(
+                    (position, [(next(supply) if part is HOLE else None, part) for part in item])
+                )
+        self.places, self.lists = tuple(places), tuple(lists)
+
+    def run(self, registers: list) -> None:
+        arguments = self.arguments.copy()
+        for position, register in self.places:
+            arguments[position] = registers[register]
+        for position, items in self.lists:
+            arguments[position] = [part if i is None else registers[i] for i, part in items]
+        result = self.function(tuple(arguments))
+        if len(self.outputs) == 1 and not isinstance(result, (tuple, list)):
+            registers[self.outputs[0]] = result
+        else:
+            self.store(registers, result)
+
+
+class _Evaluate(_Call):
+    """A primitive that is a plain function; with one output, the result is that output."""
+
+    __slots__ = ()
+
+    def run(self, registers: list) -> None:
+        arguments = self.arguments.copy()
+        for position, register in self.places:
+            arguments[position] = registers[register]
+        result = self.function(*arguments)
+        if self.node.kind in (prim.LIST_UNPACK, prim.TUPLE_UNPACK):
+            self.store(registers, result)
+        else:
+            registers[self.outputs[0]] = result
+
+
+class _Constant(Instruction):
+    __slots__ = ("value",)
+
+    def __init__(self, node: Node, inputs: tuple, outputs: tuple) -> None:
+        Instruction.__init__(self, node, inputs, outputs)
+        self.value = node.attributes["value"]
+
+    def run(self, registers: list) -> None:
+        registers[self.outputs[0]] = self.value
+
+
+class _Profile(Instruction):
+    """The value itself; what is seen of its type is noted in the node."""
+
+    __slots__ = ()
+
+    def run(self, registers: list) -> None:
+        value = registers[self.inputs[0]]
+        seen = type_of(value)
+        known = self.node.attributes.get("profiled_type")
+        self.node.attributes["profiled_type"] = seen if known is None else join(known, seen)
+        registers[self.outputs[0]] = value
+
+
+class _WithBlocks(Instruction):
+    __slots__ = ("codes",)
+
+    def __init__(self, node: Node, inputs: tuple, outputs: tuple, codes: list[Code]) -> None:
+        Instruction.__init__(self, node, inputs, outputs)
+        self.codes = codes
+
+    def values(self, registers: list) -> list:
+        return [registers[i] for i in self.inputs]
+
+
+class _GradOf(_WithBlocks):
+    """The gradient of one node: undefined if all it starts from is, since it is linear."""
+
+    __slots__ = ()
+
+    def run(self, registers: list) -> None:
+        if all(registers[i] is None for i in self.inputs):
+            self.store(registers, [None] * len(self.outputs))
+        else:
+            self.store(registers, self.codes[0].call(registers, ()))
+
+
+class _Inner(_WithBlocks):
+    """A block as a function of the inputs."""
+
+    __slots__ = ()
+
+    def run(self, registers: list) -> None:
+        self.store(registers, self.codes[0].call(registers, self.values(registers)))
+
+
+class _Cond(_WithBlocks):
+    __slots__ = ()
+
+    def run(self, registers: list) -> None:
+        condition, *values = self.values(registers)
+        code = self.codes[0] if condition else self.codes[1]
+        self.store(registers, code.call(registers, values))
+
+
+class _While(_WithBlocks):
+    __slots__ = ()
+
+    def run(self, registers: list) -> None:
+        condition, body = self.codes
+        values = self.values(registers)
+        count = len(self.outputs)
+        while condition.call(registers, values)[0]:
+            values[:count] = body.call(registers, values)
+        self.store(registers, values[:count])
+
+
+class _Scan(_WithBlocks):
+    """A block over the slices of some inputs, which carries values from each slice to the next."""
+
+    __slots__ = ("carried", "mapped", "reverse")
+
+    def __init__(self, node: Node, inputs: tuple, outputs: tuple, codes: list[Code]) -> None:
+        _WithBlocks.__init__(self, node, inputs, outputs, codes)
+        self.carried = node.attributes.get("carried", 0)
+        self.mapped = node.attributes["mapped"]
+        self.reverse = node.attributes.get("reverse", False)
+
+    def run(self, registers: list) -> None:
+        values = self.values(registers)
+        carry, rest = values[: self.carried], values[self.carried + self.mapped :]
+        slices = values[self.carried : self.carried + self.mapped]
+        length = slices[0].array.shape[0]
+        if any(x.array.shape[0] != length for x in slices):
+            raise RuntimeError(
+                f"{self.node.kind}: the inputs to go through differ in length: "
+                f"{[x.array.shape[0] for x in slices]}"
+            )
+        collected: list[list] = [[] for _ in self.outputs[self.carried :]]
+        for i in range(length - 1, -1, -1) if self.reverse else range(length):
+            parts = [_select.call((x, 0, i)) for x in slices]
+            results = self.codes[0].call(registers, [*carry, *parts, *rest])
+            carry = results[: self.carried]
+            for items, result in zip(collected, results[self.carried :], strict=True):
+                items.append(result)
+        stacked = [self.stacked(i, items) for i, items in enumerate(collected)]
+        self.store(registers, [*carry, *stacked])
+
+    def stacked(self, index: int, items: list[Tensor]) -> Tensor:
+        if items:
+            return stack.call((items[::-1] if self.reverse else items, 0))
+        known = self.node.blocks[0].outputs[self.carried + index].type
+        if not isinstance(known, TensorType) or known.concrete_shape is None:
+            raise RuntimeError(f"{self.node.kind} over nothing: its result has no known shape")
+        return full((0, *known.concrete_shape), 0, dtype=known.dtype)
+
+
+_select = dispatch.operator_named("select")
+_WITH_BLOCKS: dict[str, Any] = {
+    prim.GRAD_OF: _GradOf,
+    prim.DIFFERENTIABLE_GRAPH: _Inner,
+    prim.COND: _Cond,
+    prim.WHILE: _While,
+    prim.SCAN: _Scan,
+    prim.MAP: _Scan,
+}
+
+
+def _reshape(args: tuple) -> Tensor:
+    return reshape(args[0], args[1])
+
+
+def _view_as_complex(args: tuple) -> Tensor:
+    x = args[0]
+    return dispatch.operator_named("view_as_complex").call(
+        (x if x.array.flags.c_contiguous else pack.call1(x),)
+    )
+
+
+def _view_dtype(args: tuple) -> Tensor:
+    x, dtype = args
+    return dispatch.operator_named("view.dtype").call(
+        (x if x.array.flags.c_contiguous else pack.call1(x), dtype)
+    )
+
+
+#: Operators that want a certain layout, by what they mean without one.
+_ANY_LAYOUT: dict[str, Callable[[tuple], Any]] = {
+    "view": _reshape,
+    "_reshape_alias": _reshape,
+    "_unsafe_view": _reshape,
+    "view_as_complex": _view_as_complex,
+    "view.dtype": _view_dtype,
+}
+
+
+def callable_of(node: Node) -> Callable[[tuple], Any]:
+    """The function of all arguments that an operator's node stands for."""
+    return _ANY_LAYOUT.get(node.operator.name, node.operator.call)
+
+
+def _is_tensor_list(node: Node, position: int) -> bool:
+    return node.schema is not None and node.schema.arguments[position].type.startswith(
+        ("Tensor[]", "Tensor?[]")
+    )
+
+
+class _Builder:
+    """Gives registers to values and instructions to nodes."""
+
+    def __init__(self) -> None:
+        self.registers: dict[Value, int] = {}
+
+    def register(self, value: Value) -> int:
+        return self.registers.setdefault(value, len(self.registers))
+
+    def block(self, block: Block) -> Code:
+        code = Code()
+        code.inputs = tuple([self.register(value) for value in block.inputs])
+        nodes = list(block.nodes())
+        code.instructions = [self.instruction(node) for node in nodes]
+        code.outputs = tuple([self.register(value) for value in block.outputs])
+        self.mark_dead(block, nodes, code)
+        return code
+
+    def instruction(self, node: Node) -> Instruction:
+        inputs = tuple([self.register(value) for value in node.inputs])
+        codes = [self.block(block) for block in node.blocks]
+        outputs = tuple([self.register(value) for value in node.outputs])
+        if node.operator is not None:
+            return _Call(node, inputs, outputs, callable_of(node))
+        if node.kind == prim.CONSTANT:
+            return _Constant(node, inputs, outputs)
+        if node.kind == prim.PROFILE:
+            return _Profile(node, inputs, outputs)
+        if node.kind in _WITH_BLOCKS:
+            return _WITH_BLOCKS[node.kind](node, inputs, outputs, codes)
+        primitive = prim.PRIMITIVES[node.kind]
+        if primitive.evaluate is None:
+            raise RuntimeError(f"{node.kind} cannot be run")
+        return _Evaluate(node, inputs, outputs, primitive.evaluate)
+
+    def mark_dead(self, block: Block, nodes: list[Node], code: Code) -> None:
+        """Values of this block die with the last node that reads them, inside or directly."""
+        own = set(block.inputs).union(*[node.outputs for node in nodes])
+        kept = set(block.outputs)
+        for node, instruction in zip(reversed(nodes), reversed(code.instructions), strict=True):
+            dying = []
+            for value in (*node.outputs, *node_reads(node)):
+                if value in own and value not in kept:
+                    kept.add(value)
+                    dying.append(self.registers[value])
+            instruction.dead = tuple(dying)
+        code.unused = tuple([self.registers[v] for v in block.inputs if v not in kept])
