@@ -1,0 +1,1 @@
+"""Custom operators: schemas, definitions, kernels and gradient formulas."""
