@@ -72,7 +72,7 @@ def is_inference(input: Tensor) -> _Any:
 
 
 def __getattr__(name: str) -> _Any:
-    if name in ("compiler", "nn", "demo", "utils"):
+    if name in ("compiler", "demo", "library", "nn", "utils"):
         from importlib import import_module
 
         return import_module("." + name, __name__)

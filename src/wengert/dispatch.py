@@ -518,6 +518,10 @@ def function_attribute(operator: Any, name: str) -> Any:
         from .binding import signature_of
 
         return signature_of(operator.schema)
+    if name == "_schema":
+        from .library.builtin import builtin_schema
+
+        return builtin_schema(operator)
     raise AttributeError(f"operator '{operator.name}' has no attribute '{name}'")
 
 

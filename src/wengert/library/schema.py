@@ -1,0 +1,306 @@
+"""What an operator takes and returns, as objects: schemas, their arguments, types and aliases.
+
+The attributes have PyTorch's names. `str` of a schema is its canonical text, which `parse_schema`
+reads back to an equal schema.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from ..devices import device
+from ..dtypes import dtype
+from ..layouts import layout, memory_format
+
+# What `str` and `kind()` of a type are, by the word that stands for it in a schema.
+BASE_TYPES = {
+    "Tensor": ("Tensor", "TensorType"),
+    "Scalar": ("number", "NumberType"),
+    "int": ("int", "IntType"),
+    "SymInt": ("int", "IntType"),
+    "float": ("float", "FloatType"),
+    "bool": ("bool", "BoolType"),
+    "complex": ("complex", "ComplexType"),
+    "str": ("str", "StringType"),
+    "ScalarType": ("ScalarType", "ScalarTypeType"),
+    "Device": ("Device", "DeviceObjType"),
+    "Layout": ("Layout", "LayoutType"),
+    "MemoryFormat": ("MemoryFormat", "MemoryFormatType"),
+    "Generator": ("Generator", "GeneratorType"),
+}
+_ESCAPES = {
+    "\\": "\\\\", '"': '\\"', "'": "\\'", "\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n",
+    "\r": "\\r", "\t": "\\t", "\v": "\\v",
+}  # fmt: skip
+
+
+class SchemaType:
+    """The type of an argument: `base` is the word for it, or for what it is a list or option of.
+
+    Types with the same `str` are equal; ``SymInt`` is another word for ``int``.
+    """
+
+    __slots__ = ("base",)
+
+    def __init__(self, base: str) -> None:
+        self.base = base
+
+    @property
+    def annotation_str(self) -> str:
+        return BASE_TYPES[self.base][0]
+
+    def kind(self) -> str:
+        """PyTorch's name for the class of the type, such as ``TensorType``."""
+        return BASE_TYPES[self.base][1]
+
+    def text(self, alias: str, size: int | None) -> str:
+        """The type in a schema, with an alias annotation and the size of a list."""
+        return self.base + alias
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SchemaType) and other.annotation_str == self.annotation_str
+
+    def __hash__(self) -> int:
+        return hash(self.annotation_str)
+
+    def __repr__(self) -> str:
+        return self.annotation_str
+
+
+class ListType(SchemaType):
+    """A list of elements of one type."""
+
+    __slots__ = ("element",)
+
+    def __init__(self, element: SchemaType) -> None:
+        super().__init__(element.base)
+        self.element = element
+
+    @property
+    def annotation_str(self) -> str:
+        return f"List[{self.element}]"
+
+    def kind(self) -> str:
+        return "ListType"
+
+    def getElementType(self) -> SchemaType:
+        return self.element
+
+    def text(self, alias: str, size: int | None) -> str:
+        return f"{self.element.text(alias, None)}[{'' if size is None else size}]"
+
+
+class OptionalType(SchemaType):
+    """A type, or None."""
+
+    __slots__ = ("element",)
+
+    def __init__(self, element: SchemaType) -> None:
+        super().__init__(element.base)
+        self.element = element
+
+    @property
+    def annotation_str(self) -> str:
+        return f"Optional[{self.element}]"
+
+    def kind(self) -> str:
+        return "OptionalType"
+
+    def getElementType(self) -> SchemaType:
+        return self.element
+
+    def text(self, alias: str, size: int | None) -> str:
+        return f"{self.element.text(alias, size)}?"
+
+
+class AliasInfo:
+    """Which memory a tensor may share, by names: before the call, after it, and if it is written.
+
+    What is said about the elements of a list is in `contained`; the list itself aliases nothing.
+    """
+
+    __slots__ = ("before_set", "after_set", "is_write", "contained")
+
+    def __init__(
+        self,
+        before_set: Iterable[str],
+        after_set: Iterable[str],
+        is_write: bool,
+        contained: AliasInfo | None = None,
+    ) -> None:
+        self.before_set = set(before_set)
+        self.after_set = set(after_set)
+        self.is_write = is_write
+        self.contained = contained
+
+    def names(self) -> set[str]:
+        """The names before the call, of the elements for a list."""
+        return self.before_set if self.contained is None else self.contained.before_set
+
+    def __str__(self) -> str:
+        if self.contained is not None:
+            return str(self.contained)
+        before = "|".join(sorted(self.before_set)) + ("!" if self.is_write else "")
+        if self.after_set == self.before_set:
+            return f"({before})"
+        return f"({before} -> {'|'.join(sorted(self.after_set))})"
+
+    def __repr__(self) -> str:
+        return f"AliasInfo{self}"
+
+
+class _NoDefault:
+    """The default of an argument that has none."""
+
+
+NO_DEFAULT: Any = _NoDefault()
+
+
+class Argument:
+    """An argument or a return value of an operator; `N` is the fixed size of a list."""
+
+    __slots__ = ("name", "type", "N", "_default", "kwarg_only", "alias_info")
+
+    def __init__(
+        self,
+        name: str,
+        type: SchemaType,
+        N: int | None = None,
+        default: Any = NO_DEFAULT,
+        kwarg_only: bool = False,
+        alias_info: AliasInfo | None = None,
+    ) -> None:
+        self.name = name
+        self.type = type
+        self.N = N
+        self._default = default
+        self.kwarg_only = kwarg_only
+        self.alias_info = alias_info
+
+    def has_default_value(self) -> bool:
+        """Whether the argument may be left out."""
+        return self._default is not NO_DEFAULT
+
+    @property
+    def default_value(self) -> Any:
+        """The default, None if there is none; a list is new each time."""
+        if self._default is NO_DEFAULT:
+            return None
+        return list(self._default) if isinstance(self._default, list) else self._default
+
+    @property
+    def real_type(self) -> SchemaType:
+        return self.type
+
+    @property
+    def is_write(self) -> bool:
+        """Whether the operator changes it."""
+        return self.alias_info is not None and self.alias_info.is_write
+
+    @property
+    def is_out(self) -> bool:
+        """Whether it is a place for a result, given by keyword."""
+        return self.kwarg_only and self.is_write
+
+    def __str__(self) -> str:
+        alias = "" if self.alias_info is None else str(self.alias_info)
+        text = self.type.text(alias, self.N)
+        if self.name:
+            text += f" {self.name}"
+        if self.has_default_value():
+            text += f"={self._default_text()}"
+        return text
+
+    def _default_text(self) -> str:
+        value = self._default
+        if (
+            isinstance(value, list)
+            and self.type.text("", None) == "int[]"
+            and self.N == len(value) > 0
+            and value == value[:1] * self.N
+        ):
+            return literal_text(value[0])
+        return literal_text(value)
+
+    def __repr__(self) -> str:
+        return f"Argument({self})"
+
+
+class FunctionSchema:
+    """The name of an operator, its arguments and what it returns."""
+
+    __slots__ = ("name", "overload_name", "arguments", "returns", "_text")
+
+    def __init__(
+        self,
+        name: str,
+        overload_name: str,
+        arguments: Iterable[Argument],
+        returns: Iterable[Argument],
+    ) -> None:
+        self.name = name
+        self.overload_name = overload_name
+        self.arguments = list(arguments)
+        self.returns = list(returns)
+        self._text = self._make_text()
+
+    @property
+    def is_mutable(self) -> bool:
+        """Whether the operator changes one of its arguments."""
+        return any(argument.is_write for argument in self.arguments)
+
+    def _make_text(self) -> str:
+        parts: list[str] = []
+        for i, argument in enumerate(self.arguments):
+            if argument.kwarg_only and (i == 0 or not self.arguments[i - 1].kwarg_only):
+                parts.append("*")
+            parts.append(str(argument))
+        overload = f".{self.overload_name}" if self.overload_name else ""
+        returns = ", ".join(map(str, self.returns))
+        if len(self.returns) != 1:
+            returns = f"({returns})"
+        return f"{self.name}{overload}({', '.join(parts)}) -> {returns}"
+
+    def __str__(self) -> str:
+        return self._text
+
+    def __repr__(self) -> str:
+        return self._text
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, FunctionSchema) and other._text == self._text
+
+    def __hash__(self) -> int:
+        return hash(self._text)
+
+    def __reduce__(self) -> tuple:
+        from .schema_parser import parse_schema
+
+        return (parse_schema, (self._text,))
+
+
+# Default values as text --------------------------------------------------------------------------
+
+
+def literal_text(value: Any) -> str:
+    """A default value as a schema has it."""
+    if isinstance(value, list):
+        return f"[{', '.join(map(literal_text, value))}]"
+    if value is None or isinstance(value, bool):
+        return str(value)
+    if isinstance(value, float):
+        return _float_text(value)
+    if isinstance(value, complex):
+        return f"{_float_text(value.real)}{'' if value.imag < 0 else '+'}{_float_text(value.imag)}j"
+    if isinstance(value, (str, device)):
+        return f'"{"".join([_ESCAPES.get(c, c) for c in str(value)])}"'
+    if isinstance(value, (dtype, layout, memory_format)):
+        return value.name
+    return str(value)
+
+
+def _float_text(value: float) -> str:
+    """Digits enough to read the same number, and a point in every finite one."""
+    text = f"{value:.17g}"
+    return text if any(c in text for c in ".en") else text + "."
