@@ -657,6 +657,8 @@ def copy_to_out(name: str, result: Any, out: Any) -> Any:
         )
     if out.array.shape != result.array.shape:
         out.array = np.empty(result.array.shape, out.array.dtype)
+    if thread_state().layers or any_foreign((out, result)):
+        return operator_named("copy_").call((out, result, False))
     out.array[...] = result.array
     out.bump(name)
     return out

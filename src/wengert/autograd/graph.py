@@ -20,6 +20,7 @@ __all__ = [
     "save_on_cpu",
     "disable_saved_tensors_hooks",
     "register_multi_grad_hook",
+    "allow_mutation_on_saved_tensors",
     "Node",
     "GradientEdge",
     "get_gradient_edge",
@@ -174,3 +175,11 @@ def register_multi_grad_hook(
         return hook
 
     return _MultiHandle(tuple(t.register_hook(hook_of(i)) for i, t in enumerate(tensors)))
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("allow_mutation_on_saved_tensors", "_AllowMutationOnSavedContext"):
+        from . import mutation
+
+        return getattr(mutation, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,137 @@
+"""Changing tensors that a backward still needs: the saved value is copied just before the change.
+
+Saved tensors are packed into handles that know the memory they came from by its version counter,
+which all aliases share. A dispatch mode sees every operator that writes, and copies what handles
+of that memory still refer to.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from ..tensor import Tensor, counter_of
+from ..utils._python_dispatch import TorchDispatchMode
+from .graph import saved_tensors_hooks
+
+
+class Handle:
+    """Stands for one saved tensor."""
+
+    __slots__ = ("__weakref__",)
+
+
+class _AllowMutationOnSavedContext:
+    """What the context manager knows: saved tensors as they are, and copies of changed ones."""
+
+    def __init__(self) -> None:
+        self.cloned: weakref.WeakKeyDictionary[Handle, Tensor] = weakref.WeakKeyDictionary()
+        self.original: weakref.WeakKeyDictionary[Handle, Tensor] = weakref.WeakKeyDictionary()
+        self.tid_to_weakhandle: weakref.WeakValueDictionary[tuple, Handle] = (
+            weakref.WeakValueDictionary()
+        )
+        self.sid_to_tid: dict[tuple, set[tuple]] = defaultdict(set)
+        self.open = True
+
+    def clear(self) -> None:
+        """Forget everything; a backward after this is refused."""
+        self.open = False
+        self.cloned.clear()
+        self.original.clear()
+        self.tid_to_weakhandle.clear()
+        self.sid_to_tid.clear()
+
+    def pack(self, t: Tensor) -> Handle:
+        """A handle for a saved tensor; the same tensor saved twice has one."""
+        array = t.array
+        sid = memory_of(t)
+        tid = (*sid, array.__array_interface__["data"][0], array.shape, array.strides)
+        handle = self.tid_to_weakhandle.get(tid)
+        if handle is None or (handle not in self.original and handle not in self.cloned):
+            handle = Handle()
+            self.tid_to_weakhandle[tid] = handle
+            self.original[handle] = t
+        self.sid_to_tid[sid].add(tid)
+        return handle
+
+    def unpack(self, handle: Handle) -> Tensor:
+        """The tensor as it was when it was saved."""
+        if self.open:
+            known = self.cloned.get(handle)
+            if known is None:
+                known = self.original.get(handle)
+            if known is not None:
+                return known
+        raise AssertionError(
+            "Trying to backward outside of the 'allow_mutation_on_saved_tensors' context in which "
+            "the graph was originally recorded."
+        )
+
+    def before_change(self, t: Tensor) -> None:
+        """Copy what handles refer to in the memory of `t`."""
+        for tid in self.sid_to_tid.pop(memory_of(t), ()):
+            handle = self.tid_to_weakhandle.get(tid)
+            if handle is not None and handle in self.original:
+                self.cloned[handle] = self.original.pop(handle).clone()
+
+
+def memory_of(t: Tensor) -> tuple:
+    """Which memory a tensor is in, and in which state."""
+    counter = counter_of(t)
+    return id(counter), counter.value
+
+
+class CloneBeforeChange(TorchDispatchMode):
+    """Tells the context of every tensor that an operator is about to write to."""
+
+    def __init__(self, context: _AllowMutationOnSavedContext) -> None:
+        self.context = context
+
+    def __torch_dispatch__(
+        self, func: Any, types: tuple, args: tuple = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        if func.mutates:
+            given = [*args, *(kwargs or {}).values()]
+            names = [*[a.name for a in func.schema.arguments[: len(args)]], *(kwargs or {})]
+            written = {a.name for a in func.schema.arguments if a.alias and "!" in a.alias}
+            for name, value in zip(names, given, strict=True):
+                if name in written:
+                    for t in value if isinstance(value, (list, tuple)) else (value,):
+                        self.context.before_change(t)
+        return func(*args, **(kwargs or {}))
+
+
+_active = False
+
+
+@contextmanager
+def allow_mutation_on_saved_tensors() -> Iterator[_AllowMutationOnSavedContext]:
+    """Inside, a tensor that is saved for backward may be changed in place: it is copied first.
+
+    The backward must run inside too. The context that is returned shows what was copied.
+
+    >>> import wengert
+    >>> with wengert.autograd.graph.allow_mutation_on_saved_tensors():
+    ...     a = wengert.full((2,), 3.0, requires_grad=True)
+    ...     b = a.clone()
+    ...     out = (b**2).sum()
+    ...     b.zero_()
+    ...     out.backward()
+    tensor([0., 0.], grad_fn=<ZeroBackward0>)
+    >>> a.grad
+    tensor([6., 6.])
+    """
+    global _active
+    if _active:
+        raise RuntimeError("allow_mutation_on_saved_tensors contexts cannot be nested")
+    context = _AllowMutationOnSavedContext()
+    _active = True
+    try:
+        with saved_tensors_hooks(context.pack, context.unpack), CloneBeforeChange(context):
+            yield context
+    finally:
+        _active = False
+        context.clear()
