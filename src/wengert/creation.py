@@ -35,6 +35,7 @@ from .factory import (
     sequence_size,
 )
 from .layouts import check_options, contiguous_format
+from .levels import made_here
 from .ranges import arange, eye, linspace, logspace, tril_indices, triu_indices
 from .tensor import Tensor, wrap
 
@@ -49,12 +50,12 @@ NEW_METHODS = ("new_empty", "new_full", "new_ones", "new_tensor", "new_zeros")
 
 def zeros_for(shape: tuple[int, ...], array_dtype: Any) -> Tensor:
     """Zeros of a shape and array type, as a missing gradient stands for."""
-    return wrap(np.zeros(shape, array_dtype))
+    return made_here(wrap(np.zeros(shape, array_dtype)))
 
 
 def ones_for(shape: tuple[int, ...], array_dtype: Any) -> Tensor:
     """Ones of a shape and array type: the gradient of a scalar with respect to itself."""
-    return wrap(np.ones(shape, array_dtype))
+    return made_here(wrap(np.ones(shape, array_dtype)))
 
 
 # One value everywhere.

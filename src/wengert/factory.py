@@ -12,6 +12,7 @@ from . import dtypes
 from .conversion import dtype_of, require_grad
 from .devices import CPU, device, of_array, require_cupy, transfer
 from .layouts import keeps_order
+from .levels import made_here
 from .state import thread_state
 from .tensor import Tensor, wrap
 
@@ -130,7 +131,7 @@ def finish(
     function: str, array: Any, out: Tensor | None, requires_grad: bool, warn: bool = False
 ) -> Tensor:
     """The tensor to return for `array`, which is copied into `out` if that is given."""
-    result = wrap(array) if out is None else write_out(function, out, array, warn)
+    result = made_here(wrap(array)) if out is None else write_out(function, out, array, warn)
     return require_grad(result) if requires_grad else result
 
 

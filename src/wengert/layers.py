@@ -12,7 +12,7 @@ from typing import Any
 
 from .autograd.forward_ad import call_with_tangents, duals_aside, tangents_of
 from .dispatch import arrays_of
-from .levels import at_level, innermost, lower
+from .levels import at_level, innermost, level_of_call
 from .state import ThreadState, thread_state
 from .tensor import Tensor
 
@@ -27,7 +27,7 @@ def call_layers(operator: Any, args: tuple) -> Any:
 
 def _call_unmeasured(operator: Any, args: tuple) -> Any:
     state = thread_state()
-    level = innermost(args)
+    level = level_of_call(args)
     if level is not None:
         args = at_level(operator, args, level)
     if state.dual_level >= 0 and state.forward_grad_enabled:
@@ -45,7 +45,7 @@ def run_below(operator: Any, args: tuple) -> Any:
     """
     level = innermost(args)
     if level is not None:
-        return lower(operator, args, level)
+        return level.call(operator, args)
     state = thread_state()
     if state.modes:
         return call_mode(state, operator, args)

@@ -52,6 +52,8 @@ class Level:
         duals = state.duals
         if self.kind == "grad":
             state.grad_enabled = True
+        elif self.kind == "trace":
+            state.layers += 1
         elif self.kind == "jvp":
             state.layers += 1
             state.forward_grad_enabled = True
@@ -61,13 +63,29 @@ class Level:
             yield self
         finally:
             self.number = 0
-            if self.kind == "jvp":
+            if self.kind in ("jvp", "trace"):
                 state.layers -= 1
-                state.duals = duals
+            state.duals = duals
             state.levels = self.outer_levels
             state.grad_enabled = self.grad_enabled
             state.forward_grad_enabled = self.forward_grad_enabled
             state.dual_level = self.dual_level
+
+    def lift(self, t: Tensor) -> Tensor:
+        """A tensor of an outer level as one of this level, without a batch dimension."""
+        return lifted(t, self)
+
+    def made(self, t: Tensor) -> Tensor:
+        """The same for a tensor that was created inside."""
+        return self.lift(t)
+
+    def seen(self, t: Any) -> Any:
+        """What stands inside for a tensor from outside, where that may be asked for its gradient."""
+        return t
+
+    def call(self, operator: Any, args: tuple) -> Any:
+        """What the kernel of an operator would compute from tensors of this level."""
+        return lower(operator, args, self)
 
     @contextmanager
     def below(self) -> Iterator[ThreadState]:
@@ -186,9 +204,23 @@ def _inner(found: Level | None, t: Tensor) -> Level | None:
     return level if found is None or level.number > found.number else found
 
 
+def level_of_call(args: tuple) -> Level | None:
+    """The level at which a call with these arguments takes place.
+
+    That is the innermost of its tensors, except that a trace sees all calls made inside it.
+    """
+    found = innermost(args)
+    for level in reversed(thread_state().levels):
+        if level is found:
+            break
+        if level.kind == "trace":
+            return level
+    return found
+
+
 def at_level(operator: Any, args: tuple, level: Level) -> tuple:
     """The arguments with every tensor of an outer level lifted to `level`."""
-    if operator.mutates and _is_outer(args[0], level):
+    if operator.mutates and _is_outer(args[0], level) and level.kind != "trace":
         raise _captured_mutation(operator, args, level)
     return tuple([_at_level(value, level) for value in args])
 
@@ -199,7 +231,7 @@ def _is_outer(value: Any, level: Level) -> bool:
 
 def _at_level(value: Any, level: Level) -> Any:
     if isinstance(value, Tensor):
-        return lifted(value, level) if _is_outer(value, level) else value
+        return level.lift(value) if _is_outer(value, level) else value
     if type(value) is list:
         return [_at_level(item, level) for item in value]
     return value
@@ -284,5 +316,12 @@ def made_here(t: Tensor) -> Tensor:
     """
     for level in thread_state().levels:
         if level.kind != "vmap":
-            t = lifted(t, level)
+            t = level.made(t)
     return t
+
+
+def seen_inside(values: tuple) -> tuple:
+    """Outputs or inputs of a differentiation as the active transforms know them."""
+    for level in thread_state().levels:
+        values = tuple([level.seen(value) for value in values])
+    return values

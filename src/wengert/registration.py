@@ -35,6 +35,7 @@ from .operators import (
     sorting,
     strides,
     views,
+    write_view,
 )
 from .tensor import Tensor, bind_operators
 
@@ -42,6 +43,7 @@ from .tensor import Tensor, bind_operators
 OPERATOR_MODULES: tuple[ModuleType, ...] = (
     pointwise, copying, reduce, extrema, softmax, norms, scan, sorting, views, strides, diagonals,
     joining, arranging, complex, matmul, contraction, affine, indexing, scatter, getitem, nn,
+    write_view,
 )  # fmt: skip
 FUNCTIONS_ONLY = {
     "atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_tensors", "bucketize",

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
+from ..levels import seen_inside
 from ..state import thread_state
 from ..tensor import Tensor
 from . import anomaly_mode as anomaly_mode
@@ -121,8 +122,8 @@ def grad(
             "grad(): is_grads_batched=True needs vmap, which this version does not have; call "
             "grad() once for each vector"
         )
-    roots = _as_tuple(outputs)
-    targets = _as_tuple(inputs)
+    roots = seen_inside(_as_tuple(outputs))
+    targets = seen_inside(_as_tuple(inputs))
     if not targets:
         raise ValueError("grad requires non-empty inputs.")
     grads = _make_grads(roots, _grads_tuple(grad_outputs, len(roots)))

@@ -12,5 +12,8 @@ from .nodes import Value as Value
 from .parser import ParseError as ParseError
 from .parser import parse as parse
 from .parser import parse_type as parse_type
+from .trace import Traced as Traced
+from .trace import TraceError as TraceError
+from .trace import trace as trace
 from .types import TensorType as TensorType
 from .types import Type as Type

@@ -1,0 +1,57 @@
+"""Writing to a part of a tensor without changing it: what an in-place change of a view means."""
+
+from __future__ import annotations
+
+from ast import literal_eval
+from functools import lru_cache
+from typing import Any
+
+from ..creation import zeros_for
+from ..dispatch import operator_named
+from ..tensor import Tensor
+from .copying import pack
+from .declare import linear
+
+__all__: list[str] = []
+
+
+def step_text(name: str, args: tuple) -> str:
+    """One step towards a view, such as ``select(0, 1)``."""
+    return f"{name}{args!r}"
+
+
+@lru_cache(maxsize=1024)
+def _step(text: str) -> tuple[Any, tuple]:
+    name, _, args = text.partition("(")
+    return operator_named(name), literal_eval("(" + args)
+
+
+def _write_view(xp: Any, x: Any, src: Any, steps: tuple) -> Any:
+    out = x.copy("K")
+    part = out
+    for step in steps:
+        operator, args = _step(step)
+        part = operator.kernel(xp, part, *args)
+    part[...] = src
+    return out
+
+
+def view_by(x: Tensor, steps: tuple) -> Tensor:
+    """The view of `x` that the steps lead to."""
+    for step in steps:
+        operator, args = _step(step)
+        x = operator.call((x, *args))
+    return x
+
+
+write_view = linear(
+    "_write_view(Tensor self, Tensor src, str[] steps) -> Tensor",
+    _write_view,
+    {
+        "self": lambda g, src_shape, steps: write_view.call(
+            (pack.call1(g), zeros_for(src_shape, g.array.dtype), steps)
+        ),
+        "src": lambda g, steps: view_by(pack.call1(g), steps),
+    },
+    doc="A copy in which the view that the steps lead to has other values.",
+)
