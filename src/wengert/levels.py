@@ -80,7 +80,7 @@ class Level:
         return self.lift(t)
 
     def seen(self, t: Any) -> Any:
-        """What stands inside for a tensor from outside, where that may be asked for its gradient."""
+        """What stands inside for a tensor from outside that is differentiated or asked for."""
         return t
 
     def call(self, operator: Any, args: tuple) -> Any:

@@ -177,9 +177,11 @@ def register_multi_grad_hook(
     return _MultiHandle(tuple(t.register_hook(hook_of(i)) for i, t in enumerate(tensors)))
 
 
-def __getattr__(name: str) -> Any:
-    if name in ("allow_mutation_on_saved_tensors", "_AllowMutationOnSavedContext"):
-        from . import mutation
+def allow_mutation_on_saved_tensors() -> contextlib.AbstractContextManager[Any]:
+    """Inside, tensors that a backward needs may be changed in place: see `autograd/mutation.py`.
 
-        return getattr(mutation, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    Returns the context that holds the copies, for debugging.
+    """
+    from .mutation import allow_mutation
+
+    return allow_mutation()

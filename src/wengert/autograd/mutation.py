@@ -108,7 +108,7 @@ _active = False
 
 
 @contextmanager
-def allow_mutation_on_saved_tensors() -> Iterator[_AllowMutationOnSavedContext]:
+def allow_mutation() -> Iterator[_AllowMutationOnSavedContext]:
     """Inside, a tensor that is saved for backward may be changed in place: it is copied first.
 
     The backward must run inside too. The context that is returned shows what was copied.

@@ -24,12 +24,11 @@ from ..levels import Level, LevelArray, level_array
 from ..operators.write_view import step_text
 from ..state import thread_state
 from ..tensor import Tensor, wrap
-from ..utils._pytree import tree_flatten, tree_unflatten
+from ..utils.pytree import tree_flatten, tree_unflatten
 from . import primitives as prim
 from .ir import Graph
 from .nodes import Value, split_arguments
 from .types import type_of
-
 
 __all__ = ["TraceError", "TraceLevel", "Traced", "trace"]
 

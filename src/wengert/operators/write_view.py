@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from ..creation import zeros_for
-from ..dispatch import operator_named
+from ..dispatch import Operator, operator_named
 from ..tensor import Tensor
 from .copying import pack
 from .declare import linear
@@ -44,7 +44,7 @@ def view_by(x: Tensor, steps: tuple) -> Tensor:
     return x
 
 
-write_view = linear(
+write_view: Operator = linear(
     "_write_view(Tensor self, Tensor src, str[] steps) -> Tensor",
     _write_view,
     {
