@@ -33,4 +33,4 @@ cdef class InplaceOperator(AbstractOperator):
 @cython.locals(meta=ViewMeta)
 cpdef check_inplace(Tensor t, bint recording, ThreadState state)
 @cython.locals(meta=ViewMeta, base=Tensor)
-cpdef rebase_history(Tensor t, Node node)
+cpdef rebase_history(Tensor t, Node node, int written=*)

@@ -239,8 +239,11 @@ def check_not_overlapping(name: str, array: Any) -> None:
         )
 
 
-def rebase_history(t: Tensor, node: Node) -> None:
-    """Make `node` the node of `t` after an in-place operation; for a view, rewrite its base."""
+def rebase_history(t: Tensor, node: Node, written: int = 0) -> None:
+    """Make `node` the node of `t` after an in-place operation; for a view, rewrite its base.
+
+    `written` is the edge of `node` that stands for the changed tensor.
+    """
     meta = t.view_meta
     if meta is None:
         move_retained_grad(t, node)
@@ -249,8 +252,9 @@ def rebase_history(t: Tensor, node: Node) -> None:
         t.needs_grad = True
         return
     base = meta.base
-    node.next_nodes = (edge_node(base), *edges(node)[1:])
-    copy = CopySlices(base, node, meta.steps)
+    before = edges(node)
+    node.next_nodes = (*before[:written], edge_node(base), *before[written + 1 :])
+    copy = CopySlices(base, node, meta.steps, written)
     move_retained_grad(base, copy)
     base.node = copy
     base.output_index = 0

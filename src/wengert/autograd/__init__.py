@@ -29,6 +29,8 @@ from .gradcheck import gradgradcheck as gradgradcheck
 from .variable import Variable as Variable
 
 __all__ = [
+    "Function",
+    "NestedIOFunction",
     "Variable",
     "backward",
     "detect_anomaly",
@@ -248,8 +250,10 @@ def _is_checkpoint_valid() -> bool:
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("functional", "profiler", "profiler_util"):
-        from importlib import import_module
+    from importlib import import_module
 
+    if name in ("function", "functional", "profiler", "profiler_util"):
         return import_module("." + name, __name__)
+    if name in ("Function", "NestedIOFunction"):
+        return getattr(import_module(".function", __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -27,6 +27,7 @@ cdef class GradientPlan:
     cdef public int edges
     cdef public bint conjugates
     cdef public bint several_outputs
+    cdef public bint custom
     cdef public tuple steps
     cdef public tuple slots
     cdef public tuple saved_names
@@ -109,6 +110,7 @@ cdef class CopySlices(Node):
     cdef public Node inner
     cdef public tuple steps
     cdef public tuple order
+    cdef public int written
 
 
 cdef bint _any_shown(tuple next_nodes)

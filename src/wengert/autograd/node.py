@@ -59,10 +59,12 @@ class GradientPlan:
         saved_names: tuple = (),
         conjugates: bool = False,
         several_outputs: bool = False,
+        custom_class: type | None = None,
     ) -> None:
         self.operator = operator
         self.name = name
-        self.node_class = node_class(name)
+        self.custom = custom_class is not None
+        self.node_class = node_class(name) if custom_class is None else custom_class
         self.edges = edges
         self.steps = steps
         self.slots = slots
@@ -668,15 +670,14 @@ class CopySlices(Node):
     through the in-place operation's own node.
     """
 
-    def __init__(self, base: Tensor, inner: Node, steps: tuple) -> None:
-        Node.__init__(
-            self,
-            _COPY_SLICES_PLAN,
-            (edge_node(base), *edges(inner)[1:]),
-            (base.output_index, *(inner.next_nrs or (0,) * len(inner.next_nodes))[1:]),
-        )
+    def __init__(self, base: Tensor, inner: Node, steps: tuple, written: int = 0) -> None:
+        nodes = list(edges(inner))
+        numbers = list(inner.next_nrs or (0,) * len(nodes))
+        nodes[written], numbers[written] = edge_node(base), base.output_index
+        Node.__init__(self, _COPY_SLICES_PLAN, tuple(nodes), tuple(numbers))
         self.inner = inner
         self.steps = steps
+        self.written = written
         self.out_shape = base.array.shape
         self.out_dtype = base.array.dtype
         strides = base.array.strides
@@ -687,18 +688,27 @@ class CopySlices(Node):
             return [None] * len(self.next_nodes)
         result = _copy_in_order(grads, self.order)
         part = replay(result, self.steps)
+        if self.inner.plan.custom:
+            through = self.inner.run(part.clone())
+        else:
+            through = self._run_rules(part.clone(), result.array)
+        new = through[self.written]
+        if new is None:
+            part.zero_()
+        else:
+            part.copy_(new)
+        through[self.written] = result
+        return through
+
+    def _run_rules(self, part: Tensor, base_array: Any) -> list:
+        """Pass the gradient of the changed part through the in-place operation's rules."""
         values = unpack_saved(self.inner)
         if thread_state().grad_enabled and OUTPUT_SLOT in self.inner.plan.slots:
             at = self.inner.plan.slots.index(OUTPUT_SLOT)
-            values[at] = self._view_of_output(values[at].array, result.array)
-        through = apply_rules(self.inner, part.clone(), values)
-        if through[0] is None:
-            part.zero_()
-        else:
-            part.copy_(through[0])
-        return [result, *through[1:]]
+            values[at] = self.view_of_output(values[at].array, base_array)
+        return apply_rules(self.inner, part, values)
 
-    def _view_of_output(self, array: Any, base_array: Any) -> Tensor:
+    def view_of_output(self, array: Any, base_array: Any) -> Tensor:
         """The output that the in-place operation saved, as the part of this node's output it is."""
         base = wrap(base_array)
         base.needs_grad = True

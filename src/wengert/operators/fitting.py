@@ -25,11 +25,23 @@ def reduce_gradient(producer: Any, index: int, g: Tensor, shape: tuple, dtype: A
             )
         g = sum_to.call((g, shape)) if len(shape) == 1 else sum_to_size(g, shape)
     if g.array.dtype != dtype:
+        if producer is not None and producer.plan.custom:
+            _check_complex(producer, index, g.array.dtype, dtype)
         if g.array.dtype.kind == "c" and dtype.kind != "c":
             g = g.real
         if g.array.dtype != dtype:
             g = cast(g, from_numpy(dtype))
     return g
+
+
+def _check_complex(producer: Any, index: int, given: Any, expected: Any) -> None:
+    """Refuse what a custom Function's backward can only have got wrong."""
+    if given.kind == "c" and expected.kind != "c" or given.kind in "iub" and expected.kind == "c":
+        raise RuntimeError(
+            f"Function {producer.name()} returned an invalid gradient at index {index} - got "
+            f"{given} for an input of type {expected}: the gradient of a real input is real, that "
+            "of a complex input is floating point or complex"
+        )
 
 
 def _expands_to(shape: tuple, larger: tuple) -> bool:

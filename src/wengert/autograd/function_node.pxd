@@ -1,0 +1,60 @@
+cimport cython
+from ..inplace cimport check_inplace, rebase_history
+from ..native cimport Native
+from ..state cimport ThreadState, thread_state
+from ..tensor cimport (
+    Cold, Tensor, VersionCounter, ViewMeta, bump_version, counter_of, node_of, requires_of, wrap,
+)
+from .node cimport (
+    CopySlices, Freed, GradientPlan, Node, NodeCold, SavedVariable, edge_target, new_node, save,
+    save_output, unpack_saved,
+)
+
+
+cdef Native _native
+cdef type _ndarray
+cdef object _unknown_output
+cdef frozenset _ATOMS
+
+
+cdef class FunctionNode(Node):
+    cdef public object needs_input_grad
+    cdef public object to_save
+    cdef public object saved_for_forward
+    cdef public object dirty_tensors
+    cdef public object non_differentiable
+    cdef public tuple tensor_flags
+    cdef public int arguments
+    cdef public bint keeps_undefined
+    cdef public bint boxed
+    cdef public bint clears_on_access
+    cdef public bint accessed
+    cdef public tuple input_devices
+    cdef public tuple output_devices
+
+    @cython.locals(i=cython.int, arguments=list)
+    cdef list defined(self, object grads)
+    @cython.locals(i=cython.int, got=cython.int, values=tuple, flags=tuple, result=list, g=Tensor)
+    cdef list gradients(self, object returned)
+
+
+@cython.final
+cdef class ErrorNode(Node):
+    cdef public str message
+
+
+cpdef object user_backward(object function)
+@cython.locals(
+    state=ThreadState, node=FunctionNode, enabled=cython.bint, forward_enabled=cython.bint,
+    separate=cython.bint)
+cpdef object call_function(object function, tuple args, dict kwargs)
+@cython.locals(
+    t=Tensor, node=FunctionNode, plan=GradientPlan, needs=list, flags=list, nodes=list, nrs=list,
+    any_needs=cython.bint, any_nr=cython.bint, elsewhere=cython.bint, plain=cython.bint)
+cdef FunctionNode new_function_node(object function, ThreadState state, tuple args)
+@cython.locals(t=Tensor)
+cdef object finish(
+    FunctionNode node, ThreadState state, tuple args, object output, bint separate)
+@cython.locals(saved=list)
+cdef save_tensors(FunctionNode node, ThreadState state, tuple outputs)
+cpdef bint among(object value, tuple items)
