@@ -24,9 +24,10 @@ from .autograd.node import (
 )
 from .backends.numpy import quiet
 from .binding import bind_arguments, check_operand, signature_text
-from .dtypes import can_cast, from_numpy
+from .dtypes import from_numpy
 from .errors import broadcast_error
 from .native import native
+from .out import copy_to_out
 from .schema import REQUIRED
 from .state import ThreadState, thread_state
 from .tensor import (
@@ -494,8 +495,11 @@ class Operator(AbstractOperator):
                 return self.call2(args[0], args[1])
             return self.call(args + self.tail)
         out = kwargs.pop("out", None)
-        result = self.call(bind_arguments(self, args, kwargs))
-        return result if out is None else copy_to_out(self.name, result, out)
+        args = bind_arguments(self, args, kwargs)
+        result = self.call(args)
+        if out is None:
+            return result
+        return copy_to_out(self.name, result, out, args if self.broadcasts else ())
 
     def __get__(self, instance: Any, owner: Any) -> Any:
         return self if instance is None else MethodType(self, instance)
@@ -633,29 +637,6 @@ def _narrow(out: Any, args: tuple) -> Any:
         return tuple([_narrow(o, args) for o in out])
     out = np.asarray(out)
     return out.astype(half) if out.dtype == np.float32 else out
-
-
-def copy_to_out(name: str, result: Any, out: Any) -> Any:
-    """Write a result into what the caller gave as ``out=``."""
-    if isinstance(result, tuple):
-        return type(result)(
-            *[copy_to_out(name, r, o) for r, o in zip(result, out, strict=True)]
-        )
-    if out.requires_grad and thread_state().grad_enabled or result.requires_grad:
-        raise RuntimeError(
-            f"{name}(): functions with out=... arguments don't support automatic differentiation, "
-            "but one of the arguments requires grad."
-        )
-    if not can_cast(result.dtype, out.dtype):
-        raise RuntimeError(
-            f"result type {result.dtype.scalar_name} can't be cast to the desired output type "
-            f"{out.dtype.scalar_name}"
-        )
-    if out.array.shape != result.array.shape:
-        out.array = np.empty(result.array.shape, out.array.dtype)
-    out.array[...] = result.array
-    out.bump(name)
-    return out
 
 
 _OPERATORS: dict[str, AbstractOperator] = {}

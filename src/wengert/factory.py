@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-import warnings
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from . import dtypes
 from .conversion import dtype_of, require_grad
 from .devices import CPU, device, of_array, require_cupy, transfer
 from .layouts import keeps_order
-from .state import thread_state
+from .out import check_out, resize_out
 from .tensor import Tensor, wrap
 
 
@@ -136,22 +135,13 @@ def finish(
 
 def write_out(function: str, out: Tensor, array: Any, warn: bool = False) -> Tensor:
     """Put the values of `array` into `out`, which takes over the shape."""
-    if out.requires() and thread_state().grad_enabled:
-        raise RuntimeError(
-            f"{function}(): functions with out=... arguments don't support automatic "
-            "differentiation, but one of the arguments requires grad."
-        )
+    check_out(function, out)
     place = of_array(out.array)
     if out.array.shape != array.shape:
-        if warn and out.array.size:
-            warnings.warn(
-                f"An output with one or more elements was resized since it had shape "
-                f"{list(out.array.shape)}, which does not match the required output shape "
-                f"{list(array.shape)}.",
-                UserWarning,
-                stacklevel=4,
-            )
-        out.array = new_array(array.shape, dtype_of(out), place)
+        if warn:
+            resize_out(out, array.shape, 5)
+        else:
+            out.array = new_array(array.shape, dtype_of(out), place)
     if place.type != "meta":
         out.array[...] = transfer(array, place)
     out.bump(function)

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import dtypes
-from ..dispatch import copy_to_out
 from ..errors import dimension_error
+from ..out import copy_to_out
 from ..return_types import NamedResult
 from ..tensor import Tensor
 from .pointwise import isnan, where

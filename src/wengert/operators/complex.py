@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import dtypes
-from ..dispatch import copy_to_out
+from ..out import copy_to_out
 from ..tensor import Tensor
 from .copying import pack
 from .declare import linear, primitive

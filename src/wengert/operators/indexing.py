@@ -225,6 +225,7 @@ index_fill: Operator = update(
         (tangent_of(tangents, "self", self), dim, index, tangent_of(tangents, "value", value))
     ),
     widens=False,
+    to_expanded=True,
     name=lambda self, dim, index, value: f"IndexFillBackward{int(isinstance(value, Tensor))}",
     doc="The tensor with one value written into the slices at given indices.",
 )
@@ -277,6 +278,7 @@ masked_fill: Operator = update(
     ),
     kernel=_masked_fill,
     widens=False,
+    to_expanded=True,
     name=lambda self, mask, value: f"MaskedFillBackward{int(isinstance(value, Tensor))}",
     doc="The tensor with one value where the mask is true.",
 )
@@ -356,6 +358,7 @@ masked_scatter: Operator = update(
     ),
     kernel=_masked_scatter_whole,
     widens=False,
+    from_itself=True,
     doc="The tensor with the elements of `source`, in order, where the mask is true.",
 )
 masked_scatter.broadcasts = True

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..dispatch import Operator, copy_to_out, operator_named
+from ..dispatch import Operator, operator_named
 from ..native import native
+from ..out import copy_to_out
 from ..state import thread_state
 from ..tensor import Tensor, wrap
 from .declare import elementwise, keep, nondifferentiable, primitive, promote, promote_float
@@ -707,7 +708,7 @@ def where(
     if input is None and other is None:
         return condition.nonzero(as_tuple=True)
     result = where_.call((condition, input, other))
-    return result if out is None else copy_to_out("where", result, out)
+    return result if out is None else copy_to_out("where", result, out, (condition, input, other))
 
 
 # Absolute value and complex sign: not holomorphic, so both rules are written ----------------------

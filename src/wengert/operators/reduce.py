@@ -8,9 +8,9 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import dtypes
-from ..dispatch import copy_to_out
 from ..errors import broadcast_error, shape_text
 from ..native import native
+from ..out import copy_to_out
 from ..tensor import Tensor
 from .along import (
     in_dtype,

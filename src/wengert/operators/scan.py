@@ -6,7 +6,8 @@ import math
 from typing import Any
 
 from .. import return_types
-from ..dispatch import Operator, copy_to_out
+from ..dispatch import Operator
+from ..out import copy_to_out
 from ..tensor import Tensor
 from .along import (
     check_ordered,

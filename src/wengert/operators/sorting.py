@@ -6,8 +6,8 @@ from typing import Any
 
 from .. import dtypes, return_types
 from ..conversion import tensor
-from ..dispatch import copy_to_out
 from ..errors import shape_text
+from ..out import copy_to_out
 from ..tensor import Tensor
 from .along import (
     check_not_empty,
