@@ -22,7 +22,7 @@ from .autograd.node import (
     save,
     save_output,
 )
-from .backends.numpy import quiet
+from .backends.numpy import copy_order, quiet
 from .binding import bind_arguments, check_operand, signature_text
 from .dtypes import from_numpy
 from .errors import broadcast_error
@@ -623,9 +623,13 @@ def _has_half(args: tuple) -> bool:
 def _widen(args: tuple) -> list:
     """The 16-bit floats as float32, in which the kernels compute."""
     return [
-        [i.astype(np.float32) if _native.is_half(i) else i for i in a]
+        [i.astype(np.float32, copy_order(i)) if _native.is_half(i) else i for i in a]
         if type(a) is list
-        else (a.astype(np.float32) if type(a) is _ndarray and _native.is_half(a) else a)
+        else (
+            a.astype(np.float32, copy_order(a))
+            if type(a) is _ndarray and _native.is_half(a)
+            else a
+        )
         for a in args
     ]
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from . import dtypes
+from .backends.numpy import copy_order, dense_strides
 from .conversion import dtype_of, require_grad
 from .devices import CPU, device, of_array, require_cupy, transfer
 from .layouts import keeps_order
@@ -100,8 +101,7 @@ def new_array_like(
     source: Any, kind: dtypes.dtype, place: device, memory_format: Any = None
 ) -> Any:
     """An uninitialised array with the shape and, by default, the order of dimensions of another."""
-    keep = keeps_order(memory_format) and 0 not in source.strides
-    # Axes of stride 0 have no place in an order: after an expanded array comes a plain one.
+    keep = keeps_order(memory_format) and copy_order(source) == "K"
     here = of_array(source)
     if place.type == "cpu" and here is CPU:
         return np.empty_like(source, kind.numpy, "K" if keep else "C", False)
@@ -111,18 +111,6 @@ def new_array_like(
         strides = dense_strides(source.shape, source.strides, kind.itemsize)
         return meta.of_strides(source.shape, strides, kind.numpy)
     return new_array(source.shape, kind, place)
-
-
-def dense_strides(
-    shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int
-) -> tuple[int, ...]:
-    """Strides in bytes, without gaps, that order the dimensions as the given ones do."""
-    dense = [0] * len(shape)
-    step = itemsize
-    for dim in sorted(range(len(shape)), key=lambda dim: (strides[dim], -dim)):
-        dense[dim] = step
-        step *= max(shape[dim], 1)
-    return tuple(dense)
 
 
 def finish(

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from . import dtypes
+from .backends.numpy import dense_strides
 from .devices import as_device, device, of_array, transfer
-from .factory import dense_strides
 from .layouts import keeps_order
 from .operators.copying import cast, clone, pack, to_device
 from .operators.geometry import offset_of

@@ -9,6 +9,7 @@ import math
 from typing import Any
 
 from ..tensor import Tensor
+from .along import packed
 from .declare import elementwise, primitive
 from .joining import cat
 from .pointwise import erf, error_function, exp, logistic, sigmoid, tanh, where
@@ -156,7 +157,7 @@ mish = elementwise(
 )
 log_sigmoid = elementwise(
     "_log_sigmoid(Tensor self) -> Tensor",
-    lambda xp, x: -_softplus(xp, -x),
+    lambda xp, x: -_softplus(xp, -packed(x)),
     lambda t, self: t * sigmoid(-self),
     refuses="biuc",
     doc="Logarithm of the logistic function.",

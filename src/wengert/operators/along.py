@@ -86,6 +86,14 @@ def sum_dtype(x: Any, dtype: Any) -> Any:
     return dtypes.int64.numpy if x.dtype.kind in "biu" else x.dtype
 
 
+# Memory order ------------------------------------------------------------------------------------
+
+
+def packed(x: Any) -> Any:
+    """The array in row-major order, as PyTorch's results along dimensions are."""
+    return x if x.flags.c_contiguous else x.copy("C")
+
+
 # Refusals ----------------------------------------------------------------------------------------
 
 

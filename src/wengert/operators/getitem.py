@@ -15,7 +15,7 @@ import numpy as np
 
 from .. import dtypes
 from ..backends import meta
-from ..backends.numpy import quiet
+from ..backends.numpy import copy_order, quiet
 from ..conversion import tensor as make_tensor
 from ..dispatch import Operator, arrays_of, operator_named, operators
 from ..errors import broadcast_error, shape_text
@@ -300,15 +300,17 @@ def update(
     *,
     to_expanded: bool = False,
     from_itself: bool = False,
+    keeps_order: bool = False,
     **options: Any,
 ) -> Any:
     """Declare an operator by how it writes into an array: into a copy, or in place for ``name_``.
 
-    `kernel` is needed only where the result can be larger than what is written into.
+    `kernel` is needed only where the result can be larger than what is written into. The copy is
+    in row-major order, unless it `keeps_order`.
     """
 
     def write_copy(xp: Any, x: Any, *args: Any) -> Any:
-        out = x.copy()
+        out = x.copy(copy_order(x) if keeps_order else "C")
         write(xp, out, *args)
         return out
 
@@ -349,6 +351,7 @@ index_put: Operator = update(
     ),
     meta=_index_put_meta,
     to_expanded=True,
+    keeps_order=True,
     doc="The tensor with `values` written at, or added to, the given indices.",
 )
 index_put_ = operator_named("index_put_")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ..backends.numpy import copy_order
 from ..dispatch import Operator, operator_named
 from ..native import native
 from ..out import copy_to_out
@@ -216,9 +217,13 @@ fmod = elementwise(
 neg = elementwise(
     "neg(Tensor self) -> Tensor", "negative", lambda t: -t, native=NEG, doc="The negative."
 )
-positive = elementwise(
-    "positive(Tensor self) -> Tensor", "positive", lambda t: t, inplace=False, doc="The same value."
-)
+
+
+def positive(input: Tensor) -> Tensor:
+    """The tensor itself."""
+    if input.array.dtype.kind == "b":
+        raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
+    return input
 
 
 def _power(xp: Any, x: Any, y: Any) -> Any:
@@ -571,7 +576,9 @@ relu = elementwise(
 
 def _sign(xp: Any, x: Any) -> Any:
     """-1, 0 or 1; NaN has no sign."""
-    return x.copy() if x.dtype.kind == "b" else xp.subtract(x > 0, x < 0, dtype=x.dtype)
+    if x.dtype.kind == "b":
+        return x.copy(copy_order(x))
+    return xp.subtract(x > 0, x < 0, dtype=x.dtype)
 
 
 sign = elementwise(
@@ -583,19 +590,19 @@ sign = elementwise(
 )
 floor = elementwise(
     "floor(Tensor self) -> Tensor",
-    lambda xp, x: x.copy() if x.dtype.kind in "iu" else xp.floor(x),
+    lambda xp, x: x.copy(copy_order(x)) if x.dtype.kind in "iu" else xp.floor(x),
     lambda t: _zero(t),
     doc="Largest integer not above.",
 )
 ceil = elementwise(
     "ceil(Tensor self) -> Tensor",
-    lambda xp, x: x.copy() if x.dtype.kind in "iu" else xp.ceil(x),
+    lambda xp, x: x.copy(copy_order(x)) if x.dtype.kind in "iu" else xp.ceil(x),
     lambda t: _zero(t),
     doc="Smallest integer not below.",
 )
 trunc = elementwise(
     "trunc(Tensor self) -> Tensor",
-    lambda xp, x: x.copy() if x.dtype.kind in "iu" else xp.trunc(x),
+    lambda xp, x: x.copy(copy_order(x)) if x.dtype.kind in "iu" else xp.trunc(x),
     lambda t: _zero(t),
     doc="Integer part.",
 )
