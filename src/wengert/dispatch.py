@@ -185,14 +185,20 @@ class Operator(AbstractOperator):
         ):
             node = self.record(state, args, outs[0].array)
             if len(outs) > 1 or self.outputs != 1:
-                node.outputs_meta = [(t.array.shape, t.array.dtype) for t in outs]
+                node.outputs_meta = []
+            index = 0
             for i, t in enumerate(outs):
-                if i not in self.nondifferentiable_outputs and _native.is_differentiable(t.array):
+                if i in self.nondifferentiable_outputs:
+                    continue
+                if node.outputs_meta is not None:
+                    node.outputs_meta.append((t.array.shape, t.array.dtype))
+                if _native.is_differentiable(t.array):
                     t.node = node
-                    t.output_index = i
+                    t.output_index = index
                     t.needs_grad = True
                     if node.shown:
                         _native.show(t)
+                index += 1
             self.fill_saved(node, args, outs)
         if self.is_view:
             self.set_view(state, args, outs)
@@ -292,7 +298,10 @@ class Operator(AbstractOperator):
             t = y
             second = edge_target(t)
             other_nr = t.output_index
-        if self.operands == 1:
+        if plan.edges == 1:
+            if first is None:
+                first = second
+                nr = other_nr
             node = new_node(plan, state, result.array, (first,), (nr,) if nr else None)
         else:
             node = new_node(
@@ -366,7 +375,7 @@ class Operator(AbstractOperator):
                     else:
                         nodes.append(None)
                         nrs.append(0)
-            else:
+            elif value is None or self.namer is None:
                 nodes.append(None)
                 if nrs is not None:
                     nrs.append(0)
@@ -399,14 +408,22 @@ class Operator(AbstractOperator):
     def named_plan(self, mask: int, args: tuple) -> GradientPlan:
         """The plan of an operator whose node's name depends on its arguments."""
         name = self.namer(*args)
-        return self.plans.get((mask, name)) or self.plan_for(mask, name)
+        return self.plans.get((mask, name)) or self.plan_for(mask, name, args)
 
-    def plan_for(self, mask: int, name: str) -> GradientPlan:
-        """The plan for one pattern of inputs that require gradients, made once."""
+    def plan_for(self, mask: int, name: str, args: tuple | None = None) -> GradientPlan:
+        """The plan for one pattern of inputs that require gradients, made once.
+
+        A number among the `args` that have named the plan has no edge.
+        """
         slots: list[int] = []
         steps = []
-        for edge, position in enumerate(self.grad_positions):
-            if not mask >> edge & 1:
+        edge = -1
+        for i, position in enumerate(self.grad_positions):
+            value = None if args is None else args[position]
+            if value is not None and not isinstance(value, (Tensor, list, tuple)):
+                continue
+            edge += 1
+            if not mask >> i & 1:
                 continue
             argument = self.schema.arguments[position]
             rule = self.rules.get(argument.name)
@@ -424,7 +441,7 @@ class Operator(AbstractOperator):
         plan = GradientPlan(
             self,
             name,
-            len(self.grad_positions),
+            edge + 1,
             tuple(steps),
             tuple(slots),
             tuple(self._slot_name(slot) for slot in slots),

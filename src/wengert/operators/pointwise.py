@@ -104,11 +104,11 @@ sub = elementwise(
 )
 
 
-def _reversed_difference(name: str, node_name: str) -> Operator:
+def _reversed_difference(name: str, node_name: str, rules: dict) -> Operator:
     return elementwise(
         f"{name}(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
         lambda xp, x, y, alpha: xp.subtract(y, x if alpha == 1 else _times(x, alpha)),
-        {"self": lambda t, alpha: -t if alpha == 1 else t * -alpha, "other": lambda t: t},
+        {"self": lambda t, alpha: -t if alpha == 1 else t * -alpha, **rules},
         dtype=_difference_dtype,
         inplace=False,
         native=RSUB,
@@ -117,8 +117,8 @@ def _reversed_difference(name: str, node_name: str) -> Operator:
     )
 
 
-from_number = _reversed_difference("rsub", "RsubBackward1")
-from_tensor = _reversed_difference("_rsub_tensor", "RsubBackward0")
+from_number = _reversed_difference("rsub", "RsubBackward1", {})
+from_tensor = _reversed_difference("_rsub_tensor", "RsubBackward0", {"other": lambda t: t})
 
 
 def rsub(input: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
