@@ -7,7 +7,15 @@ import pytest
 
 import wengert
 from operators.samples import VIEWS
-from operators.support import build, call, each_sample, map_tensors, results
+from operators.support import (
+    build,
+    call,
+    differentiable,
+    each_sample,
+    leaves_of,
+    map_tensors,
+    results,
+)
 
 #: Put together from other operators than in PyTorch, or, as floor_divide, without a node there.
 COMPOSED_DIFFERENTLY = {
@@ -62,6 +70,43 @@ def test_memory_order(operation, sample):
     """What can be flattened without a copy in PyTorch can be so here."""
     for got, want in _pairs(operation, sample):
         assert got.is_contiguous() or not want.is_contiguous()
+
+
+#: Where PyTorch treats 0-d or empty tensors apart, or has one rule for several gradients.
+DEPENDS_DIFFERENTLY = {
+    "cummax", "cummin", "cumprod", "logcumsumexp", "native_layer_norm", "nn.functional.layer_norm",
+    "nn.functional.pad", "prod",
+}  # fmt: skip
+
+
+def _dependence(lib, operation, sample):
+    """Whether each gradient has a graph, and which inputs that leads to; None if there is none."""
+    built = build(lib, sample, requires_grad=True)
+    inputs = leaves_of(lib, built)
+    outputs = differentiable(call(operation, lib, built))
+    if not outputs:
+        return None
+    seeds = [lib.ones_like(out) for out in outputs]
+    grads = lib.autograd.grad(outputs, inputs, seeds, create_graph=True, allow_unused=True)
+    recorded = [g for g in grads if g is not None and g.requires_grad]
+    pattern = [g is not None and g.requires_grad for g in grads]
+    if not recorded:
+        return pattern, None
+    again = lib.autograd.grad(
+        recorded, inputs, [lib.ones_like(g) for g in recorded], allow_unused=True
+    )
+    return pattern, [g is not None for g in again]
+
+
+@each_sample(lambda o: o.differentiable and o.name not in DEPENDS_DIFFERENTLY)
+def test_gradient_depends_on_the_inputs_as_in_pytorch(operation, sample):
+    """A piecewise linear function has a second derivative, which is zero."""
+    torch = pytest.importorskip("torch")
+    try:
+        want = _dependence(torch, operation, sample)
+    except (RuntimeError, NotImplementedError):
+        return
+    assert _dependence(wengert, operation, sample) == want
 
 
 def _turned(tensor):
