@@ -59,7 +59,7 @@ cdef class Operator(AbstractOperator):
     cpdef object call(self, tuple args)
     @cython.locals(position=cython.int)
     cpdef object run_kernel(self, tuple args)
-    @cython.locals(node=Node, t=Tensor, i=cython.int, outs=tuple)
+    @cython.locals(node=Node, t=Tensor, i=cython.int, index=cython.int, outs=tuple)
     cpdef object finish(self, ThreadState state, tuple args, object out)
     @cython.locals(plan=GradientPlan, node=Node, t=Tensor, nr=cython.int, other_nr=cython.int,
                    slots=tuple, count=cython.int)

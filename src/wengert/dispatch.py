@@ -22,11 +22,12 @@ from .autograd.node import (
     save,
     save_output,
 )
-from .backends.numpy import quiet
+from .backends.numpy import copy_order, quiet
 from .binding import bind_arguments, check_operand, signature_text
-from .dtypes import can_cast, from_numpy
+from .dtypes import from_numpy
 from .errors import broadcast_error
 from .native import native
+from .out import copy_to_out
 from .schema import REQUIRED
 from .state import ThreadState, thread_state
 from .tensor import (
@@ -184,14 +185,20 @@ class Operator(AbstractOperator):
         ):
             node = self.record(state, args, outs[0].array)
             if len(outs) > 1 or self.outputs != 1:
-                node.outputs_meta = [(t.array.shape, t.array.dtype) for t in outs]
+                node.outputs_meta = []
+            index = 0
             for i, t in enumerate(outs):
-                if i not in self.nondifferentiable_outputs and _native.is_differentiable(t.array):
+                if i in self.nondifferentiable_outputs:
+                    continue
+                if node.outputs_meta is not None:
+                    node.outputs_meta.append((t.array.shape, t.array.dtype))
+                if _native.is_differentiable(t.array):
                     t.node = node
-                    t.output_index = i
+                    t.output_index = index
                     t.needs_grad = True
                     if node.shown:
                         _native.show(t)
+                index += 1
             self.fill_saved(node, args, outs)
         if self.is_view:
             self.set_view(state, args, outs)
@@ -291,7 +298,10 @@ class Operator(AbstractOperator):
             t = y
             second = edge_target(t)
             other_nr = t.output_index
-        if self.operands == 1:
+        if plan.edges == 1:
+            if first is None:
+                first = second
+                nr = other_nr
             node = new_node(plan, state, result.array, (first,), (nr,) if nr else None)
         else:
             node = new_node(
@@ -365,7 +375,7 @@ class Operator(AbstractOperator):
                     else:
                         nodes.append(None)
                         nrs.append(0)
-            else:
+            elif value is None or self.namer is None:
                 nodes.append(None)
                 if nrs is not None:
                     nrs.append(0)
@@ -398,14 +408,22 @@ class Operator(AbstractOperator):
     def named_plan(self, mask: int, args: tuple) -> GradientPlan:
         """The plan of an operator whose node's name depends on its arguments."""
         name = self.namer(*args)
-        return self.plans.get((mask, name)) or self.plan_for(mask, name)
+        return self.plans.get((mask, name)) or self.plan_for(mask, name, args)
 
-    def plan_for(self, mask: int, name: str) -> GradientPlan:
-        """The plan for one pattern of inputs that require gradients, made once."""
+    def plan_for(self, mask: int, name: str, args: tuple | None = None) -> GradientPlan:
+        """The plan for one pattern of inputs that require gradients, made once.
+
+        A number among the `args` that have named the plan has no edge.
+        """
         slots: list[int] = []
         steps = []
-        for edge, position in enumerate(self.grad_positions):
-            if not mask >> edge & 1:
+        edge = -1
+        for i, position in enumerate(self.grad_positions):
+            value = None if args is None else args[position]
+            if value is not None and not isinstance(value, (Tensor, list, tuple)):
+                continue
+            edge += 1
+            if not mask >> i & 1:
                 continue
             argument = self.schema.arguments[position]
             rule = self.rules.get(argument.name)
@@ -423,7 +441,7 @@ class Operator(AbstractOperator):
         plan = GradientPlan(
             self,
             name,
-            len(self.grad_positions),
+            edge + 1,
             tuple(steps),
             tuple(slots),
             tuple(self._slot_name(slot) for slot in slots),
@@ -494,8 +512,11 @@ class Operator(AbstractOperator):
                 return self.call2(args[0], args[1])
             return self.call(args + self.tail)
         out = kwargs.pop("out", None)
-        result = self.call(bind_arguments(self, args, kwargs))
-        return result if out is None else copy_to_out(self.name, result, out)
+        args = bind_arguments(self, args, kwargs)
+        result = self.call(args)
+        if out is None:
+            return result
+        return copy_to_out(self.name, result, out, args if self.broadcasts else ())
 
     def __get__(self, instance: Any, owner: Any) -> Any:
         return self if instance is None else MethodType(self, instance)
@@ -623,9 +644,13 @@ def _has_half(args: tuple) -> bool:
 def _widen(args: tuple) -> list:
     """The 16-bit floats as float32, in which the kernels compute."""
     return [
-        [i.astype(np.float32) if _native.is_half(i) else i for i in a]
+        [i.astype(np.float32, copy_order(i)) if _native.is_half(i) else i for i in a]
         if type(a) is list
-        else (a.astype(np.float32) if type(a) is _ndarray and _native.is_half(a) else a)
+        else (
+            a.astype(np.float32, copy_order(a))
+            if type(a) is _ndarray and _native.is_half(a)
+            else a
+        )
         for a in args
     ]
 
@@ -637,31 +662,6 @@ def _narrow(out: Any, args: tuple) -> Any:
         return tuple([_narrow(o, args) for o in out])
     out = np.asarray(out)
     return out.astype(half) if out.dtype == np.float32 else out
-
-
-def copy_to_out(name: str, result: Any, out: Any) -> Any:
-    """Write a result into what the caller gave as ``out=``."""
-    if isinstance(result, tuple):
-        return type(result)(
-            *[copy_to_out(name, r, o) for r, o in zip(result, out, strict=True)]
-        )
-    if out.requires_grad and thread_state().grad_enabled or result.requires_grad:
-        raise RuntimeError(
-            f"{name}(): functions with out=... arguments don't support automatic differentiation, "
-            "but one of the arguments requires grad."
-        )
-    if not can_cast(result.dtype, out.dtype):
-        raise RuntimeError(
-            f"result type {result.dtype.scalar_name} can't be cast to the desired output type "
-            f"{out.dtype.scalar_name}"
-        )
-    if out.array.shape != result.array.shape:
-        out.array = np.empty(result.array.shape, out.array.dtype)
-    if thread_state().layers or any_foreign((out, result)):
-        return operator_named("copy_").call((out, result, False))
-    out.array[...] = result.array
-    out.bump(name)
-    return out
 
 
 _OPERATORS: dict[str, AbstractOperator] = {}

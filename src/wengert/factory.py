@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import operator
-import warnings
 from typing import Any
 
 import numpy as np
 
 from . import dtypes
+from .backends.numpy import copy_order, dense_strides
 from .conversion import dtype_of, require_grad
 from .devices import CPU, device, of_array, require_cupy, transfer
 from .layouts import keeps_order
 from .levels import made_here
-from .state import thread_state
+from .out import check_out, resize_out
 from .tensor import Tensor, wrap
 
 
@@ -102,8 +102,7 @@ def new_array_like(
     source: Any, kind: dtypes.dtype, place: device, memory_format: Any = None
 ) -> Any:
     """An uninitialised array with the shape and, by default, the order of dimensions of another."""
-    keep = keeps_order(memory_format) and 0 not in source.strides
-    # Axes of stride 0 have no place in an order: after an expanded array comes a plain one.
+    keep = keeps_order(memory_format) and copy_order(source) == "K"
     here = of_array(source)
     if place.type == "cpu" and here is CPU:
         return np.empty_like(source, kind.numpy, "K" if keep else "C", False)
@@ -113,18 +112,6 @@ def new_array_like(
         strides = dense_strides(source.shape, source.strides, kind.itemsize)
         return meta.of_strides(source.shape, strides, kind.numpy)
     return new_array(source.shape, kind, place)
-
-
-def dense_strides(
-    shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int
-) -> tuple[int, ...]:
-    """Strides in bytes, without gaps, that order the dimensions as the given ones do."""
-    dense = [0] * len(shape)
-    step = itemsize
-    for dim in sorted(range(len(shape)), key=lambda dim: (strides[dim], -dim)):
-        dense[dim] = step
-        step *= max(shape[dim], 1)
-    return tuple(dense)
 
 
 def finish(
@@ -137,22 +124,13 @@ def finish(
 
 def write_out(function: str, out: Tensor, array: Any, warn: bool = False) -> Tensor:
     """Put the values of `array` into `out`, which takes over the shape."""
-    if out.requires() and thread_state().grad_enabled:
-        raise RuntimeError(
-            f"{function}(): functions with out=... arguments don't support automatic "
-            "differentiation, but one of the arguments requires grad."
-        )
+    check_out(function, out)
     place = of_array(out.array)
     if out.array.shape != array.shape:
-        if warn and out.array.size:
-            warnings.warn(
-                f"An output with one or more elements was resized since it had shape "
-                f"{list(out.array.shape)}, which does not match the required output shape "
-                f"{list(array.shape)}.",
-                UserWarning,
-                stacklevel=4,
-            )
-        out.array = new_array(array.shape, dtype_of(out), place)
+        if warn:
+            resize_out(out, array.shape, 5)
+        else:
+            out.array = new_array(array.shape, dtype_of(out), place)
     if place.type != "meta":
         out.array[...] = transfer(array, place)
     out.bump(function)

@@ -22,6 +22,7 @@ from .dispatch import (
 from .dtypes import can_cast, from_numpy
 from .errors import inplace_view_error, shape_text
 from .native import native
+from .overlap import check_not_overlapping, check_sources
 from .state import ThreadState, thread_state
 from .tensor import (
     VIEW_DEFAULT,
@@ -135,9 +136,13 @@ class InplaceOperator(AbstractOperator):
         """Write the result into the target's memory."""
         array = target.array
         functional = self.functional
-        if 0 in array.strides and array.size > 1 and not self.uniform:
-            check_not_overlapping(self.name, array)
         arrays = arrays_of(args)
+        if self.casts_freely and args[1] is target:
+            return
+        if functional.broadcasts and not self.uniform:
+            check_sources(self.name, array, arrays[1:])
+        if not self.uniform or len(arrays) > 1 and isinstance(arrays[1], _ndarray):
+            check_not_overlapping(self.name, array)
         if functional.ufunc is not None and _plain_floats(arrays, functional):
             token = _quiet_set(_quiet_ignore)
             try:
@@ -227,15 +232,6 @@ def check_inplace(t: Tensor, recording: bool, state: ThreadState) -> None:
         raise RuntimeError(
             "a leaf Variable that requires grad is being used in an in-place operation. "
             "Change it under no_grad(), or work on a clone()."
-        )
-
-
-def check_not_overlapping(name: str, array: Any) -> None:
-    """Refuse to write to an expanded tensor: its elements share memory."""
-    if any(s == 0 and n > 1 for s, n in zip(array.strides, array.shape, strict=True)):
-        raise RuntimeError(
-            f"{name}(): more than one element of the written-to tensor refers to a single memory "
-            "location, as in an expanded tensor; write to a clone() of it"
         )
 
 

@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 
 from . import dtypes
+from .backends.numpy import dense_strides
 from .devices import as_device, device, of_array, transfer
-from .factory import dense_strides
 from .layouts import keeps_order
 from .operators.copying import cast, clone, pack, to_device
 from .operators.geometry import offset_of
 from .operators.pointwise import abs_, div_
+from .overlap import check_not_overlapping
 from .size import Size
 from .state import thread_state
 from .tensor import Tensor
@@ -306,6 +307,7 @@ def _sampler(name: str, fill_name: str) -> Any:
 
         state = thread_state()
         check_inplace(self, state.grad_enabled and self.requires(), state)
+        check_not_overlapping(name, self.array)
         getattr(sampling, fill_name)(self.array, *args, generator=generator, **options)
         self.bump(name)
         return self

@@ -1,6 +1,7 @@
 """The recorded graph as seen from Python: nodes, edges, names, saved values."""
 
 import gc
+import math
 import weakref
 
 import pytest
@@ -150,6 +151,47 @@ def test_edge_to_an_intermediate_is_its_node(lib):
 def test_unary_node_has_one_edge(lib):
     y = lib.ones(2, requires_grad=True).exp()
     assert len(y.grad_fn.next_functions) == 1
+
+
+@pytest.mark.parametrize(
+    ("count", "make"),
+    [
+        (2, lambda lib, x: x * 2),
+        (2, lambda lib, x: x + 2),
+        (2, lambda lib, x: 2 / x),
+        (1, lambda lib, x: x**2),
+        (1, lambda lib, x: 2**x),
+        (2, lambda lib, x: x**x),
+        (1, lambda lib, x: 2 - x),
+        (2, lambda lib, x: lib.rsub(x, x)),
+        (1, lambda lib, x: x % 2),
+        (2, lambda lib, x: x % x.detach()),
+        (1, lambda lib, x: x.fmod(2)),
+        (1, lambda lib, x: x.clamp(0, 1)),
+        (3, lambda lib, x: x.clamp(lib.zeros(()), lib.ones(()))),
+        (2, lambda lib, x: x.lerp(x, 0.5)),
+        (3, lambda lib, x: x.lerp(x, x)),
+        (1, lambda lib, x: x.masked_fill(x > 0, 2.0)),
+        (2, lambda lib, x: x.masked_fill(x > 0, lib.tensor(2.0))),
+        (1, lambda lib, x: x.index_fill(0, lib.tensor([0]), 2.0)),
+        (1, lambda lib, x: x.masked_select(x > 0)),
+        (1, lambda lib, x: x.take(lib.tensor([0]))),
+        (1, lambda lib, x: x.clone().fill_(2.0)),
+        (1, lambda lib, x: lib.nn.functional.embedding(lib.tensor([0]), x.view(2, 1))),
+    ],
+)
+def test_number_of_edges(lib, count, make):
+    """A number has an edge, without a node, where PyTorch makes it a tensor first."""
+    node = make(lib, lib.ones(2, requires_grad=True)).grad_fn
+    assert len(node.next_functions) == count
+
+
+def test_gradient_of_a_power_of_a_number(lib):
+    """The one edge of the node belongs to the exponent."""
+    x = lib.tensor([0.0, 1.0], requires_grad=True)
+    y = (x * 1, x * 2)
+    (2 ** (lib.stack(y).unbind(0)[1])).sum().backward()
+    assert x.grad.tolist() == pytest.approx([2 * math.log(2), 8 * math.log(2)])
 
 
 def test_edges_of_cat_follow_its_operands(lib):

@@ -650,6 +650,38 @@ def test_node_prehook_of_several_outputs_gets_none_for_the_unused(lib):
     assert seen == [[False, True]]
 
 
+@pytest.mark.parametrize(
+    ("count", "make"),
+    [
+        (1, lambda lib, x: x.sort()[0]),
+        (1, lambda lib, x: x.topk(2)[0]),
+        (1, lambda lib, x: x.kthvalue(2)[0]),
+        (1, lambda lib, x: x.max(1)[0]),
+        (1, lambda lib, x: x.min(0)[0]),
+        (1, lambda lib, x: x.median(1)[0]),
+        (1, lambda lib, x: x.nanmedian(1)[0]),
+        (1, lambda lib, x: x.mode(1)[0]),
+        (1, lambda lib, x: x.cummax(1)[0]),
+        (1, lambda lib, x: x.cummin(1)[0]),
+        (1, lambda lib, x: lib.native_layer_norm(x, (3,), None, None, 1e-5)[0]),
+        (1, lambda lib, x: lib.nn.functional.layer_norm(x, (3,))),
+        (2, lambda lib, x: lib.var_mean(x)[0]),
+        (2, lambda lib, x: lib.aminmax(x)[0]),
+        (2, lambda lib, x: x.unbind(0)[0]),
+        (3, lambda lib, x: x.split(1, 1)[0]),
+    ],
+)
+def test_node_hooks_see_differentiable_outputs_only(lib, count, make):
+    """Indices have no gradient, so no place is kept for one."""
+    y = make(lib, lib.tensor([[3.0, 1.0, 2.0], [4.0, 6.0, 5.0]], requires_grad=True))
+    seen = []
+    y.grad_fn.register_prehook(lambda grads: seen.append(len(grads)))
+    y.grad_fn.register_hook(lambda inputs, grads: seen.append((len(inputs), len(grads))))
+    inputs = len(y.grad_fn.next_functions)
+    y.sum().backward()
+    assert seen == [count, (inputs, count)]
+
+
 def test_node_hooks_survive_the_tensor(lib):
     x = lib.ones((), requires_grad=True)
     y = x * 2

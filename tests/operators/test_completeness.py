@@ -18,8 +18,9 @@ WAIVED: dict[str, str] = {
 REFUSED = {"_unique2", "_unique_consecutive"}
 #: Arguments that take whole numbers or truth values and therefore have no derivative.
 DISCRETE = {"condition", "index", "indices", "mask", "target", "sorter"}
-#: Class weights, which are refused if they require grad.
+#: Class weights, which are refused if they require grad, and the number in `number - tensor`.
 CONSTANT = {
+    ("rsub", "other"),
     ("_nll_loss", "weight"), ("_nll_loss_backward", "weight"), ("_binary_cross_entropy", "weight"),
     ("_binary_cross_entropy_with_logits", "weight"),
     ("_binary_cross_entropy_with_logits", "pos_weight"),

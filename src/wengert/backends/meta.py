@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from .numpy import dense_strides
+
 
 class MetaArray(np.ndarray):
     """An array on the meta device: what would touch its elements only computes shapes."""
@@ -28,10 +30,13 @@ class MetaArray(np.ndarray):
         pass
 
     def copy(self, order: Any = "C") -> MetaArray:
-        return empty(self.shape, self.dtype)
+        return self.astype(self.dtype, order)
 
-    def astype(self, dtype: Any, *args: Any, **options: Any) -> MetaArray:
-        return empty(self.shape, dtype)
+    def astype(self, dtype: Any, order: Any = "K", *args: Any, **options: Any) -> MetaArray:
+        if order == "C":
+            return empty(self.shape, dtype)
+        strides = dense_strides(self.shape, self.strides, np.dtype(dtype).itemsize)
+        return of_strides(self.shape, strides, dtype)
 
 
 def empty(shape: tuple[int, ...], dtype: Any) -> MetaArray:
@@ -56,11 +61,54 @@ def zeros_like(array: Any) -> np.ndarray:
 
 def elementwise(kernel: Callable, args: tuple) -> Any:
     """The meta result of a broadcasting kernel: shapes broadcast, dtypes come from the kernel."""
-    shapes = [a.shape for a in args if isinstance(a, np.ndarray)]
+    arrays = [a for a in args if isinstance(a, np.ndarray)]
     samples = tuple(
         np.zeros((1,) * a.ndim, a.dtype) if isinstance(a, np.ndarray) else a for a in args
     )
-    return empty(np.broadcast_shapes(*shapes), np.asarray(kernel(np, *samples)).dtype)
+    shape = np.broadcast_shapes(*[a.shape for a in arrays])
+    dtype = np.asarray(kernel(np, *samples)).dtype
+    if all(a.flags.c_contiguous for a in arrays):
+        return empty(shape, dtype)
+    return of_strides(shape, _strides_of_result(shape, arrays, dtype.itemsize), dtype)
+
+
+def _strides_of_result(
+    shape: tuple[int, ...], arrays: list, itemsize: int
+) -> tuple[int, ...]:
+    """Dense strides in the memory order of the operands, of which earlier ones weigh more."""
+    strides = [_expanded_strides(a, shape) for a in arrays]
+    order = list(reversed(range(len(shape))))  # from the dimension with the smallest stride up
+    for i in range(1, len(order)):
+        place = i
+        for j in reversed(range(i)):
+            outer = _compare(shape, strides, order[j], order[place])
+            if outer > 0:
+                order[j], order[place] = order[place], order[j]
+                place = j
+            elif outer < 0:
+                break
+    ranks = [order.index(dim) for dim in range(len(shape))]
+    return dense_strides(shape, tuple(ranks), itemsize)
+
+
+def _compare(shape: tuple[int, ...], strides: list, dim: int, other: int) -> int:
+    """1 if `dim` must lie outside of `other` in memory, -1 if inside, 0 if nothing tells."""
+    for steps in strides:
+        if steps[dim] and steps[other]:
+            if steps[dim] != steps[other]:
+                return 1 if steps[dim] > steps[other] else -1
+            if shape[dim] > shape[other]:
+                return 1
+    return 0
+
+
+def _expanded_strides(array: Any, shape: tuple[int, ...]) -> list[int]:
+    """An array's strides in the dimensions of `shape`, zero where it is broadcast."""
+    extra = len(shape) - array.ndim
+    return [0] * extra + [
+        0 if n != shape[i + extra] else s
+        for i, (n, s) in enumerate(zip(array.shape, array.strides, strict=True))
+    ]
 
 
 def general(kernel: Callable, args: tuple) -> Any:

@@ -1,8 +1,8 @@
-"""NumPy as the CPU's array namespace, and the two things kernels need beside it."""
+"""NumPy as the CPU's array namespace, and the few things kernels need beside it."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy._core import umath
@@ -35,6 +35,23 @@ class Quiet:
 
 
 quiet = Quiet()
+
+
+def copy_order(array: Any) -> Literal["C", "K"]:
+    """The order for a copy: that of the array's memory; row-major for an expanded array."""
+    return "C" if 0 in array.strides else "K"
+
+
+def dense_strides(
+    shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int
+) -> tuple[int, ...]:
+    """Strides in bytes, without gaps, that order the dimensions as the given ones do."""
+    dense = [0] * len(shape)
+    step = itemsize
+    for dim in sorted(range(len(shape)), key=lambda dim: (strides[dim], -dim)):
+        dense[dim] = step
+        step *= max(shape[dim], 1)
+    return tuple(dense)
 
 
 def view_shape(array: Any, shape: tuple[int, ...]) -> Any:

@@ -8,15 +8,32 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ..state import thread_state
 from ..tensor import Tensor
+from .along import packed
 from .declare import elementwise, primitive
 from .joining import cat
-from .pointwise import erf, error_function, exp, logistic, sigmoid, tanh, where
+from .pointwise import erf, error_function, exp, logistic, sigmoid, tanh, where, zeros_like
+
+_tied = primitive(
+    "_tied(Tensor self, Tensor other) -> Tensor",
+    lambda xp, x, other: x.copy(),
+    {"self": lambda g: g, "other": lambda g, other: zeros_like(other)},
+    lambda tangents, self: tangents["self"] if "self" in tangents else zeros_like(self),
+    widens=False,
+    doc="The first tensor, with a derivative by the second one that is zero.",
+)
+
+
+def tied(t: Tensor, x: Tensor) -> Tensor:
+    """`t`, of which a recorded graph shall know that it depends on `x`, if only by pieces."""
+    return _tied.call((t, x)) if thread_state().grad_enabled and x.requires() else t
+
 
 leaky_relu = elementwise(
     "_leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor",
     lambda xp, x, slope: xp.where(x > 0, x, x * slope),
-    lambda t, self, negative_slope: where(self > 0, t, t * negative_slope),
+    lambda t, self, negative_slope: tied(where(self > 0, t, t * negative_slope), self),
     refuses="biuc",
     doc="The tensor where positive, else multiplied by `negative_slope`.",
 )
@@ -118,7 +135,9 @@ def _hardtanh(xp: Any, x: Any, low: float, high: float) -> Any:
 hardtanh = elementwise(
     "_hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor",
     _hardtanh,
-    lambda t, self, min_val, max_val: where((self > min_val) & (self < max_val), t, 0),
+    lambda t, self, min_val, max_val: tied(
+        where((self > min_val) & (self < max_val), t, 0), self
+    ),
     refuses="bc",
     doc="The tensor limited to a range; the slope is zero at its ends.",
 )
@@ -156,7 +175,7 @@ mish = elementwise(
 )
 log_sigmoid = elementwise(
     "_log_sigmoid(Tensor self) -> Tensor",
-    lambda xp, x: -_softplus(xp, -x),
+    lambda xp, x: -_softplus(xp, -packed(x)),
     lambda t, self: t * sigmoid(-self),
     refuses="biuc",
     doc="Logarithm of the logistic function.",
@@ -164,14 +183,20 @@ log_sigmoid = elementwise(
 threshold = elementwise(
     "_threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor",
     lambda xp, x, threshold, value: xp.where(x > threshold, x, xp.asarray(value, x.dtype)),
-    lambda t, self, threshold: where(self > threshold, t, 0),
+    lambda t, self, threshold: tied(where(self > threshold, t, 0), self),
     refuses="bc",
     doc="The tensor where it exceeds a threshold, else a value.",
 )
+
+
+def _outside(t: Tensor, x: Tensor, lambd: float) -> Tensor:
+    return tied(where((x >= -lambd) & (x <= lambd), 0, t), x)
+
+
 hardshrink = elementwise(
     "hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor",
     lambda xp, x, lambd: xp.where((x >= -lambd) & (x <= lambd), xp.asarray(0, x.dtype), x),
-    lambda t, self, lambd: where((self >= -lambd) & (self <= lambd), 0, t),
+    lambda t, self, lambd: _outside(t, self, lambd),
     inplace=False,
     refuses="biuc",
     doc="The tensor with zeros where it is at most `lambd` in size.",
@@ -179,7 +204,7 @@ hardshrink = elementwise(
 softshrink = elementwise(
     "_softshrink(Tensor self, Scalar lambd=0.5) -> Tensor",
     lambda xp, x, lambd: x - xp.clip(x, -lambd, lambd),
-    lambda t, self, lambd: where((self >= -lambd) & (self <= lambd), 0, t),
+    lambda t, self, lambd: _outside(t, self, lambd),
     inplace=False,
     refuses="biuc",
     doc="The tensor moved towards zero by `lambd`.",

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import dtypes
-from ..dispatch import copy_to_out
 from ..errors import dimension_error
+from ..out import copy_to_out
 from ..return_types import NamedResult
 from ..tensor import Tensor
 from .pointwise import isnan, where
@@ -84,6 +84,14 @@ def sum_dtype(x: Any, dtype: Any) -> Any:
     if dtype is not None:
         return dtype.numpy
     return dtypes.int64.numpy if x.dtype.kind in "biu" else x.dtype
+
+
+# Memory order ------------------------------------------------------------------------------------
+
+
+def packed(x: Any) -> Any:
+    """The array in row-major order, as PyTorch's results along dimensions are."""
+    return x if x.flags.c_contiguous else x.copy("C")
 
 
 # Refusals ----------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ import operator as python_operator
 from typing import Any
 
 from ..backends.meta import MetaArray
+from ..backends.numpy import copy_order
 from ..dispatch import Operator
 from ..dtypes import from_numpy
 from ..errors import dimension_error, shape_text
@@ -23,7 +24,7 @@ __all__ = [
 
 flip: Operator = linear(
     "flip(Tensor self, int[] dims) -> Tensor",
-    lambda xp, x, dims: xp.flip(x, wrap_dims(dims, x.ndim) if x.ndim else ()).copy("K"),
+    lambda xp, x, dims: xp.flip(x, wrap_dims(dims, x.ndim) if x.ndim else ()).copy(copy_order(x)),
     lambda g, dims: flip.call((g, dims)),
     doc="The elements in reverse order along the given dimensions.",
 )

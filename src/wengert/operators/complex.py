@@ -8,8 +8,10 @@ from __future__ import annotations
 from typing import Any
 
 from .. import dtypes
-from ..dispatch import copy_to_out
+from ..backends.numpy import copy_order
+from ..out import copy_to_out
 from ..tensor import Tensor
+from .along import packed
 from .copying import pack
 from .declare import linear, primitive
 from .geometry import broadcast_shape, offset_of
@@ -167,7 +169,10 @@ def _pair(xp: Any, name: str, first: Any, second: Any) -> Any:
             f"{dtypes.from_numpy(first.dtype).scalar_name} but got scalar type "
             f"{dtypes.from_numpy(second.dtype).scalar_name} for second argument"
         )
-    return xp.empty(broadcast_shape(name, [first, second]), _COMPLEX_OF[first.dtype])
+    kind = _COMPLEX_OF[first.dtype]
+    if first.shape == second.shape:
+        return xp.empty_like(first, kind, copy_order(first))
+    return xp.empty(broadcast_shape(name, [first, second]), kind)
 
 
 def _complex(xp: Any, real: Any, imag: Any) -> Any:
@@ -225,7 +230,7 @@ polar = primitive(
 
 def _angle(xp: Any, x: Any) -> Any:
     if x.dtype.kind == "c":
-        return xp.angle(x)
+        return packed(xp.angle(x))
     if dtypes.category_of(x.dtype) < dtypes.FLOATING:
         x = x.astype(dtypes.get_default_dtype().numpy)
     return xp.where(x < 0, xp.asarray(xp.pi, x.dtype), xp.where(x != x, x, xp.zeros_like(x)))

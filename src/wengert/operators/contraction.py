@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-from ..dispatch import copy_to_out
 from ..errors import shape_text
+from ..out import copy_to_out
 from ..tensor import Tensor
 from .geometry import wrap_dim
 from .products import total_size

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..backends.numpy import copy_order
 from ..devices import transfer
 from ..dispatch import Operator, operator_named
 from ..tensor import Tensor
@@ -14,14 +15,18 @@ __all__ = ["clone"]
 
 clone = linear(
     "clone(Tensor self) -> Tensor",
-    lambda xp, x: x.copy("C" if 0 in x.strides else "K"),
+    lambda xp, x: x.copy(copy_order(x)),
     lambda g: g,
+    meta=lambda x: x.copy(copy_order(x)),
     doc="A copy that gradients flow through.",
 )
 cast = linear(
     "_to_copy(Tensor self, dtype dtype) -> Tensor",
-    lambda xp, x, dtype: (x.real if _loses_imaginary(x, dtype.numpy) else x).astype(dtype.numpy),
+    lambda xp, x, dtype: (x.real if _loses_imaginary(x, dtype.numpy) else x).astype(
+        dtype.numpy, copy_order(x)
+    ),
     lambda g: g,
+    meta=lambda x, dtype: x.astype(dtype.numpy, copy_order(x)),
     name="ToCopyBackward0",
     doc="A copy with another dtype; the engine casts the gradient back.",
 )

@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes
+from ..backends.numpy import copy_order
 from ..dispatch import Operator, register, rule_reads
 from ..dtypes import result_dtype
 from ..inplace import InplaceOperator
@@ -220,7 +221,7 @@ def _declare_inplace(operator: Operator) -> None:
 def _cast(operands: tuple, dtype: Any, count: int) -> tuple:
     return tuple(
         [
-            (a if a.dtype == dtype else a.astype(dtype))
+            (a if a.dtype == dtype else a.astype(dtype, copy_order(a)))
             if isinstance(a, np.ndarray)
             else (_number(a, dtype) if i < count and a is not None else a)
             for i, a in enumerate(operands)

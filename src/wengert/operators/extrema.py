@@ -11,6 +11,7 @@ from .along import (
     check_ordered,
     normal_dim,
     normal_dims,
+    packed,
     presented,
     put_along,
     restore_dims,
@@ -58,10 +59,10 @@ def _extremum(name: str, function: str) -> Any:
             _check_any(name, x)
         dims = normal_dims(dim, x.ndim)
         check_not_empty(name, x, dims)
-        return getattr(xp, function)(x, axis=dims, keepdims=keepdim)
+        return packed(getattr(xp, function)(x, axis=dims, keepdims=keepdim))
 
     return primitive(
-        f"{name}(Tensor self, int[] dim=[], bool keepdim=False) -> Tensor",
+        f"{name}(Tensor self, int[]? dim=[], bool keepdim=False) -> Tensor",
         kernel,
         lambda g, self, dim, keepdim, out: _share_by_count(g, self, out, dim, keepdim),
         lambda tangents, self, dim, keepdim, out: _tangent_by_count(
@@ -84,7 +85,8 @@ def _aminmax(xp: Any, x: Any, dim: int | None, keepdim: bool) -> Any:
         )
     dims = normal_dims(dim, x.ndim)
     check_not_empty("aminmax", x, dims)
-    return xp.min(x, axis=dims, keepdims=keepdim), xp.max(x, axis=dims, keepdims=keepdim)
+    lowest, highest = xp.min(x, axis=dims, keepdims=keepdim), xp.max(x, axis=dims, keepdims=keepdim)
+    return packed(lowest), packed(highest)
 
 
 _aminmax_operator = primitive(

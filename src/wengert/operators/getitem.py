@@ -15,11 +15,12 @@ import numpy as np
 
 from .. import dtypes
 from ..backends import meta
-from ..backends.numpy import quiet
+from ..backends.numpy import copy_order, quiet
 from ..conversion import tensor as make_tensor
 from ..dispatch import Operator, arrays_of, operator_named, operators
 from ..errors import broadcast_error, shape_text
 from ..inplace import InplaceOperator
+from ..overlap import check_not_overlapping, check_sources, is_expanded
 from ..tensor import Tensor, wrap
 from . import views
 from .declare import linear, primitive
@@ -246,41 +247,78 @@ def _index_put(xp: Any, out: Any, indices: list, values: Any, accumulate: bool) 
 
 
 class UpdateOperator(InplaceOperator):
-    """In-place variant of an operator whose kernel writes into its first array."""
+    """In-place variant of an operator whose kernel writes into its first array.
 
-    def __init__(self, functional: Any, schema: Any, write: Any) -> None:
+    `to_expanded` allows a target whose elements share memory, with a warning, and `from_itself`
+    a source that shares memory with the target.
+    """
+
+    def __init__(
+        self, functional: Any, schema: Any, write: Any, to_expanded: bool, from_itself: bool
+    ) -> None:
         InplaceOperator.__init__(self, functional, schema)
         self.update = write
+        self.to_expanded = to_expanded
+        self.from_itself = from_itself
 
     def write(self, target: Tensor, args: tuple) -> None:
         if type(target.array) is not np.ndarray:
             InplaceOperator.write(self, target, args)
             return
+        arrays = arrays_of(args)
+        self._check_memory(arrays)
         token = quiet.set(quiet.ignore)
         try:
-            self.update(np, *arrays_of(args))
+            self.update(np, *arrays)
         except ValueError as error:
-            raise broadcast_error(self.name, arrays_of(args), error) from None
+            raise broadcast_error(self.name, arrays, error) from None
         finally:
             quiet.reset(token)
 
+    def _check_memory(self, arrays: tuple) -> None:
+        if not self.from_itself:
+            # a single element is read before anything is written
+            sources = [a for a in arrays[1:] if not (isinstance(a, np.ndarray) and a.ndim == 0)]
+            check_sources(self.name, arrays[0], sources, apart=True)
+        if not self.to_expanded:
+            check_not_overlapping(self.name, arrays[0])
+        elif is_expanded(arrays[0]):
+            warnings.warn(
+                f"Use of {self.name} on expanded tensors is deprecated: several elements are one "
+                "in memory. Write to a clone() of it",
+                UserWarning,
+                stacklevel=2,
+            )
+
 
 def update(
-    schema: str, write: Any, vjp: Any, jvp: Any, kernel: Any = None, **options: Any
+    schema: str,
+    write: Any,
+    vjp: Any,
+    jvp: Any,
+    kernel: Any = None,
+    *,
+    to_expanded: bool = False,
+    from_itself: bool = False,
+    keeps_order: bool = False,
+    **options: Any,
 ) -> Any:
     """Declare an operator by how it writes into an array: into a copy, or in place for ``name_``.
 
-    `kernel` is needed only where the result can be larger than what is written into.
+    `kernel` is needed only where the result can be larger than what is written into. The copy is
+    in row-major order, unless it `keeps_order`.
     """
 
     def write_copy(xp: Any, x: Any, *args: Any) -> Any:
-        out = x.copy()
+        out = x.copy(copy_order(x) if keeps_order else "C")
         write(xp, out, *args)
         return out
 
     functional = primitive(schema, kernel or write_copy, vjp, jvp, inplace=True, **options)
     derived: Any = operators()[functional.name + "_"]
-    operators()[functional.name + "_"] = UpdateOperator(functional, derived.schema, write)
+    operators()[functional.name + "_"] = UpdateOperator(
+        functional, derived.schema, write, to_expanded, from_itself
+    )
     return functional
 
 
@@ -312,6 +350,8 @@ index_put: Operator = update(
         )
     ),
     meta=_index_put_meta,
+    to_expanded=True,
+    keeps_order=True,
     doc="The tensor with `values` written at, or added to, the given indices.",
 )
 index_put_ = operator_named("index_put_")
@@ -351,8 +391,11 @@ def setitem(tensor: Tensor, item: Any, value: Any) -> None:
     if not isinstance(value, (int, float, complex)):
         value = _without_leading_ones(_as_tensor(tensor, value), part.array.ndim)
         if value.array.ndim or not part.array.ndim:
+            if value.array.shape != part.array.shape:
+                value = value.expand(part.array.shape)
             operator_named("copy_").call((part, value, False))
             return
+    check_not_overlapping("setitem", part.array)
     operator_named("fill_").call((part, value))
 
 

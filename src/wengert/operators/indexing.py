@@ -10,6 +10,7 @@ from .. import dtypes
 from ..dispatch import Operator
 from ..errors import shape_text
 from ..tensor import Tensor
+from .along import packed
 from .declare import linear, nondifferentiable
 from .geometry import wrap_dim
 from .getitem import (
@@ -225,6 +226,8 @@ index_fill: Operator = update(
         (tangent_of(tangents, "self", self), dim, index, tangent_of(tangents, "value", value))
     ),
     widens=False,
+    to_expanded=True,
+    keeps_order=True,
     name=lambda self, dim, index, value: f"IndexFillBackward{int(isinstance(value, Tensor))}",
     doc="The tensor with one value written into the slices at given indices.",
 )
@@ -247,7 +250,7 @@ def _check_fill(out: Any, mask: Any, value: Any) -> None:
 
 def _masked_fill(xp: Any, x: Any, mask: Any, value: Any) -> Any:
     _check_fill(x, mask, value)
-    return xp.where(mask, xp.asarray(value).astype(x.dtype), x)
+    return packed(xp.where(mask, xp.asarray(value).astype(x.dtype), x))
 
 
 def _masked_fill_into(xp: Any, out: Any, mask: Any, value: Any) -> None:
@@ -277,6 +280,7 @@ masked_fill: Operator = update(
     ),
     kernel=_masked_fill,
     widens=False,
+    to_expanded=True,
     name=lambda self, mask, value: f"MaskedFillBackward{int(isinstance(value, Tensor))}",
     doc="The tensor with one value where the mask is true.",
 )
@@ -356,6 +360,7 @@ masked_scatter: Operator = update(
     ),
     kernel=_masked_scatter_whole,
     widens=False,
+    from_itself=True,
     doc="The tensor with the elements of `source`, in order, where the mask is true.",
 )
 masked_scatter.broadcasts = True
@@ -430,6 +435,7 @@ put: Operator = update(
             accumulate,
         )
     ),
+    keeps_order=True,
     doc="The tensor with values written at, or added to, positions of the flattened tensor.",
 )
 
@@ -491,7 +497,7 @@ def _one_hot(xp: Any, x: Any, num_classes: int) -> Any:
         num_classes = int(x.max()) + 1
     elif x.size and x.max() >= num_classes:
         raise RuntimeError("Class values must be smaller than num_classes.")
-    return (x[..., None] == xp.arange(num_classes)).astype(x.dtype)
+    return (packed(x)[..., None] == xp.arange(num_classes)).astype(x.dtype)
 
 
 one_hot = nondifferentiable(

@@ -8,9 +8,10 @@ from typing import Any
 from ..backends import meta
 from ..backends.numpy import ndarray
 from ..creation import new_zeros, zeros
-from ..dispatch import Operator, copy_to_out
+from ..dispatch import Operator
 from ..dtypes import result_dtype
 from ..errors import shape_text
+from ..out import copy_to_out
 from ..tensor import Tensor
 from .declare import linear
 from .geometry import at, broadcast_shape, wrap_dim
@@ -103,7 +104,7 @@ def cat(
         raise ValueError("cat(): expected a non-empty list of Tensors")
     dim, sizes = _cat_sizes([item.array.shape for item in items], dim if axis is None else axis)
     result = cat_.call((items, dim, sizes))
-    return result if out is None else copy_to_out("cat", result, out)
+    return result if out is None else copy_to_out("cat", result, out, items)
 
 
 def _cat_sizes(shapes: list[tuple], dim: int) -> tuple[int, tuple[int, ...]]:

@@ -12,7 +12,7 @@ from .. import dtypes
 from ..dispatch import Operator
 from ..errors import shape_text
 from ..tensor import Tensor
-from .activations import log_sigmoid
+from .activations import log_sigmoid, tied
 from .along import widened, working_dtype
 from .declare import linear, primitive
 from .pointwise import clamp, log, log1p, sigmoid, sign, where
@@ -317,8 +317,8 @@ nll_loss = linear(
     "_nll_loss(Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index) "
     "-> Tensor",
     _nll,
-    lambda g, self_shape, target, weight, reduction, ignore_index: nll_loss_backward.call(
-        (g, self_shape, target, weight, reduction, ignore_index)
+    lambda g, self, target, weight, reduction, ignore_index: tied(
+        nll_loss_backward.call((g, self.array.shape, target, weight, reduction, ignore_index)), self
     ),
     name=lambda self, *_: "NllLossBackward0" if self.array.ndim < 3 else "NllLoss2DBackward0",
     doc="The negative of the elements at the target classes, weighed by class.",

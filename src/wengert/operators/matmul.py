@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from ..binding import check_operand
-from ..dispatch import Operator, copy_to_out
+from ..dispatch import Operator
+from ..out import copy_to_out
 from ..schema import parse
 from ..tensor import Tensor
 from . import products, views

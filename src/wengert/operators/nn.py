@@ -10,7 +10,7 @@ from ..errors import shape_text
 from ..state import thread_state
 from ..tensor import Tensor
 from .activations import hardshrink
-from .along import is_half, widened
+from .along import is_half, packed, widened
 from .declare import primitive
 from .pointwise import rsqrt
 
@@ -45,7 +45,7 @@ def _check_normalized(
 
 def _layer_norm(xp: Any, x: Any, shape: tuple, weight: Any, bias: Any, eps: float) -> tuple:
     _check_normalized("LayerNormKernelImpl", x, shape, weight=weight, bias=bias)
-    goal, x = x.dtype, widened(x)
+    goal, x = x.dtype, packed(widened(x))
     dims = tuple(range(x.ndim - len(shape), x.ndim))
     mean = xp.mean(x, axis=dims, keepdims=True)
     out = x - mean
@@ -138,6 +138,7 @@ def rms_norm(
     scale = None if weight is None else weight.array
     _check_normalized("rms_norm", input.array, shape, "biu", weight=scale)
     dims = tuple(range(-len(shape), 0))
+    input = input.contiguous()
     x = input.to(dtypes.float32) if is_half(input.array.dtype) else input
     floor = dtypes.finfo(x.dtype).eps if eps is None else eps
     out = x * rsqrt((x * x).mean(dims, True) + floor)

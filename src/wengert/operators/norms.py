@@ -8,7 +8,7 @@ from typing import Any
 from .. import dtypes
 from ..dtypes import from_numpy
 from ..tensor import Tensor
-from .along import in_dtype, normal_dims, restore_dims, scalar_name, working_dtype
+from .along import in_dtype, normal_dims, packed, restore_dims, scalar_name, working_dtype
 from .declare import primitive
 from .pointwise import abs, isnan, pow, sgn, where, zeros_like
 from .reduce import sum
@@ -73,7 +73,7 @@ def _vector_norm(xp: Any, x: Any, order: float, dim: Any, keepdim: bool, dtype: 
             out = xp.sum(size, **how)
         else:
             out = xp.power(xp.sum(xp.power(size, order), **how), 1 / order)
-    return out.astype(from_numpy(goal).to_real().numpy, copy=False)
+    return packed(out).astype(from_numpy(goal).to_real().numpy, copy=False)
 
 
 def _norm_slope(x: Tensor, order: float, dim: Any, keepdim: bool, out: Tensor) -> Tensor:

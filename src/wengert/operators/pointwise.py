@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..dispatch import Operator, copy_to_out, operator_named
+from ..backends.numpy import copy_order
+from ..dispatch import Operator, operator_named
 from ..native import native
+from ..out import copy_to_out
 from ..state import thread_state
 from ..tensor import Tensor, wrap
 from .declare import elementwise, keep, nondifferentiable, primitive, promote, promote_float
@@ -102,11 +104,11 @@ sub = elementwise(
 )
 
 
-def _reversed_difference(name: str, node_name: str) -> Operator:
+def _reversed_difference(name: str, node_name: str, rules: dict) -> Operator:
     return elementwise(
         f"{name}(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
         lambda xp, x, y, alpha: xp.subtract(y, x if alpha == 1 else _times(x, alpha)),
-        {"self": lambda t, alpha: -t if alpha == 1 else t * -alpha, "other": lambda t: t},
+        {"self": lambda t, alpha: -t if alpha == 1 else t * -alpha, **rules},
         dtype=_difference_dtype,
         inplace=False,
         native=RSUB,
@@ -115,8 +117,8 @@ def _reversed_difference(name: str, node_name: str) -> Operator:
     )
 
 
-from_number = _reversed_difference("rsub", "RsubBackward1")
-from_tensor = _reversed_difference("_rsub_tensor", "RsubBackward0")
+from_number = _reversed_difference("rsub", "RsubBackward1", {})
+from_tensor = _reversed_difference("_rsub_tensor", "RsubBackward0", {"other": lambda t: t})
 
 
 def rsub(input: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
@@ -215,9 +217,13 @@ fmod = elementwise(
 neg = elementwise(
     "neg(Tensor self) -> Tensor", "negative", lambda t: -t, native=NEG, doc="The negative."
 )
-positive = elementwise(
-    "positive(Tensor self) -> Tensor", "positive", lambda t: t, inplace=False, doc="The same value."
-)
+
+
+def positive(input: Tensor) -> Tensor:
+    """The tensor itself."""
+    if input.array.dtype.kind == "b":
+        raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
+    return input
 
 
 def _power(xp: Any, x: Any, y: Any) -> Any:
@@ -570,7 +576,9 @@ relu = elementwise(
 
 def _sign(xp: Any, x: Any) -> Any:
     """-1, 0 or 1; NaN has no sign."""
-    return x.copy() if x.dtype.kind == "b" else xp.subtract(x > 0, x < 0, dtype=x.dtype)
+    if x.dtype.kind == "b":
+        return x.copy(copy_order(x))
+    return xp.subtract(x > 0, x < 0, dtype=x.dtype)
 
 
 sign = elementwise(
@@ -582,19 +590,19 @@ sign = elementwise(
 )
 floor = elementwise(
     "floor(Tensor self) -> Tensor",
-    lambda xp, x: x.copy() if x.dtype.kind in "iu" else xp.floor(x),
+    lambda xp, x: x.copy(copy_order(x)) if x.dtype.kind in "iu" else xp.floor(x),
     lambda t: _zero(t),
     doc="Largest integer not above.",
 )
 ceil = elementwise(
     "ceil(Tensor self) -> Tensor",
-    lambda xp, x: x.copy() if x.dtype.kind in "iu" else xp.ceil(x),
+    lambda xp, x: x.copy(copy_order(x)) if x.dtype.kind in "iu" else xp.ceil(x),
     lambda t: _zero(t),
     doc="Smallest integer not below.",
 )
 trunc = elementwise(
     "trunc(Tensor self) -> Tensor",
-    lambda xp, x: x.copy() if x.dtype.kind in "iu" else xp.trunc(x),
+    lambda xp, x: x.copy(copy_order(x)) if x.dtype.kind in "iu" else xp.trunc(x),
     lambda t: _zero(t),
     doc="Integer part.",
 )
@@ -707,7 +715,7 @@ def where(
     if input is None and other is None:
         return condition.nonzero(as_tuple=True)
     result = where_.call((condition, input, other))
-    return result if out is None else copy_to_out("where", result, out)
+    return result if out is None else copy_to_out("where", result, out, (condition, input, other))
 
 
 # Absolute value and complex sign: not holomorphic, so both rules are written ----------------------

@@ -8,14 +8,15 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import dtypes
-from ..dispatch import copy_to_out
 from ..errors import broadcast_error, shape_text
 from ..native import native
+from ..out import copy_to_out
 from ..tensor import Tensor
 from .along import (
     in_dtype,
     normal_dims,
     overloaded,
+    packed,
     presented,
     reduced_size,
     restore_dims,
@@ -40,7 +41,7 @@ def _sum(xp: Any, x: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
     if x.dtype.kind == "c":
         x = in_dtype(x, goal)
     work = working_dtype(goal)
-    out = xp.sum(x, axis=normal_dims(dim, x.ndim), dtype=work, keepdims=keepdim)
+    out = packed(xp.sum(x, axis=normal_dims(dim, x.ndim), dtype=work, keepdims=keepdim))
     return out if work == goal else out.astype(goal)
 
 
@@ -151,7 +152,7 @@ def _mean(xp: Any, x: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
     if x.dtype.kind == "c":
         x = in_dtype(x, goal)
     dims = normal_dims(dim, x.ndim)
-    out = xp.sum(x, axis=dims, dtype=working_dtype(goal), keepdims=keepdim)
+    out = packed(xp.sum(x, axis=dims, dtype=working_dtype(goal), keepdims=keepdim))
     out = xp.divide(out, reduced_size(x.shape, dims))
     return out.astype(goal, copy=False)
 
@@ -218,7 +219,7 @@ def _prod(xp: Any, x: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
     goal = sum_dtype(x, dtype)
     work = working_dtype(goal)
     x = in_dtype(x, goal)
-    out = xp.prod(x, axis=normal_dims(dim, x.ndim), dtype=work, keepdims=keepdim)
+    out = packed(xp.prod(x, axis=normal_dims(dim, x.ndim), dtype=work, keepdims=keepdim))
     return out if work == goal else out.astype(goal)
 
 
@@ -284,10 +285,10 @@ def _variance(
             "reduction factor (input numel divided by output numel).",
             stacklevel=2,
         )
-    center = xp.divide(xp.sum(x, axis=dims, keepdims=True), reduced_size(x.shape, dims))
+    center = xp.divide(packed(xp.sum(x, axis=dims, keepdims=True)), reduced_size(x.shape, dims))
     away = x - center
     square = away.real**2 + away.imag**2 if x.dtype.kind == "c" else away * away
-    var = xp.divide(xp.sum(square, axis=dims, keepdims=keepdim), max(freedom, 0))
+    var = xp.divide(packed(xp.sum(square, axis=dims, keepdims=keepdim)), max(freedom, 0))
     return var, center if keepdim else xp.squeeze(center, axis=dims)
 
 
@@ -409,7 +410,7 @@ std_mean = _unbiased_or_corrected(_std_mean)
 def _logical(name: str) -> Callable:
     def kernel(xp: Any, x: Any, dim: Any, keepdim: bool) -> Any:
         dims = () if dim == () else normal_dims(dim, x.ndim)
-        out = getattr(xp, name)(x.astype(bool), axis=dims, keepdims=keepdim)
+        out = packed(getattr(xp, name)(x.astype(bool), axis=dims, keepdims=keepdim))
         return out.astype(x.dtype) if x.dtype == dtypes.uint8.numpy else out
 
     return kernel
@@ -427,7 +428,9 @@ any = nondifferentiable(
 )
 count_nonzero = nondifferentiable(
     "count_nonzero(Tensor self, int[]? dim=None) -> Tensor",
-    lambda xp, x, dim: xp.sum(x != 0, axis=normal_dims(dim, x.ndim), dtype=dtypes.int64.numpy),
+    lambda xp, x, dim: packed(
+        xp.sum(x != 0, axis=normal_dims(dim, x.ndim), dtype=dtypes.int64.numpy)
+    ),
     doc="How many elements are not zero, over all or the given dimensions.",
 )
 

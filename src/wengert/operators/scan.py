@@ -6,12 +6,14 @@ import math
 from typing import Any
 
 from .. import return_types
-from ..dispatch import Operator, copy_to_out
+from ..dispatch import Operator
+from ..out import copy_to_out
 from ..tensor import Tensor
 from .along import (
     check_ordered,
     in_dtype,
     normal_dim,
+    packed,
     returning,
     scalar_name,
     sum_dtype,
@@ -111,7 +113,7 @@ def _recurrence_tangent(
 def _accumulation(function: str) -> Any:
     def kernel(xp: Any, x: Any, dim: int, dtype: Any) -> Any:
         goal = sum_dtype(x, dtype)
-        x = in_dtype(x, goal)
+        x = packed(in_dtype(x, goal))
         dim = normal_dim(dim, x.ndim)
         if not x.ndim:
             return x.copy()
@@ -156,7 +158,7 @@ def _logcumsumexp(xp: Any, x: Any, dim: int) -> Any:
     if not x.ndim:
         return x.copy()
     if x.dtype.kind != "c":
-        return xp.logaddexp.accumulate(x, axis=dim)
+        return xp.logaddexp.accumulate(packed(x), axis=dim)
     out = x.copy()
     lines = xp.moveaxis(out, dim, 0)
     for i in range(1, len(lines)):
@@ -205,6 +207,7 @@ def _running(name: str, ufunc: str) -> Any:
         dim = normal_dim(dim, x.ndim)
         if not x.ndim:
             return x.copy(), xp.zeros((), "int64")
+        x = packed(x)
         values = getattr(xp, ufunc).accumulate(x, axis=dim)
         place = xp.arange(x.shape[dim]).reshape((-1,) + (1,) * (x.ndim - dim - 1))
         renewed = (x == values) | (x != x)

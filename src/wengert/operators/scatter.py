@@ -9,6 +9,7 @@ import numpy as np
 from ..dispatch import Operator
 from ..errors import shape_text
 from ..tensor import Tensor
+from .along import packed
 from .declare import linear
 from .geometry import wrap_dim
 from .getitem import INTEGER_TYPES, check_range, tangent_of, update
@@ -97,7 +98,7 @@ def _gather(xp: Any, x: Any, dim: int, index: Any, sparse_grad: bool) -> Any:
         return xp.zeros(index.shape, x.dtype)
     if x.flags.c_contiguous:
         return x.reshape(-1).take(_positions(xp, x.shape, dim, index))
-    return x[_along(xp, dim, index)]
+    return packed(x[_along(xp, dim, index)])
 
 
 def _gather_backward(xp: Any, g: Any, size: tuple, dim: int, index: Any) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 
 from .. import dtypes
 from ..tensor import Tensor
-from .along import in_dtype, normal_dims, restore_dims, scalar_name, working_dtype
+from .along import in_dtype, normal_dims, packed, restore_dims, scalar_name, working_dtype
 from .declare import primitive
 from .pointwise import exp
 from .reduce import sum
@@ -29,8 +29,8 @@ def _logsumexp(xp: Any, x: Any, dim: Any, keepdim: bool) -> Any:
     if x.size == 0:
         return xp.log(xp.sum(xp.exp(x), axis=dims, keepdims=keepdim)).astype(goal, copy=False)
     peak = _finite_peak(xp, x, dims)
-    out = xp.log(xp.sum(xp.exp(x - peak), axis=dims, keepdims=keepdim))
-    out = out + (peak if keepdim else xp.squeeze(peak, axis=dims))
+    out = xp.log(packed(xp.sum(xp.exp(x - peak), axis=dims, keepdims=keepdim)))
+    out += (peak if keepdim else xp.squeeze(peak, axis=dims))
     return out.astype(goal, copy=False)
 
 
@@ -59,7 +59,7 @@ def _shifted(name: str, xp: Any, x: Any, dims: tuple[int, ...], dtype: Any) -> t
     goal = x.dtype if dtype is None else dtype.numpy
     if goal.kind in "biuc":
         raise NotImplementedError(f'"{name}" not implemented for \'{scalar_name(goal)}\'')
-    x = in_dtype(x, working_dtype(goal))
+    x = packed(in_dtype(x, working_dtype(goal)))
     peak = xp.max(x, axis=dims, keepdims=True) if x.size else 0
     return xp.asarray(x - peak), goal
 

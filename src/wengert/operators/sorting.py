@@ -5,15 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from .. import dtypes, return_types
+from ..backends.numpy import copy_order
 from ..conversion import tensor
-from ..dispatch import copy_to_out
 from ..errors import shape_text
+from ..out import copy_to_out
 from ..tensor import Tensor
 from .along import (
     check_not_empty,
     check_ordered,
     normal_dim,
     overloaded,
+    packed,
     put_along,
     returning,
     scalar_name,
@@ -53,7 +55,17 @@ def _sort(xp: Any, x: Any, dim: int, descending: bool, stable: bool | None) -> A
     if not x.ndim:
         return x.copy(), xp.zeros((), _INT64)
     order = _order(xp, x, dim, descending)
-    return xp.take_along_axis(x, order, dim), order
+    values = xp.take_along_axis(x, order, dim)
+    return _in_order_of(xp, x, values), _in_order_of(xp, x, order)
+
+
+def _in_order_of(xp: Any, x: Any, values: Any) -> Any:
+    """An array of the shape of `x` in the memory order of `x`."""
+    if x.flags.c_contiguous:
+        return values
+    out = xp.empty_like(x, values.dtype, copy_order(x))
+    out[...] = values
+    return out
 
 
 def _selecting(
@@ -175,7 +187,7 @@ def _median_index(xp: Any, x: Any, dim: int, ignores_nan: bool) -> Any:
     """Index of the median, the lower one of two; with NaN, of the first NaN or of the others'."""
     order = _order(xp, x, dim, False)
     length = x.shape[dim]
-    numbers = xp.sum(x == x, axis=dim, keepdims=True)
+    numbers = packed(xp.sum(x == x, axis=dim, keepdims=True))
     if ignores_nan:
         rank = xp.maximum(numbers - 1, 0) // 2
     else:

@@ -1,0 +1,80 @@
+"""Refusing to write where elements share memory, with each other or with another operand.
+
+The rules are PyTorch's: what cannot be told from sizes and strides at once is let through.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+_ndarray = np.ndarray
+
+
+def check_not_overlapping(name: str, array: Any) -> None:
+    """Refuse to write to an expanded tensor: its elements share memory."""
+    if is_expanded(array):
+        raise RuntimeError(
+            f"{name}(): unsupported operation: more than one element of the written-to tensor "
+            "refers to a single memory location, as in an expanded tensor. Please clone() it "
+            "first"
+        )
+
+
+def is_expanded(array: Any) -> bool:
+    """Whether elements along some dimension are one and the same."""
+    strides = array.strides
+    if 0 not in strides or not array.size:
+        return False
+    return any(s == 0 and n > 1 for s, n in zip(strides, array.shape))
+
+
+def check_sources(name: str, target: Any, sources: tuple | list, apart: bool = False) -> None:
+    """Refuse to write to `target` while reading another part of the same memory.
+
+    Reading the very elements that are written is fine, unless the two must be `apart`.
+    """
+    if type(target) is not _ndarray:  # a meta array only seems to be somewhere in memory
+        return
+    owns = target.base is None
+    for source in sources:
+        if isinstance(source, _ndarray):
+            if source is target:
+                shared = apart
+            elif owns and source.base is None:
+                continue
+            else:
+                shared = _share(target, source, apart)
+            if shared:
+                raise RuntimeError(
+                    f"{name}(): unsupported operation: some elements of the input tensor and the "
+                    "written-to tensor refer to a single memory location. Please clone() the "
+                    "tensor before performing the operation"
+                )
+        elif type(source) is list:
+            check_sources(name, target, source, apart)
+
+
+def _share(target: Any, source: Any, apart: bool) -> bool:
+    """Whether two dense arrays have memory in common but are not the same elements."""
+    if not np.may_share_memory(target, source) or not (is_dense(target) and is_dense(source)):
+        return False
+    return apart or not (
+        target.strides == source.strides
+        and target.nbytes == source.nbytes
+        and target.__array_interface__["data"][0] == source.__array_interface__["data"][0]
+    )
+
+
+def is_dense(array: Any) -> bool:
+    """Whether the elements fill a piece of memory without gaps, each in a place of its own."""
+    if array.flags.forc:
+        return True
+    step = array.itemsize
+    for stride, length in sorted(zip(array.strides, array.shape)):
+        if length > 1:
+            if stride != step:
+                return False
+            step *= length
+    return True
