@@ -25,7 +25,7 @@ from .autograd.node import (
 from .backends.numpy import quiet
 from .binding import bind_arguments, check_operand, signature_text
 from .dtypes import can_cast, from_numpy
-from .errors import broadcast_error
+from .errors import broadcast_error, inference_update_error
 from .native import native
 from .schema import REQUIRED
 from .state import ThreadState, thread_state
@@ -607,6 +607,17 @@ def copy_to_out(name: str, result: Any, out: Any) -> Any:
             f"{name}(): functions with out=... arguments don't support automatic differentiation, "
             "but one of the arguments requires grad."
         )
+    state = thread_state()
+    if out.inference and not state.inference:
+        raise inference_update_error()
+    if state.dual_level >= 0:
+        from .autograd.forward_ad import tangent_of
+
+        if tangent_of(result) is not None or tangent_of(out) is not None:
+            raise NotImplementedError(
+                f"Trying to use forward AD with {name}_out that does not support it because it is "
+                "an out= function"
+            )
     if not can_cast(result.dtype, out.dtype):
         raise RuntimeError(
             f"result type {result.dtype.scalar_name} can't be cast to the desired output type "

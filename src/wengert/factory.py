@@ -11,6 +11,7 @@ import numpy as np
 from . import dtypes
 from .conversion import dtype_of, require_grad
 from .devices import CPU, device, of_array, require_cupy, transfer
+from .errors import inference_update_error
 from .layouts import keeps_order
 from .state import thread_state
 from .tensor import Tensor, wrap
@@ -141,6 +142,8 @@ def write_out(function: str, out: Tensor, array: Any, warn: bool = False) -> Ten
             f"{function}(): functions with out=... arguments don't support automatic "
             "differentiation, but one of the arguments requires grad."
         )
+    if out.inference and not thread_state().inference:
+        raise inference_update_error()
     place = of_array(out.array)
     if out.array.shape != array.shape:
         if warn and out.array.size:

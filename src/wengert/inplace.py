@@ -13,7 +13,7 @@ from .backends.numpy import quiet
 from .binding import bind_arguments, check_operand, signature_text
 from .dispatch import Operator, any_requires, arrays_of, function_attribute, operator_named
 from .dtypes import can_cast, from_numpy
-from .errors import inplace_view_error, shape_text
+from .errors import inference_update_error, inplace_view_error, shape_text
 from .native import native
 from .state import ThreadState, thread_state
 from .tensor import (
@@ -184,10 +184,7 @@ def _plain_floats(arrays: tuple, functional: Operator) -> bool:
 def check_inplace(t: Tensor, recording: bool, state: ThreadState) -> None:
     """Refuse the in-place changes that autograd cannot follow."""
     if t.inference and not state.inference:
-        raise RuntimeError(
-            "Inplace update to inference tensor outside InferenceMode is not allowed: its version "
-            "is not counted. Change a clone()"
-        )
+        raise inference_update_error()
     if not recording:
         return
     meta = t.view_meta
