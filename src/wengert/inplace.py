@@ -95,6 +95,10 @@ class InplaceOperator(AbstractOperator):
                 before.needs_grad = requires_of(target)
                 before.node = node_of(target)
                 before.output_index = target.output_index
+                if state.dual_level >= 0:
+                    from .autograd.forward_ad import copy_tangent
+
+                    copy_tangent(target, before)
                 saving = (before, *args[1:])
             if -1 not in node.plan.slots:
                 functional.fill_saved(node, saving, ())

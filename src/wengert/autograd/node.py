@@ -724,7 +724,7 @@ class CopySlices(Node):
         values = unpack_saved(self.inner)
         if thread_state().grad_enabled and OUTPUT_SLOT in self.inner.plan.slots:
             at = self.inner.plan.slots.index(OUTPUT_SLOT)
-            values[at] = self._view_of_output(values[at].array, result.array)
+            values[at] = self._view_of_output(values[at], result.array)
         through = apply_rules(self.inner, part.clone(), values)
         if through[0] is None:
             part.zero_()
@@ -732,15 +732,16 @@ class CopySlices(Node):
             part.copy_(through[0])
         return [result, *through[1:]]
 
-    def _view_of_output(self, array: Any, base_array: Any) -> Tensor:
+    def _view_of_output(self, saved: Tensor, base_array: Any) -> Tensor:
         """The output that the in-place operation saved, as the part of this node's output it is."""
         base = wrap(base_array)
         base.needs_grad = True
         base.node = self
         view = replay(base, self.steps)
-        alias = wrap(array)
+        alias = wrap(saved.array)
         alias.needs_grad = True
         alias.node, alias.output_index = view.node, view.output_index
+        alias.cold = saved.cold  # its tangent
         return alias
 
     def release(self, freed: Freed) -> None:
