@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .autograd.cycles import show_graph
+from .autograd.forward_ad import drop_tangent
 from .autograd.node import Node
 from .dtypes import is_differentiable
 from .inplace import add_retain_hook
@@ -202,12 +203,15 @@ def detach_(self: Tensor) -> Tensor:
     self.node = None
     self.output_index = 0
     self.needs_grad = False
+    drop_tangent(self)
     return self
 
 
 def data(self: Tensor) -> Tensor:
     """The same memory with a version counter of its own: changes are not tracked."""
-    return wrap(self.array)
+    out = wrap(self.array)
+    out.inference = self.inference
+    return out
 
 
 def set_data(self: Tensor, value: Tensor) -> None:
@@ -218,6 +222,7 @@ def set_data(self: Tensor, value: Tensor) -> None:
             "data set to a tensor that requires gradients must be floating point or complex dtype"
         )
     self.array = value.array
+    self.inference = value.inference
     self.accumulator = None
 
 

@@ -34,6 +34,14 @@ def dimension_error(dim: int, ndim: int) -> IndexError:
     )
 
 
+def inference_update_error() -> RuntimeError:
+    """For an in-place change, outside inference mode, of a tensor that was made in it."""
+    return RuntimeError(
+        "Inplace update to inference tensor outside InferenceMode is not allowed: its version is "
+        "not counted. Change a clone()"
+    )
+
+
 def inplace_view_error(t: Any, indirect: bool) -> RuntimeError:
     """For an in-place change through (or, `indirect`, behind) a view that forbids it."""
     from .tensor import VIEW_INFERENCE, VIEW_MULTI_OUTPUT, VIEW_NO_GRAD

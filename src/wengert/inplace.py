@@ -20,7 +20,7 @@ from .dispatch import (
     operator_named,
 )
 from .dtypes import can_cast, from_numpy
-from .errors import inplace_view_error, shape_text
+from .errors import inference_update_error, inplace_view_error, shape_text
 from .native import native
 from .overlap import check_not_overlapping, check_sources
 from .state import ThreadState, thread_state
@@ -114,6 +114,10 @@ class InplaceOperator(AbstractOperator):
                 before.needs_grad = requires_of(target)
                 before.node = node_of(target)
                 before.output_index = target.output_index
+                if state.dual_level >= 0:
+                    from .autograd.forward_ad import copy_tangent
+
+                    copy_tangent(target, before)
                 saving = (before, *args[1:])
             if -1 not in node.plan.slots:
                 functional.fill_saved(node, saving, ())
@@ -213,10 +217,7 @@ def _plain_floats(arrays: tuple, functional: Operator) -> bool:
 def check_inplace(t: Tensor, recording: bool, state: ThreadState) -> None:
     """Refuse the in-place changes that autograd cannot follow."""
     if t.inference and not state.inference:
-        raise RuntimeError(
-            "Inplace update to inference tensor outside InferenceMode is not allowed: its version "
-            "is not counted. Change a clone()"
-        )
+        raise inference_update_error()
     if not recording:
         return
     meta = t.view_meta

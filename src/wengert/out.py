@@ -6,6 +6,7 @@ import warnings
 from typing import Any
 
 from .dtypes import can_cast
+from .errors import inference_update_error
 from .levels import LevelArray
 from .overlap import check_not_overlapping, check_sources
 from .state import thread_state
@@ -22,12 +23,14 @@ def copy_to_out(name: str, result: Any, out: Any, operands: tuple | list = ()) -
             raise TypeError(f"{name}(): argument 'out' must be a tuple of {len(result)} Tensors")
         return type(result)(*[copy_to_out(name, r, o) for r, o in zip(result, out)])
     check_out(name, out, result.requires_grad)
+    state = thread_state()
+    if state.dual_level >= 0:
+        _refuse_tangents(name, result, out)
     if not can_cast(result.dtype, out.dtype):
         raise RuntimeError(
             f"result type {result.dtype.scalar_name} can't be cast to the desired output type "
             f"{out.dtype.scalar_name}"
         )
-    state = thread_state()
     layered = state.layers or type(out.array) is LevelArray or type(result.array) is LevelArray
     if not layered and type(out.array) is not type(result.array):
         raise RuntimeError(
@@ -48,6 +51,16 @@ def copy_to_out(name: str, result: Any, out: Any, operands: tuple | list = ()) -
     return out
 
 
+def _refuse_tangents(name: str, *tensors: Tensor) -> None:
+    from .autograd.forward_ad import tangent_of
+
+    if any(tangent_of(t) is not None for t in tensors):
+        raise NotImplementedError(
+            f"Trying to use forward AD with {name}_out that does not support it because it is an "
+            "out= function"
+        )
+
+
 def check_out(name: str, out: Any, recorded: bool = False) -> None:
     """Refuse a target that is no tensor, or that has or would get a history."""
     if not isinstance(out, Tensor):
@@ -59,10 +72,7 @@ def check_out(name: str, out: Any, recorded: bool = False) -> None:
             "but one of the arguments requires grad."
         )
     if out.inference and not state.inference:
-        raise RuntimeError(
-            f"{name}(): Inplace update to inference tensor outside InferenceMode is not allowed: "
-            "its version is not counted. Give a clone() as out="
-        )
+        raise inference_update_error()
 
 
 def resize_out(out: Tensor, shape: tuple[int, ...], stacklevel: int) -> None:

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from . import dtypes
+from .autograd.forward_ad import tangent_of
 from .devices import CPU, of_array, transfer
+from .state import thread_state
 from .tensor import Tensor
 
 
@@ -65,7 +67,8 @@ def tensor_repr(tensor: Tensor) -> str:
     prefix = "tensor(" if name in ("Tensor", "Parameter") else f"{name}("
     heading = "Parameter containing:\n" if name == "Parameter" else ""
     values, notes = _values_and_notes(tensor, len(prefix))
-    return heading + _with_notes(prefix + values, notes + _history(tensor), len(prefix)) + ")"
+    notes += _history(tensor) + _tangent(tensor)
+    return heading + _with_notes(prefix + values, notes, len(prefix)) + ")"
 
 
 def _values_and_notes(tensor: Tensor, indent: int) -> tuple[str, list[str]]:
@@ -97,6 +100,13 @@ def _history(tensor: Tensor) -> list[str]:
     if node is not None:
         return [f"grad_fn=<{node.name()}>"]
     return ["requires_grad=True"] if tensor.requires_grad else []
+
+
+def _tangent(tensor: Tensor) -> list[str]:
+    if thread_state().dual_level < 0:
+        return []
+    tangent = tangent_of(tensor)
+    return [] if tangent is None else [f"tangent={tensor_repr(tangent)}"]
 
 
 def _with_notes(text: str, notes: list[str], indent: int) -> str:

@@ -12,6 +12,7 @@ cdef class ThreadState:
     cdef public bint inference
     cdef public bint multithreading
     cdef public bint view_replay
+    cdef public bint grad_layout
     cdef public int layers
     cdef public list modes
     cdef public object profiler

@@ -23,6 +23,7 @@ class ThreadState:
         self.inference = False
         self.multithreading = True
         self.view_replay = False
+        self.grad_layout = True
         self.layers = 0
         self.modes: list = []
         self.profiler: Any = None
@@ -102,6 +103,7 @@ def inherit(parent: ThreadState) -> ThreadState:
     state.inference = parent.inference
     state.multithreading = parent.multithreading
     state.view_replay = parent.view_replay
+    state.grad_layout = parent.grad_layout
     state.layers = parent.layers
     state.modes = list(parent.modes)
     state.profiler = parent.profiler

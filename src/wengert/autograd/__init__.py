@@ -18,6 +18,7 @@ from .anomaly_mode import set_detect_anomaly as set_detect_anomaly
 from .grad_mode import _force_original_view_tracking as _force_original_view_tracking
 from .grad_mode import _unsafe_preserve_version_counter as _unsafe_preserve_version_counter
 from .grad_mode import enable_grad as enable_grad
+from .grad_mode import enforce_grad_layout_policy as enforce_grad_layout_policy
 from .grad_mode import inference_mode as inference_mode
 from .grad_mode import is_multithreading_enabled as is_multithreading_enabled
 from .grad_mode import is_view_replay_enabled as is_view_replay_enabled
@@ -26,7 +27,10 @@ from .grad_mode import set_grad_enabled as set_grad_enabled
 from .grad_mode import set_multithreading_enabled as set_multithreading_enabled
 from .gradcheck import gradcheck as gradcheck
 from .gradcheck import gradgradcheck as gradgradcheck
+from .graph import pop_saved_tensors_hooks as _pop_saved_tensors_default_hooks
+from .graph import push_saved_tensors_hooks as _push_saved_tensors_default_hooks
 from .variable import Variable as Variable
+from .variable import checked_edge
 
 __all__ = [
     "Function",
@@ -35,6 +39,7 @@ __all__ = [
     "backward",
     "detect_anomaly",
     "enable_grad",
+    "enforce_grad_layout_policy",
     "grad",
     "grad_mode",
     "gradcheck",
@@ -44,7 +49,28 @@ __all__ = [
     "set_detect_anomaly",
     "set_grad_enabled",
     "set_multithreading_enabled",
+    "variable",
 ]
+
+# Modules that are imported when first asked for, and the names of this one that come from them.
+_LAZY_MODULES = (
+    "anomaly_mode", "function", "functional", "profiler", "profiler_legacy", "profiler_util"
+)  # fmt: skip
+_LAZY_NAMES = {
+    "Function": "function",
+    "NestedIOFunction": "function",
+    "SavedTensor": "inspection",
+    "detect_anomaly": "anomaly_mode",
+    "set_detect_anomaly": "anomaly_mode",
+    "DeviceType": "profiler",
+    "ProfilerActivity": "profiler",
+    "_enable_record_function": "profiler",
+    "_profiler_enabled": "profiler",
+    "_record_function_with_args_enter": "profiler",
+    "_record_function_with_args_exit": "profiler",
+    "_supported_activities": "profiler",
+    "kineto_available": "profiler",
+}
 
 
 def backward(
@@ -139,7 +165,7 @@ def grad(
         accumulate_grad=False,
     )
     assert result is not None
-    return _materialized(result, targets) if materialize_grads else result
+    return _materialized(result, targets, create_graph) if materialize_grads else result
 
 
 _cycle_warned = False
@@ -158,7 +184,7 @@ def _warn_of_cycle() -> None:
         )
 
 
-def _materialized(result: tuple, targets: tuple) -> tuple:
+def _materialized(result: tuple, targets: tuple, create_graph: bool) -> tuple:
     from ..creation import zeros_like
 
     if any(g is None and not isinstance(t, Tensor) for g, t in zip(result, targets, strict=True)):
@@ -166,7 +192,7 @@ def _materialized(result: tuple, targets: tuple) -> tuple:
             "materialize_grads cannot be used when the given input is a GradientEdge"
         )
     return tuple(
-        zeros_like(t, requires_grad=True) if g is None else g
+        zeros_like(t, requires_grad=create_graph) if g is None else g
         for g, t in zip(result, targets, strict=True)
     )
 
@@ -217,11 +243,9 @@ def _root_facts(out: Any) -> tuple:
     if isinstance(out, Tensor):
         return out.array.shape, out.array.dtype, out.requires()
     if isinstance(out, graph.GradientEdge):
-        node = out.node
+        node, nr = checked_edge(out)
         meta = node.outputs_meta
-        if meta is None:
-            return node.out_shape, node.out_dtype, True
-        return (*meta[out.output_nr], True)
+        return (node.out_shape, node.out_dtype, True) if meta is None else (*meta[nr], True)
     raise TypeError(f"backward() and grad() differentiate Tensors, but got {type(out).__name__}")
 
 
@@ -245,15 +269,25 @@ def variable(*args: Any, **kwargs: Any) -> None:
     raise RuntimeError("autograd.variable(...) is deprecated, use wengert.tensor(...) instead")
 
 
+variable.Variable = Variable  # type: ignore[attr-defined] # as the module of that name has it
+
+
 def _is_checkpoint_valid() -> bool:
     return Variable._execution_engine.is_checkpoint_valid()
+
+
+def _get_sequence_nr() -> int:
+    """The number that the next node recorded on this thread will have."""
+    return thread_state().sequence
 
 
 def __getattr__(name: str) -> Any:
     from importlib import import_module
 
-    if name in ("function", "functional", "profiler", "profiler_util"):
-        return import_module("." + name, __name__)
-    if name in ("Function", "NestedIOFunction"):
-        return getattr(import_module(".function", __name__), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name in _LAZY_MODULES:
+        return import_module(f".{name}", __name__)
+    if name in _LAZY_NAMES:
+        return getattr(import_module(f".{_LAZY_NAMES[name]}", __name__), name)
+    from .out_of_scope import look_up
+
+    return look_up(__name__, name)

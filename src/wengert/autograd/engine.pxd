@@ -36,6 +36,8 @@ cdef class GraphTask:
     cdef public object parent
     cdef public ThreadState caller
     cdef public object parallel_run
+    cdef public list roots
+    cdef public set reachable
 
 
 @cython.locals(node=Node, following=Node, stack=list)

@@ -63,6 +63,8 @@ class GraphTask:
         self.overflow: dict = {}
         self.freed = Freed(_native.caller(), _native.lasti)
         self.parallel_run: Any = None
+        self.roots: list | None = None
+        self.reachable: set | None = None
 
 
 def run_backward(
@@ -91,6 +93,7 @@ def _run(
     state = thread_state()
     saved = (state.graph_task, state.needed, state.grad_enabled, state.node, state.depth)
     root_nodes = [node for node, _ in roots]
+    task.roots = root_nodes
     state.depth += 1
     state.graph_task = task
     state.grad_enabled = task.create_graph
@@ -109,7 +112,7 @@ def _run(
         else:
             task.parallel = False
             run_on_caller(task)
-        state.graph_task, state.needed, state.grad_enabled, state.node, state.depth = saved
+        state.node = saved[3]
         _run_callbacks(task)
         return task.captured
     except BaseException:
@@ -120,6 +123,7 @@ def _run(
         state.graph_task, state.needed, state.grad_enabled, state.node, state.depth = saved
         task.parent = None
         task.parallel_run = None
+        task.roots = task.reachable = None
 
 
 def run_on_caller(task: GraphTask) -> None:
@@ -404,7 +408,7 @@ def deliver(task: GraphTask, node: Node, nr: int, g: Tensor | None) -> bool:
 
 def combine(task: GraphTask, old: Tensor, g: Tensor, owned: bool) -> Tensor:
     """The sum of two gradients; in place when the first is a sum that only the engine holds."""
-    if owned and not task.create_graph and type(old) is Tensor:
+    if owned and not task.create_graph and type(old) is Tensor and not task.caller.layers:
         if _native.binary_into(0, old.array, g.array):
             return old
         if type(old.array) is _ndarray and type(g.array) is _ndarray:
@@ -487,13 +491,29 @@ def will_engine_execute_node(node: Node) -> bool:
     if task is None:
         raise RuntimeError("_will_engine_execute_node() can only be called inside a backward")
     if task.executed is None:
+        return _is_reachable(task, node)
+    if task.captures is not None and node in task.captures:
+        if node.is_accumulator:
+            raise RuntimeError(
+                "A leaf node was passed to _will_engine_execute_node() while autograd.grad() "
+                "captures its gradient: the node does not run then, the hooks of its tensor do"
+            )
         return True
-    if task.captures is not None and node in task.captures and node.is_accumulator:
-        raise RuntimeError(
-            "_will_engine_execute_node() cannot be answered for a leaf that is captured by "
-            "autograd.grad(inputs=...)"
-        )
     return node in task.executed
+
+
+def _is_reachable(task: GraphTask, node: Node) -> bool:
+    """Whether a task without `inputs=` meets `node`; the graph is walked at the first question."""
+    if task.reachable is None:
+        reachable: set = set()
+        stack = list(task.roots or ())
+        while stack:
+            item = stack.pop()
+            if item is not None and item not in reachable:
+                reachable.add(item)
+                stack.extend(edges(item))
+        task.reachable = reachable
+    return node in task.reachable
 
 
 def is_checkpoint_valid() -> bool:

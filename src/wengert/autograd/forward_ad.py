@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from ..dtypes import is_differentiable
 from ..state import ThreadState, thread_state
 from ..tensor import Tensor
+from .grad_mode import _Flag, _Mode
 
 __all__ = [
     "UnpackedDualTensor",
@@ -62,7 +63,7 @@ def exit_dual_level(*, level: int | None = None) -> None:
     state.duals = []
 
 
-class dual_level:
+class dual_level(_Mode):
     """Context manager of one level.
 
     >>> import wengert
@@ -73,7 +74,7 @@ class dual_level:
     tensor([4.])
     """
 
-    def __enter__(self) -> int:
+    def __enter__(self) -> int:  # type: ignore[override]
         return enter_dual_level()
 
     def __exit__(self, *exception: object) -> None:
@@ -88,7 +89,20 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
             "Trying to create a dual Tensor for forward AD but no level exists: use it inside "
             "`with dual_level()`"
         )
-    for value, what in ((tensor, "tensor"), (tangent, "tangent")):
+    if level is not None and level != state.dual_level:
+        raise RuntimeError(
+            f"Invalid level given to make_dual: {level}, while level {state.dual_level} is open"
+        )
+    _check_dual(tensor, tangent)
+    with duals_aside(state):
+        dual = tensor.view_as(tensor)
+        tangent = in_layout_of(dual, tangent)
+    set_tangent(dual, tangent)
+    return dual
+
+
+def _check_dual(tensor: Tensor, tangent: Tensor) -> None:
+    for value, what in ((tensor, "primal"), (tangent, "tangent")):
         if not isinstance(value, Tensor):
             raise TypeError(
                 f"make_dual(): expected {what} to be a Tensor, not {type(value).__name__}"
@@ -107,16 +121,26 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
             f"Expected the tangent to have the dtype of the primal, {tensor.dtype}, but got "
             f"{tangent.dtype}"
         )
-    with duals_aside(state):
-        dual = tensor.view_as(tensor)
-    set_tangent(dual, tangent)
-    return dual
+    if tangent_of(tensor) is not None:
+        raise RuntimeError(
+            "Making a dual Tensor based on a Tensor that already has a forward gradient at the "
+            "same level is not supported; take the primal that unpack_dual() returns"
+        )
+    if tangent_of(tangent) is not None:
+        raise RuntimeError(
+            "Setting a forward grad that itself has a forward gradient at the same level is not "
+            "supported; take the primal that unpack_dual() returns"
+        )
 
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
-    """The primal without tangent, and the tangent or None."""
+    """The primal without tangent, and the tangent or None; `level` can only be the open one."""
+    if not isinstance(tensor, Tensor):
+        raise TypeError(
+            f"unpack_dual(): argument 'tensor' must be Tensor, not {type(tensor).__name__}"
+        )
     state = thread_state()
-    if state.dual_level < 0:
+    if state.dual_level < 0 or (level is not None and level != state.dual_level):
         return UnpackedDualTensor(tensor, None)
     tangent = tangent_of(tensor)
     with duals_aside(state):
@@ -129,6 +153,24 @@ def set_tangent(tensor: Tensor, tangent: Tensor) -> None:
     if cold.tangents is None:
         thread_state().duals.append(weakref.ref(tensor))
     cold.tangents = tangent
+
+
+def copy_tangent(source: Tensor, copy: Tensor) -> None:
+    """Give a copy of a tensor, or of a part of it, a copy of the tangent."""
+    tangent = tangent_of(source)
+    if tangent is not None:
+        state = thread_state()
+        layers, state.layers = state.layers, 0
+        try:
+            set_tangent(copy, tangent.clone())
+        finally:
+            state.layers = layers
+
+
+def drop_tangent(tensor: Tensor) -> None:
+    """Make a dual tensor an ordinary one."""
+    if tensor.cold is not None:
+        tensor.cold.tangents = None
 
 
 def tangent_of(value: Any) -> Tensor | None:
@@ -226,7 +268,7 @@ def jvp(operator: Any, args: tuple, tangents: dict[str, Any], outs: tuple) -> An
         )
     rule = operator.jvp_rule
     if rule is None:
-        raise RuntimeError(
+        raise NotImplementedError(
             f"Trying to use forward AD with {operator.name} that does not support it because it "
             "has no forward rule"
         )
@@ -270,12 +312,29 @@ def _zeros(t: Tensor) -> Tensor:
 
 
 def _fitted(tangent: Tensor, t: Tensor) -> Tensor:
-    """A tangent in the shape and dtype of its primal."""
+    """A tangent in the shape, the dtype and the memory order of its primal."""
     if tangent.array.shape != t.array.shape:
         tangent = tangent.expand(t.array.shape)
     if tangent.array.dtype != t.array.dtype:
         tangent = tangent.to(t.dtype)
-    return tangent
+    return in_layout_of(t, tangent)
+
+
+def in_layout_of(t: Tensor, tangent: Tensor) -> Tensor:
+    """The tangent, or a copy with the strides of `t`, so that every view of `t` is one of it too.
+
+    A view whose elements share memory keeps the tangent that its own operator makes.
+    """
+    array = t.array
+    wanted, given = array.strides, tangent.array.strides
+    if given == wanted or 0 in wanted or array.size < 2:
+        return tangent
+    if all(a == b for a, b, n in zip(given, wanted, array.shape, strict=True) if n > 1):
+        return tangent
+    from .node import copy_in_order
+
+    order = tuple(sorted(range(array.ndim), key=lambda i: -array.strides[i]))
+    return copy_in_order(tangent, order)
 
 
 def _call_inplace(operator: Any, functional: Any, args: tuple, tangents: dict) -> Any:
@@ -303,16 +362,7 @@ def _is_fwd_grad_enabled() -> bool:
     return thread_state().forward_grad_enabled
 
 
-class _set_fwd_grad_enabled:
+class _set_fwd_grad_enabled(_Flag):
     """Switch forward mode on or off, at once and for a `with` block."""
 
-    def __init__(self, mode: bool) -> None:
-        state = thread_state()
-        self.previous = state.forward_grad_enabled
-        state.forward_grad_enabled = mode
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, *exception: object) -> None:
-        thread_state().forward_grad_enabled = self.previous
+    flag = "forward_grad_enabled"

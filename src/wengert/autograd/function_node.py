@@ -231,7 +231,7 @@ class FunctionNode(Node):
         if isinstance(running, CopySlices) and running.inner is self:
             for i, item in enumerate(saved or ()):
                 if isinstance(item, SavedVariable) and item.is_output:
-                    values[i] = running.view_of_output(values[i].array, _like_base(running))
+                    values[i] = running.view_of_output(values[i], _like_base(running))
         if self.clears_on_access:
             self.saved = None
             self.accessed = True

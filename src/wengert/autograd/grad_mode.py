@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..state import thread_state
+from ..tensor import Tensor
 
 __all__ = [
     "no_grad",
@@ -18,6 +19,7 @@ __all__ = [
     "set_grad_enabled",
     "inference_mode",
     "set_multithreading_enabled",
+    "enforce_grad_layout_policy",
 ]
 
 
@@ -47,8 +49,8 @@ class _Mode:
     def clone(self) -> Any:
         return type(self)()
 
-    def __call__(self, function: Callable) -> Callable:
-        if inspect.isclass(function):
+    def __call__(self, orig_func: Callable) -> Callable:
+        if inspect.isclass(orig_func):
             import warnings
 
             warnings.warn(
@@ -57,15 +59,15 @@ class _Mode:
                 FutureWarning,
                 stacklevel=2,
             )
-            function.__init__ = self(function.__init__)  # type: ignore[method-assign]
-            return function
-        if inspect.isgeneratorfunction(function):
-            return self._generator(function)
+            orig_func.__init__ = self(orig_func.__init__)  # type: ignore[method-assign]
+            return orig_func
+        if inspect.isgeneratorfunction(orig_func):
+            return self._generator(orig_func)
 
-        @functools.wraps(function)
+        @functools.wraps(orig_func)
         def inner(*args: Any, **kwargs: Any) -> Any:
             with self.clone():
-                return function(*args, **kwargs)
+                return orig_func(*args, **kwargs)
 
         return inner
 
@@ -106,10 +108,39 @@ class _Mode:
 class _OptionalCall(_Mode):
     """Usable as ``@no_grad`` as well as ``@no_grad()``."""
 
-    def __new__(cls, function: Callable | None = None) -> Any:
-        if function is None:
+    def __new__(cls, orig_func: Callable | None = None) -> Any:
+        if orig_func is None:
             return super().__new__(cls)
-        return cls()(function)
+        return cls()(orig_func)
+
+
+class _Flag(_Mode):
+    """Sets one flag of the thread, at once and, used with `with`, until the block ends."""
+
+    flag: str
+
+    def __init__(self, mode: bool) -> None:
+        state = thread_state()
+        self.previous = getattr(state, self.flag)
+        self.mode = mode
+        setattr(state, self.flag, bool(mode))
+
+    def clone(self) -> Any:
+        return type(self)(self.mode)
+
+    def __enter__(self) -> None:
+        setattr(thread_state(), self.flag, bool(self.mode))
+
+    def __exit__(self, *exception: object) -> None:
+        setattr(thread_state(), self.flag, self.previous)
+
+
+class _DecoratorFlag(_Flag):
+    """A flag that making a decorator leaves as it was."""
+
+    def __call__(self, orig_func: Callable) -> Callable:
+        setattr(thread_state(), self.flag, self.previous)
+        return super().__call__(orig_func)
 
 
 class no_grad(_OptionalCall):
@@ -122,6 +153,9 @@ class no_grad(_OptionalCall):
     >>> y.requires_grad
     False
     """
+
+    def __init__(self) -> None:
+        self.previous = True
 
     def __enter__(self) -> None:
         state = thread_state()
@@ -144,29 +178,15 @@ class enable_grad(_OptionalCall):
         thread_state().grad_enabled = self.previous
 
 
-class set_grad_enabled(_Mode):
+class set_grad_enabled(_DecoratorFlag):
     """Set recording on or off, at once and, used with `with`, until the block ends."""
+
+    flag = "grad_enabled"
 
     def __init__(self, mode: bool) -> None:
         if not isinstance(mode, bool):
             raise TypeError(f"set_grad_enabled(): mode must be bool, not {type(mode).__name__}")
-        state = thread_state()
-        self.previous = state.grad_enabled
-        self.mode = mode
-        state.grad_enabled = bool(mode)
-
-    def clone(self) -> set_grad_enabled:
-        return type(self)(self.mode)
-
-    def __call__(self, function: Callable) -> Callable:
-        thread_state().grad_enabled = self.previous
-        return super().__call__(function)
-
-    def __enter__(self) -> None:
-        thread_state().grad_enabled = bool(self.mode)
-
-    def __exit__(self, *exception: object) -> None:
-        thread_state().grad_enabled = self.previous
+        super().__init__(mode)
 
     def __str__(self) -> str:
         return f"{type(self).__module__}.{type(self).__name__}(mode={self.mode})"
@@ -200,50 +220,41 @@ class inference_mode(_Mode):
         state.inference, state.grad_enabled, state.forward_grad_enabled = self.previous
 
 
-class set_multithreading_enabled(_Mode):
+class set_multithreading_enabled(_Flag):
     """Allow or forbid device worker threads in backward, at once and for a `with` block."""
 
-    def __init__(self, mode: bool) -> None:
-        state = thread_state()
-        self.previous = state.multithreading
-        self.mode = mode
-        state.multithreading = bool(mode)
-
-    def clone(self) -> set_multithreading_enabled:
-        return type(self)(self.mode)
-
-    def __enter__(self) -> None:
-        thread_state().multithreading = bool(self.mode)
-
-    def __exit__(self, *exception: object) -> None:
-        thread_state().multithreading = self.previous
+    flag = "multithreading"
 
 
-class _force_original_view_tracking(_Mode):
+class enforce_grad_layout_policy(_DecoratorFlag):
+    """Choose whether a leaf's first gradient must have the memory order of the leaf.
+
+    It must by default. Without that, a gradient that only the engine holds is taken over as it is,
+    which saves a copy.
+    """
+
+    flag = "grad_layout"
+
+    def __init__(self, enable: bool = True) -> None:
+        super().__init__(enable)
+
+
+class _force_original_view_tracking(_DecoratorFlag):
     """Choose whether views remember their operators; they always do, so only the flag moves."""
 
-    def __init__(self, mode: bool) -> None:
-        state = thread_state()
-        self.previous = state.view_replay
-        self.mode = mode
-        state.view_replay = bool(mode)
-
-    def clone(self) -> _force_original_view_tracking:
-        return type(self)(self.mode)
-
-    def __enter__(self) -> None:
-        thread_state().view_replay = bool(self.mode)
-
-    def __exit__(self, *exception: object) -> None:
-        thread_state().view_replay = self.previous
+    flag = "view_replay"
 
 
 class _unsafe_preserve_version_counter(_Mode):
     """Hide the in-place changes of a block from the version counters of some tensors."""
 
     def __init__(self, tensors: Any) -> None:
-        self.tensors = (tensors,) if hasattr(tensors, "array") else tuple(tensors)
-        self.versions = tuple(t.version() for t in self.tensors)
+        self.tensors = (tensors,) if isinstance(tensors, Tensor) else tensors
+        if not isinstance(self.tensors, tuple):
+            raise AssertionError(
+                f"Expected tensors to be a tuple or a Tensor, but got {type(tensors).__name__}"
+            )
+        self.versions = tuple(t._version for t in self.tensors)
 
     def clone(self) -> _unsafe_preserve_version_counter:
         return type(self)(self.tensors)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import abc
 import contextlib
 import functools
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ..state import thread_state
 from ..tensor import Tensor
 from ..utils.hooks import RemovableHandle
 from .engine import current_graph_task_id, will_engine_execute_node
-from .node import Node, edge_node
+from .node import Node as RecordedNode
+from .node import edge_node
 
 __all__ = [
     "saved_tensors_hooks",
@@ -25,14 +27,58 @@ __all__ = [
     "GradientEdge",
     "get_gradient_edge",
     "increment_version",
+    # out of scope, found by __getattr__
+    "region_activation_memory_budget",  # noqa: F822
+    "set_warn_on_accumulate_grad_stream_mismatch",  # noqa: F822
+    "set_override_stale_capture_stream",  # noqa: F822
 ]
 
 
+class Node(abc.ABC):
+    """What every node of a graph offers, of operators, leaves and custom functions alike."""
+
+    @abc.abstractmethod
+    def name(self) -> str:
+        """The name of the operation, such as ``MulBackward0``."""
+
+    @property
+    @abc.abstractmethod
+    def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
+        """Pairs of a node, or None, and the number of its output, one for each input."""
+
+    @property
+    @abc.abstractmethod
+    def metadata(self) -> dict:
+        """A dictionary that belongs to the user."""
+
+    @abc.abstractmethod
+    def _sequence_nr(self) -> int: ...
+
+    @property
+    @abc.abstractmethod
+    def _input_metadata(self) -> tuple: ...
+
+    @abc.abstractmethod
+    def register_hook(self, fn: Callable[..., Any]) -> RemovableHandle:
+        """Call ``fn(grad_inputs, grad_outputs)`` after the node; a result replaces grad_inputs."""
+
+    @abc.abstractmethod
+    def register_prehook(self, fn: Callable[..., Any]) -> RemovableHandle:
+        """Call ``fn(grad_outputs)`` before the node runs; a result replaces grad_outputs."""
+
+
+Node.register(RecordedNode)
+
+
 class GradientEdge(NamedTuple):
-    """Where a gradient arrives: a node and the number of its output."""
+    """Where a gradient arrives: a node and the number of its output.
+
+    A node holds the graph behind it, so the token, with which PyTorch keeps that alive, is None.
+    """
 
     node: Node
     output_nr: int
+    ownership_token: Node | None = None
 
 
 def get_gradient_edge(tensor: Tensor) -> GradientEdge:
@@ -45,12 +91,24 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
     return GradientEdge(edge_node(tensor), tensor.output_index)
 
 
-def increment_version(tensor: Tensor | Sequence[Tensor]) -> None:
-    """Tell autograd that the memory of one or several tensors was changed behind its back."""
+def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
+    """Tell autograd that the memory of one or several tensors was changed behind its back.
+
+    A tensor made in inference mode has no version and stays as it is.
+    """
+    if not isinstance(tensor, Iterable):
+        raise RuntimeError(
+            "increment_version expect a Iterable[Tensor] as input, or one Tensor, but got "
+            f"{type(tensor).__name__}"
+        )
     for t in (tensor,) if isinstance(tensor, Tensor) else tensor:
-        if t.inference:
-            raise RuntimeError("Inference tensors do not track version counter.")
-        t.bump("increment_version")
+        if not isinstance(t, Tensor):
+            raise RuntimeError(
+                "increment_version expects each element of the iterable to be a tensor, but got "
+                f"{type(t).__name__}"
+            )
+        if not t.inference:
+            t.bump("increment_version")
 
 
 class saved_tensors_hooks:
@@ -70,37 +128,62 @@ class saved_tensors_hooks:
         self.unpack_hook = unpack_hook
 
     def __enter__(self) -> None:
-        state = thread_state()
-        if state.saved_hooks_disabled is not None:
-            raise RuntimeError(state.saved_hooks_disabled)
-        state.saved_hooks.append((self.pack_hook, self.unpack_hook))
+        push_saved_tensors_hooks(self.pack_hook, self.unpack_hook)
 
-    def __exit__(self, *exception: object) -> None:
-        thread_state().saved_hooks.pop()
+    def __exit__(self, *args: object) -> None:
+        pop_saved_tensors_hooks()
+
+
+def push_saved_tensors_hooks(
+    pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]
+) -> None:
+    """Make a pair of hooks the one that tensors saved from now on pass through."""
+    if not callable(pack_hook) or not callable(unpack_hook):
+        raise TypeError(
+            "saved_tensors_hooks: incompatible function arguments, pack_hook and unpack_hook must "
+            f"be callable, not {type(pack_hook).__name__} and {type(unpack_hook).__name__}"
+        )
+    state = thread_state()
+    if state.saved_hooks_disabled is not None:
+        raise RuntimeError(state.saved_hooks_disabled)
+    state.saved_hooks.append((pack_hook, unpack_hook))
+
+
+def pop_saved_tensors_hooks() -> None:
+    """Go back to the pair of hooks, if any, that was set before the last one."""
+    hooks = thread_state().saved_hooks
+    if not hooks:
+        raise RuntimeError("no saved tensor hooks are set on this thread that could be taken away")
+    hooks.pop()
 
 
 class save_on_cpu(saved_tensors_hooks):
-    """Keep what is saved in the block in CPU memory, and bring it back for backward."""
+    """Keep what is saved in the block in CPU memory, and bring it back for backward.
+
+    A tensor that is there already is kept as it is, or copied with `pin_memory`. The copy would be
+    page-locked for devices of `device_type`; without such devices it is ordinary memory.
+    """
 
     def __init__(self, pin_memory: bool = False, device_type: str = "cuda") -> None:
-        def pack(tensor: Tensor) -> tuple:
-            return tensor.device, tensor.cpu()
+        def pack_to_cpu(tensor: Tensor) -> tuple:
+            packed = tensor.cpu()
+            return tensor.device, packed.clone() if pin_memory and packed is tensor else packed
 
-        def unpack(packed: tuple) -> Tensor:
+        def unpack_from_cpu(packed: tuple) -> Tensor:
             device, tensor = packed
-            return tensor.to(device)
+            return tensor.to(device, non_blocking=pin_memory)
 
-        if pin_memory:
-            raise RuntimeError(
-                "save_on_cpu(pin_memory=True) needs a CUDA device; page-locked memory is not "
-                "available on the CPU backend"
-            )
-        super().__init__(pack, unpack)
+        super().__init__(pack_to_cpu, unpack_from_cpu)
 
 
 @contextlib.contextmanager
 def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
     """Let saved-tensor hooks raise `error_message` inside the block."""
+    if not isinstance(error_message, str):
+        raise TypeError(
+            "disable_saved_tensors_hooks: error_message must be str, not "
+            f"{type(error_message).__name__}"
+        )
     state = thread_state()
     previous = state.saved_hooks_disabled
     if state.saved_hooks:
@@ -185,3 +268,9 @@ def allow_mutation_on_saved_tensors() -> contextlib.AbstractContextManager[Any]:
     from .mutation import allow_mutation
 
     return allow_mutation()
+
+
+def __getattr__(name: str) -> Any:
+    from .out_of_scope import look_up
+
+    return look_up(__name__, name)

@@ -101,7 +101,7 @@ cdef class AccumulateGrad(Node):
     cdef public Tensor variable
     cdef object __weakref__
 
-    @cython.locals(variable=Tensor, grad=Tensor, old=Tensor)
+    @cython.locals(variable=Tensor, grad=Tensor, old=Tensor, state=ThreadState)
     cpdef accumulate(self, Tensor new)
 
 
@@ -131,7 +131,7 @@ cpdef list apply_rules(Node node, object grads, list values)
 cpdef bint wants(Node node, int edge)
 cpdef list unpack_saved(Node node)
 @cython.locals(t=Tensor)
-cdef object _unpack(object item, Node node)
+cpdef object unpack_item(object item, Node node)
 cdef bint _holds_tensors(tuple items)
 @cython.locals(node=AccumulateGrad)
 cpdef Node accumulator_of(Tensor t)

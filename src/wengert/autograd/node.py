@@ -12,6 +12,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
+from ..errors import inference_update_error
 from ..native import native
 from ..state import ThreadState, anomaly, thread_state
 from ..tensor import (
@@ -113,11 +114,9 @@ class SavedVariable:
             if not isinstance(t, Tensor):
                 raise TypeError(
                     "Output of saved tensor unpack_hook expected to be a Tensor but got result of "
-                    f"type {type(t)}"
+                    f"type {type(t).__name__}"
                 )
-            if self.is_output:
-                return self._as_output(t.array, node)
-            return t if t is self.tensor or not self.needs_grad else self._with_history(t)
+            return self._as_output(t.array, node) if self.is_output else self._with_history(t)
         if self.is_output:
             self.check_version(node, self.counter.value)
             return self._as_output(self.array, node)
@@ -137,20 +136,30 @@ class SavedVariable:
             t.needs_grad = True
             t.node = node
             t.output_index = self.output_nr
-        if self.tangent is not None and thread_state().dual_level >= 0:
-            from .forward_ad import set_tangent
-
-            set_tangent(t, self.tangent)
+        self._give_tangent(t)
         return t
 
     def _with_history(self, t: Tensor) -> Tensor:
         """What an unpack hook made, in the place of the original in the graph."""
         original = self.tensor
+        if t is original:
+            return t
         alias = wrap(t.array)
-        alias.needs_grad = True
-        alias.node = edge_node(original)
-        alias.output_index = original.output_index
+        if original is not None:
+            alias.needs_grad = True
+            if original.node is None:
+                alias.accumulator = accumulator_of(original)
+            else:
+                alias.node = original.node
+                alias.output_index = original.output_index
+        self._give_tangent(alias)
         return alias
+
+    def _give_tangent(self, t: Tensor) -> None:
+        if self.tangent is not None and thread_state().dual_level >= 0:
+            from .forward_ad import set_tangent
+
+            set_tangent(t, self.tangent)
 
 
 def save(value: Any, state: ThreadState) -> Any:
@@ -164,7 +173,7 @@ def save(value: Any, state: ThreadState) -> Any:
             "was made in inference mode. Clone it outside, or make it under no_grad()"
         )
     if state.saved_hooks:
-        return _pack(t, False, 0)
+        return pack(t, False, state.saved_hooks[-1])
     t.watched = True
     counter = t.counter
     if counter is None:
@@ -181,7 +190,7 @@ def save(value: Any, state: ThreadState) -> Any:
 def save_output(t: Tensor, state: ThreadState) -> Any:
     """What a node keeps of its own output."""
     if state.saved_hooks:
-        return _pack(t, True, t.output_index)
+        return pack(t, True, state.saved_hooks[-1])
     saved = SavedVariable()
     saved.array = t.array
     counter = counter_of(t)
@@ -195,25 +204,32 @@ def save_output(t: Tensor, state: ThreadState) -> Any:
     return saved
 
 
-def _pack(t: Tensor, is_output: bool, output_nr: int) -> SavedVariable:
-    """Save through the innermost pair of saved-tensor hooks, which see a tensor without history."""
+def pack(t: Tensor, is_output: bool, hooks: tuple) -> SavedVariable:
+    """Save through a pair of saved-tensor hooks; the first sees the tensor itself, unrecorded."""
+    from .cycles import show_graph
+
     state = thread_state()
-    hooks = state.saved_hooks[-1]
     saved = SavedVariable()
     saved.hooks = hooks
     saved.is_output = is_output
-    saved.output_nr = output_nr
+    saved.output_nr = t.output_index
     saved.needs_grad = requires_of(t)
     if not is_output and saved.needs_grad:
         saved.tensor = _history_of(t)
+    if state.dual_level >= 0:
+        from .forward_ad import tangent_of
+
+        saved.tangent = tangent_of(t)
     saved.counter = counter_of(t)
     before = saved.counter.value
-    alias = wrap(t.array)
-    alias.counter = saved.counter
+    show_graph(t)  # what a hook keeps may lead back to the node that saves it
+    if is_output:
+        for following in t.node.next_nodes:
+            show_graph(following)
     enabled = state.grad_enabled
     state.grad_enabled = False
     try:
-        saved.packed = hooks[0](t if not is_output and t.node is None else alias)
+        saved.packed = hooks[0](t)
     finally:
         state.grad_enabled = enabled
     if saved.counter.value != before:
@@ -360,8 +376,22 @@ class Node:
             cold.metadata = {}
         return cold.metadata
 
+    @property
+    def requires_grad(self) -> bool:
+        """True: only what requires gradients is recorded."""
+        return True
+
+    @property
+    def _input_metadata(self) -> tuple:
+        from .inspection import input_metadata
+
+        return input_metadata(self)
+
     def _sequence_nr(self) -> int:
         return self.sequence
+
+    def _set_sequence_nr(self, sequence_nr: int) -> None:
+        self.sequence = sequence_nr
 
     def make_cold(self) -> NodeCold:
         if self.cold is None:
@@ -396,20 +426,32 @@ class Node:
         raise AttributeError(f"'{self.name()}' object has no attribute '{name}'")
 
     def _saved_attribute(self, name: str) -> Any:
+        from . import inspection
+
         raw = name.startswith("_raw_saved_")
         wanted = name[11:] if raw else name[7:]
-        if wanted not in self.plan.saved_names:
+        names = self.plan.saved_names
+        if wanted not in names:
             if wanted in saved_names_of(self.plan.operator):
-                return None
-        else:
+                return inspection.absent_tensor(self) if raw else None
+        elif not raw:
             if type(self.saved) is Freed:
                 raise already_freed_error(self, self.saved)
-            item = self.saved[self.plan.saved_names.index(wanted)]
-            return item if raw else _unpack(item, self)
+            value = unpack_item(self.saved[names.index(wanted)], self)
+            return tuple(value) if type(value) is list else value
+        elif type(self.saved) is Freed or inspection.is_saved_tensor(
+            self.saved[names.index(wanted)]
+        ):
+            return inspection.saved_tensor(self, names.index(wanted))
         raise AttributeError(f"'{self.name()}' object has no attribute '{name}'")
 
     def __dir__(self) -> list:
-        return [*object.__dir__(self), *("_saved_" + name for name in self.plan.saved_names)]
+        saved = self.plan.saved_names
+        return [
+            *object.__dir__(self),
+            *("_saved_" + name for name in saved),
+            *("_raw_saved_" + name for name in saved if hasattr(self, "_raw_saved_" + name)),
+        ]
 
     def __repr__(self) -> str:
         return f"<{self.name()} object at {id(self):#x}>"
@@ -497,7 +539,7 @@ def unpack_saved(node: Node) -> list:
         return []
     if type(saved) is Freed:
         raise already_freed_error(node, saved)
-    return [_unpack(item, node) for item in saved]
+    return [unpack_item(item, node) for item in saved]
 
 
 def _register(hooks: OrderedDict, fn: Callable) -> RemovableHandle:
@@ -506,7 +548,8 @@ def _register(hooks: OrderedDict, fn: Callable) -> RemovableHandle:
     return handle
 
 
-def _unpack(item: Any, node: Node) -> Any:
+def unpack_item(item: Any, node: Node) -> Any:
+    """One saved value as a rule reads it; a tensor is checked for in-place changes."""
     if type(item) is SavedVariable:
         return item.unpack(node)
     if isinstance(item, Tensor):
@@ -515,7 +558,7 @@ def _unpack(item: Any, node: Node) -> Any:
             raise modified_in_place_error(item, node, t.counter.value)
         return item
     if type(item) is tuple:
-        return [_unpack(part, node) for part in item] if _holds_tensors(item) else item
+        return [unpack_item(part, node) for part in item] if _holds_tensors(item) else item
     return item
 
 
@@ -556,14 +599,22 @@ class AccumulateGrad(Node):
     def accumulate(self, new: Tensor) -> None:
         """Add `new` to the leaf's gradient: by taking it over, in place, or out of place."""
         variable = self.variable
-        if thread_state().grad_enabled:
+        state = thread_state()
+        if state.grad_enabled:
             self._accumulate_recorded(new)
+        elif state.dual_level >= 0:  # by operators, which take care of tangents
+            if variable.gradient is None:
+                variable.gradient = new.clone()
+            else:
+                variable.gradient.add_(new)
         else:
             with _gradient_locks[id(variable) % 61]:
                 old = variable.gradient
                 if old is None:
                     variable.gradient = self._first(new)
                 else:
+                    if old.inference and not state.inference:
+                        raise inference_update_error()
                     if not _native.binary_into(0, old.array, new.array):
                         old.array += new.array
                     bump_version(old, "AccumulateGrad")
@@ -593,7 +644,7 @@ class AccumulateGrad(Node):
             array.base is None
             and _native.refcount(new) <= SOLE_TENSOR_REFERENCES
             and _native.refcount(array) <= SOLE_ARRAY_REFERENCES
-            and array.strides == self.variable.array.strides
+            and (array.strides == self.variable.array.strides or not thread_state().grad_layout)
         ):
             return wrap(array)
         return wrap(_copy_in_layout(array, self.variable.array))
@@ -686,7 +737,7 @@ class CopySlices(Node):
     def run(self, grads: Any) -> list:
         if grads is None:
             return [None] * len(self.next_nodes)
-        result = _copy_in_order(grads, self.order)
+        result = copy_in_order(grads, self.order)
         part = replay(result, self.steps)
         if self.inner.plan.custom:
             through = self.inner.run(part.clone())
@@ -705,25 +756,26 @@ class CopySlices(Node):
         values = unpack_saved(self.inner)
         if thread_state().grad_enabled and OUTPUT_SLOT in self.inner.plan.slots:
             at = self.inner.plan.slots.index(OUTPUT_SLOT)
-            values[at] = self.view_of_output(values[at].array, base_array)
+            values[at] = self.view_of_output(values[at], base_array)
         return apply_rules(self.inner, part, values)
 
-    def view_of_output(self, array: Any, base_array: Any) -> Tensor:
+    def view_of_output(self, saved: Tensor, base_array: Any) -> Tensor:
         """The output that the in-place operation saved, as the part of this node's output it is."""
         base = wrap(base_array)
         base.needs_grad = True
         base.node = self
         view = replay(base, self.steps)
-        alias = wrap(array)
+        alias = wrap(saved.array)
         alias.needs_grad = True
         alias.node, alias.output_index = view.node, view.output_index
+        alias.cold = saved.cold  # its tangent
         return alias
 
     def release(self, freed: Freed) -> None:
         self.inner.saved = freed
 
 
-def _copy_in_order(g: Tensor, order: tuple) -> Tensor:
+def copy_in_order(g: Tensor, order: tuple) -> Tensor:
     """A copy of `g` with its dimensions in the memory order of the base, as view steps expect."""
     from ..operators.copying import pack
 

@@ -8,11 +8,12 @@ from ..tensor import Tensor
 from . import engine
 from .graph import GradientEdge
 from .node import Node, edge_node
+from .node_log import log_nodes, logs_nodes
 
 __all__ = ["Variable", "VariableMeta"]
 
 
-class ExecutionEngine:
+class ImperativeEngine:
     """The engine as `Variable._execution_engine`, with every argument checked."""
 
     def run_backward(
@@ -27,18 +28,26 @@ class ExecutionEngine:
     ) -> tuple | None:
         """Run one backward; gradients of `inputs` return unless they are accumulated."""
         roots, grads = self._roots(tensors, grad_tensors)
-        targets = None if inputs is None else self._targets(inputs, accumulate_grad)
-        result = engine.run_backward(
-            roots, grads, bool(keep_graph), bool(create_graph), targets, bool(accumulate_grad)
-        )
-        if accumulate_grad or inputs is None:
-            return None
-        outputs = result or [None] * len(inputs)
-        if not allow_unreachable and None in [None if g is None else 0 for g in outputs]:
-            raise RuntimeError(
-                "One of the differentiated Tensors appears to not have been used in the graph; "
-                "with allow_unused=True its gradient is None"
+        targets = self._targets(inputs, accumulate_grad) if inputs else None
+        if targets is None and not accumulate_grad:
+            raise RuntimeError("grad requires non-empty inputs.")
+        stop_logging = log_nodes(tensors) if logs_nodes() else None
+        try:
+            outputs = engine.run_backward(
+                roots, grads, bool(keep_graph), bool(create_graph), targets, bool(accumulate_grad)
             )
+        finally:
+            if stop_logging is not None:
+                stop_logging()
+        if accumulate_grad or outputs is None:
+            return None
+        if not allow_unreachable:
+            for index, gradient in enumerate(outputs):
+                if gradient is None:
+                    raise RuntimeError(
+                        f"The differentiated Tensor at index {index} appears to not have been used "
+                        "in the graph; with allow_unused=True its gradient is None"
+                    )
         return tuple(outputs)
 
     def _roots(self, tensors: tuple, grad_tensors: tuple) -> tuple[list, list]:
@@ -52,7 +61,7 @@ class ExecutionEngine:
         roots, grads = [], []
         for i, (tensor, grad) in enumerate(zip(tensors, grad_tensors, strict=True)):
             if isinstance(tensor, GradientEdge):
-                node, nr = tensor
+                node, nr = checked_edge(tensor)
             elif isinstance(tensor, Tensor):
                 node = edge_node(tensor)
                 nr = tensor.output_index
@@ -62,7 +71,8 @@ class ExecutionEngine:
                     )
             else:
                 raise RuntimeError(
-                    f"element {i} of tensors tuple is not a Tensor or a GradientEdge"
+                    f"element {i} of tensors tuple is neither a Tensor nor a GradientEdge, but "
+                    f"{type(tensor).__name__}"
                 )
             if grad is None:
                 raise RuntimeError(
@@ -81,12 +91,7 @@ class ExecutionEngine:
         targets = []
         for value in inputs:
             if isinstance(value, GradientEdge):
-                if not isinstance(value.node, Node):
-                    raise RuntimeError(
-                        "GradientEdge first object must be an autograd.graph.Node but got "
-                        f"{type(value.node).__name__}"
-                    )
-                targets.append((value.node, value.output_nr))
+                targets.append(checked_edge(value))
             elif isinstance(value, Tensor):
                 if accumulate:
                     value.retain_grad()
@@ -109,6 +114,23 @@ class ExecutionEngine:
         return engine.is_checkpoint_valid()
 
 
+def checked_edge(edge: GradientEdge) -> tuple[Node, int]:
+    """Node and output number of an edge that a user may have put together."""
+    node, nr = edge.node, edge.output_nr
+    if not isinstance(node, Node):
+        raise RuntimeError(
+            "GradientEdge's first object must be an autograd.graph.Node but got "
+            f"{type(node).__name__}"
+        )
+    count = 1 if node.outputs_meta is None else len(node.outputs_meta)
+    if not 0 <= nr < count:
+        raise IndexError(
+            f"GradientEdge's output number {nr} is out of range: {node.name()} has {count} "
+            f"output{'s' if count > 1 else ''}"
+        )
+    return node, nr
+
+
 class VariableMeta(type):
     """Lets ``isinstance(t, Variable)`` hold for every tensor."""
 
@@ -119,7 +141,7 @@ class VariableMeta(type):
 class Variable(metaclass=VariableMeta):
     """The deprecated way to make a tensor that records: ``Variable(t, requires_grad=True)``."""
 
-    _execution_engine = ExecutionEngine()
+    _execution_engine = ImperativeEngine()
 
     def __new__(cls, data: Any = None, requires_grad: bool = False, volatile: Any = None) -> Any:
         from ..creation import empty

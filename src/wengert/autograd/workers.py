@@ -21,6 +21,7 @@ _MODES = (
     "inference",
     "multithreading",
     "view_replay",
+    "grad_layout",
     "layers",
     "modes",
     "dual_level",

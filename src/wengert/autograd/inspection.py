@@ -1,0 +1,141 @@
+"""Looking into nodes: the gradients they expect and the tensors they have saved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from ..devices import as_device, device
+from ..dtypes import dtype, from_numpy
+from ..size import Size
+from ..tensor import Tensor
+from .blame import already_freed_error
+from .node import Freed, Node, SavedVariable, pack, unpack_item
+
+
+class InputMetadata(NamedTuple):
+    """What a node knows of one gradient it is given."""
+
+    dtype: dtype
+    device: device
+    shape: Size
+    is_nested_tensor: bool = False
+    is_cpp_nested_tensor: bool = False
+
+
+def input_metadata(node: Node) -> tuple[InputMetadata, ...]:
+    """One entry for each output of the recorded operation; the device is where the node runs."""
+    place = as_device("cpu" if node.out_device is None else node.out_device)
+    metas = node.outputs_meta
+    if metas is None:
+        metas = [(node.out_shape, node.out_dtype)]
+    return tuple(InputMetadata(from_numpy(kind), place, Size(shape)) for shape, kind in metas)
+
+
+# Saved values -------------------------------------------------------------------------------------
+
+
+class SavedTensor:
+    """A place in a node where a tensor is saved; hooks of its own can be set on it."""
+
+    _node: Node
+    _place: tuple[int, ...] | None
+
+    def __init__(self) -> None:
+        raise RuntimeError(
+            "Trying to create a SavedTensor object from Python is forbidden; the _raw_saved_ "
+            "attributes of a node return them"
+        )
+
+    @property
+    def data(self) -> Any:
+        """What is kept: the tensor, or what a pack hook made of it."""
+        item = self._item()
+        if isinstance(item, SavedVariable):
+            return item.unpack(self._node) if item.hooks is None else item.packed
+        return item
+
+    @property
+    def unpack_hook(self) -> Callable[[Any], Tensor] | None:
+        """The hook that will make a tensor of `data` again, None if there is none."""
+        item = self._item()
+        if isinstance(item, SavedVariable) and item.hooks is not None:
+            return item.hooks[1]
+        return None
+
+    def unpack(self) -> Tensor | None:
+        """The saved tensor, after checking that it is unchanged."""
+        return None if self._place is None else unpack_item(self._item(), self._node)
+
+    def register_hooks(
+        self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]
+    ) -> None:
+        """Replace what is kept by the result of `pack_hook`, now; `unpack_hook` undoes it."""
+        if not callable(pack_hook) or not callable(unpack_hook):
+            raise TypeError(
+                "register_hooks(): incompatible function arguments, pack_hook and unpack_hook must "
+                f"be callable, not {type(pack_hook).__name__} and {type(unpack_hook).__name__}"
+            )
+        if self._place is None:
+            raise RuntimeError(
+                "Calling register_hooks on a saved tensor with value None is forbidden: the node "
+                "did not need this value and has not saved it"
+            )
+        if type(self._node.saved) is Freed:
+            raise RuntimeError(
+                "Calling register_hooks on a saved tensor after it has been freed: backward() "
+                "frees what the graph saved, unless it is called with retain_graph=True"
+            )
+        item = self._item()
+        if isinstance(item, SavedVariable) and item.hooks is not None:
+            raise RuntimeError(
+                "Calling register_hooks on a saved tensor whose hooks have already been set; only "
+                "one pair of hooks is allowed at a time"
+            )
+        is_output = isinstance(item, SavedVariable) and item.is_output
+        packed = pack(unpack_item(item, self._node), is_output, (pack_hook, unpack_hook))
+        self._node.saved = _replaced(self._node.saved, self._place, packed)
+
+    def _item(self) -> Any:
+        if self._place is None:
+            return None
+        item = self._node.saved
+        if type(item) is Freed:
+            raise already_freed_error(self._node, item)
+        for index in self._place:
+            item = item[index]
+        return item
+
+
+def saved_tensor(node: Node, *place: int) -> Any:
+    """The handle of one saved value, found by its index; a tuple of handles for a list of them."""
+    item = node.saved
+    if type(item) is not Freed:
+        for index in place:
+            item = item[index]
+        if type(item) is tuple:
+            return tuple(saved_tensor(node, *place, i) for i in range(len(item)))
+    return _handle(node, place)
+
+
+def absent_tensor(node: Node) -> SavedTensor:
+    """The handle of a value that the node could have saved and did not need."""
+    return _handle(node, None)
+
+
+def is_saved_tensor(item: Any) -> bool:
+    """Whether a saved value has a handle: it is a tensor, or a list that may contain some."""
+    return isinstance(item, (Tensor, SavedVariable, tuple))
+
+
+def _handle(node: Node, place: tuple[int, ...] | None) -> SavedTensor:
+    handle = SavedTensor.__new__(SavedTensor)
+    handle._node = node
+    handle._place = place
+    return handle
+
+
+def _replaced(items: tuple, place: tuple[int, ...], new: Any) -> tuple:
+    first, *rest = place
+    inner = _replaced(items[first], tuple(rest), new) if rest else new
+    return (*items[:first], inner, *items[first + 1 :])
