@@ -30,7 +30,7 @@ def _call_unmeasured(operator: Any, args: tuple) -> Any:
     level = level_of_call(args)
     if level is not None:
         args = at_level(operator, args, level)
-    if state.dual_level >= 0 and state.forward_grad_enabled:
+    if state.dual_level >= 0 and state.forward_grad_enabled and not state.tangents_aside:
         tangents = tangents_of(operator, args)
         if tangents:
             with duals_aside(state):

@@ -26,7 +26,7 @@ class Level:
 
     __slots__ = (
         "kind", "number", "batch_size", "randomness", "grad_enabled", "forward_grad_enabled",
-        "dual_level", "outer_levels",
+        "dual_level", "tangents_aside", "outer_levels",
     )  # fmt: skip
 
     def __init__(
@@ -47,6 +47,7 @@ class Level:
         self.grad_enabled = state.grad_enabled
         self.forward_grad_enabled = state.forward_grad_enabled
         self.dual_level = state.dual_level
+        self.tangents_aside = state.tangents_aside
         self.number = len(state.levels) + 1
         state.levels = [*state.levels, self]
         duals = state.duals
@@ -58,6 +59,7 @@ class Level:
             state.layers += 1
             state.forward_grad_enabled = True
             state.dual_level = 0
+            state.tangents_aside = False
             state.duals = []
         try:
             yield self
@@ -70,6 +72,7 @@ class Level:
             state.grad_enabled = self.grad_enabled
             state.forward_grad_enabled = self.forward_grad_enabled
             state.dual_level = self.dual_level
+            state.tangents_aside = self.tangents_aside
 
     def lift(self, t: Tensor) -> Tensor:
         """A tensor of an outer level as one of this level, without a batch dimension."""
@@ -92,18 +95,21 @@ class Level:
         """The modes of the level below, for calling operators on values."""
         state = thread_state()
         saved = (
-            state.levels, state.grad_enabled, state.forward_grad_enabled, state.dual_level
+            state.levels, state.grad_enabled, state.forward_grad_enabled, state.dual_level,
+            state.tangents_aside,
         )  # fmt: skip
         state.levels = self.outer_levels
         if self.kind != "vmap":
             state.grad_enabled = self.grad_enabled
             state.forward_grad_enabled = self.forward_grad_enabled
             state.dual_level = self.dual_level
+            state.tangents_aside = self.tangents_aside
         try:
             yield state
         finally:
             (
-                state.levels, state.grad_enabled, state.forward_grad_enabled, state.dual_level
+                state.levels, state.grad_enabled, state.forward_grad_enabled, state.dual_level,
+                state.tangents_aside,
             ) = saved  # fmt: skip
 
 

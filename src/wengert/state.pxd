@@ -18,6 +18,7 @@ cdef class ThreadState:
     cdef public object profiler
     cdef public list levels
     cdef public int dual_level
+    cdef public bint tangents_aside
     cdef public list duals
     cdef public bint forward_grad_enabled
     cdef public list saved_hooks

@@ -29,6 +29,7 @@ class ThreadState:
         self.profiler: Any = None
         self.levels: list = []
         self.dual_level = -1
+        self.tangents_aside = False
         self.duals: list = []
         self.forward_grad_enabled = True
         self.saved_hooks: list = []
@@ -109,6 +110,7 @@ def inherit(parent: ThreadState) -> ThreadState:
     state.profiler = parent.profiler
     state.levels = parent.levels
     state.dual_level = parent.dual_level
+    state.tangents_aside = parent.tangents_aside
     state.duals = parent.duals
     state.forward_grad_enabled = parent.forward_grad_enabled
     state.saved_hooks = list(parent.saved_hooks)

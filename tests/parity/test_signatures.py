@@ -131,6 +131,8 @@ def parameters(value):
 
 
 def comparable(default):
+    if hasattr(type(default), "__members__"):  # an enumeration's member
+        return repr(default)
     return default.__qualname__ if callable(default) else default
 
 

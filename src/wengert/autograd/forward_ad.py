@@ -159,12 +159,8 @@ def copy_tangent(source: Tensor, copy: Tensor) -> None:
     """Give a copy of a tensor, or of a part of it, a copy of the tangent."""
     tangent = tangent_of(source)
     if tangent is not None:
-        state = thread_state()
-        layers, state.layers = state.layers, 0
-        try:
+        with duals_aside(thread_state()):
             set_tangent(copy, tangent.clone())
-        finally:
-            state.layers = layers
 
 
 def drop_tangent(tensor: Tensor) -> None:
@@ -192,13 +188,14 @@ def tangent_of(value: Any) -> Tensor | None:
 @contextmanager
 def duals_aside(state: ThreadState) -> Iterator[None]:
     """Compute with primals and tangents themselves: no operation looks for tangents."""
-    level, state.dual_level = state.dual_level, -1
-    state.layers -= 1
+    aside, state.tangents_aside = state.tangents_aside, True
+    layers = state.layers
+    state.layers = layers if aside else layers - 1
     try:
         yield
     finally:
-        state.dual_level = level
-        state.layers += 1
+        state.tangents_aside = aside
+        state.layers = layers
 
 
 def call_with_tangents(operator: Any, args: tuple, tangents: dict[str, Any]) -> Any:

@@ -95,16 +95,6 @@ def load_nvprof(path: str) -> Any: ...
 def parse_nvprof_trace(path: str) -> Any: ...
 
 
-@out_of_scope(NVIDIA_TOOLS, "autograd.profiler")
-class EnforceUnique:
-    def __init__(self) -> None: ...
-
-
-@out_of_scope(KINETO, "autograd.profiler")
-class KinetoStepTracker:
-    def __init__(self) -> None: ...
-
-
 # autograd: what PyTorch's profiler is built on ----------------------------------------------------
 
 

@@ -6,6 +6,7 @@ call passes `layers.call_layers` and every node the engine's observed path.
 
 from __future__ import annotations
 
+import enum
 import functools
 import json
 import time
@@ -13,13 +14,15 @@ import traceback
 from collections.abc import Callable
 from threading import get_ident
 from types import TracebackType
-from typing import Any, NoReturn
+from typing import Any
 
 from ..state import thread_state
 from ..tensor import Tensor
+from .out_of_scope import emit_itt, emit_nvtx, load_nvprof, parse_nvprof_trace
 from .profiler_util import (
     BACKWARD_SCOPE,
     USER_SCOPE,
+    DeviceType,  # noqa: F401 - found here by the name it has in PyTorch
     EventList,
     FunctionEvent,
     FunctionEventAvg,
@@ -32,6 +35,17 @@ __all__ = [
     "profile", "record_function", "emit_itt", "emit_nvtx", "load_nvprof", "EnforceUnique",
     "parse_nvprof_trace", "KinetoStepTracker", "EventList", "FunctionEvent", "MemRecordsAcc",
 ]  # fmt: skip
+
+
+class ProfilerActivity(enum.Enum):
+    """What a profile can look at; only the CPU is supported."""
+
+    CPU = 0
+    XPU = 1
+    MTIA = 2
+    CUDA = 3
+    HPU = 4
+    PrivateUse1 = 5
 
 
 class Recorder:
@@ -289,8 +303,10 @@ class profile:
             raise RuntimeError("export_stacks() requires with_stack=True")
         self.function_events.export_stacks(path, metric)
 
-    def toggle_collection_dynamic(self, enabled: bool, activities: Any = None) -> None:
-        """Stop or go on measuring inside the block."""
+    def toggle_collection_dynamic(self, enabled: bool, activities: Any) -> None:
+        """Stop or go on measuring inside the block, if the CPU is among `activities`."""
+        if ProfilerActivity.CPU not in activities:
+            return
         thread_state().profiler = self.recorder if enabled else self.previous
 
     def __repr__(self) -> str:
@@ -307,13 +323,15 @@ class profile:
 class record_function:
     """Context manager and decorator that names a part of a program in profiles."""
 
+    enabled = True
+
     def __init__(self, name: str, args: str | None = None) -> None:
         self.name = name
         self.args = args
         self.recorder: Recorder | None = None
 
     def __enter__(self) -> record_function:
-        self.recorder = thread_state().profiler
+        self.recorder = thread_state().profiler if self.enabled else None
         if self.recorder is not None:
             event = self.recorder.enter(self.name, USER_SCOPE)
             if self.args is not None:
@@ -381,31 +399,33 @@ class KinetoStepTracker:
         return cls._current_step
 
 
-def _refuse(name: str, tool: str) -> NoReturn:
-    raise RuntimeError(
-        f"{name} is not supported: it serves {tool}. Use profile() and its export_chrome_trace()"
-    )
+def kineto_available() -> bool:
+    """Whether PyTorch's tracing library is there; it is not needed."""
+    return False
 
 
-class emit_itt:
-    """Not supported: annotations for Intel's tools."""
-
-    def __init__(self, enabled: bool = True, record_shapes: bool = False) -> None:
-        _refuse("emit_itt", "Intel VTune")
+def _supported_activities() -> set[ProfilerActivity]:
+    return {ProfilerActivity.CPU}
 
 
-class emit_nvtx:
-    """Not supported: annotations for NVIDIA's tools."""
-
-    def __init__(self, enabled: bool = True, record_shapes: bool = False) -> None:
-        _refuse("emit_nvtx", "nvprof and Nsight")
+def _profiler_enabled() -> bool:
+    return thread_state().profiler is not None
 
 
-def load_nvprof(path: str) -> NoReturn:
-    """Not supported: reads files of NVIDIA's nvprof."""
-    _refuse("load_nvprof", "nvprof")
+def _enable_record_function(enable: bool) -> None:
+    """Let `record_function` blocks appear in profiles, or not."""
+    record_function.enabled = enable
 
 
-def parse_nvprof_trace(path: str) -> NoReturn:
-    """Not supported: reads files of NVIDIA's nvprof."""
-    _refuse("parse_nvprof_trace", "nvprof")
+def _record_function_with_args_enter(name: str, *args: Any) -> record_function:
+    return record_function(name, ", ".join(str(a) for a in args) or None).__enter__()
+
+
+def _record_function_with_args_exit(handle: record_function) -> None:
+    handle.__exit__(None, None, None)
+
+
+def __getattr__(name: str) -> Any:
+    from .out_of_scope import look_up
+
+    return look_up(__name__, name)

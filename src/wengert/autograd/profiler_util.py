@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import json
 import os
 from collections import defaultdict
@@ -15,6 +16,32 @@ __all__ = [
 
 USER_SCOPE = 7
 BACKWARD_SCOPE = 1
+
+
+class DeviceType(enum.Enum):
+    """The kinds of devices that events can be of; here always the CPU."""
+
+    CPU = 0
+    CUDA = 1
+    MKLDNN = 2
+    OPENGL = 3
+    OPENCL = 4
+    IDEEP = 5
+    HIP = 6
+    FPGA = 7
+    MAIA = 8
+    XLA = 9
+    Vulkan = 10
+    Metal = 11
+    XPU = 12
+    MPS = 13
+    Meta = 14
+    HPU = 15
+    VE = 16
+    Lazy = 17
+    IPU = 18
+    MTIA = 19
+    PrivateUse1 = 20
 
 
 class Interval:
@@ -50,10 +77,10 @@ class MemRecordsAcc:
     def __init__(self, mem_records: Iterable[Any]) -> None:
         self._records = sorted(mem_records, key=lambda record: record[0].start_ns())
 
-    def in_interval(self, start_us: float, end_us: float) -> Iterable[Any]:
+    def in_interval(self, start_ns: int, end_ns: int) -> Iterable[Any]:
         """The records that started between two moments."""
         for record in self._records:
-            if start_us <= record[0].start_ns() / 1000 <= end_us:
+            if start_ns <= record[0].start_ns() <= end_ns:
                 yield record
 
 
@@ -72,7 +99,7 @@ class FormattedTimesMixin:
     def device_time(self) -> float:
         return 0.0
 
-    cuda_time = device_time
+    cuda_time = cuda_time_total = self_cuda_time_total = device_time
     device_time_total = self_device_time_total = device_time
     cpu_time_str = property(lambda self: format_time(self.cpu_time))
     cpu_time_total_str = property(lambda self: format_time(self.cpu_time_total))
@@ -91,7 +118,7 @@ class FunctionEvent(FormattedTimesMixin):
         input_shapes: Any = None, stack: Any = None, scope: int = 0,
         use_device: str | None = None, cpu_memory_usage: int = 0, device_memory_usage: int = 0,
         is_async: bool = False, is_remote: bool = False, sequence_nr: int = -1,
-        node_id: int = -1, device_type: Any = "cpu", device_index: int = 0,
+        node_id: int = -1, device_type: Any = DeviceType.CPU, device_index: int = 0,
         device_resource_id: int | None = None, is_legacy: bool = False,
         flops: int | None = None, trace_name: str | None = None, concrete_inputs: Any = None,
         kwinputs: Any = None, is_user_annotation: bool = False,
@@ -105,7 +132,9 @@ class FunctionEvent(FormattedTimesMixin):
         given = dict(locals())
         for unset in ("self", "start_us", "end_us", "input_shapes", "stack", "device_resource_id"):
             del given[unset]
+        del given["metadata_json"]
         self.__dict__.update(given)
+        self._metadata_json = metadata_json
         self.id = id
         self.name = name
         self.trace_name = name if trace_name is None else trace_name
@@ -126,6 +155,10 @@ class FunctionEvent(FormattedTimesMixin):
     @property
     def key(self) -> str:
         return self.name
+
+    @property
+    def metadata_json(self) -> Any:
+        return self._metadata_json
 
     @property
     def cpu_time_total(self) -> float:  # type: ignore[override]
@@ -273,15 +306,16 @@ class EventList(list):
         max_shapes_column_width: int = 80,
         header: str | None = None,
         top_level_events_only: bool = False,
+        time_unit: str | None = None,
     ) -> str:
-        """The events as a text table, the largest `sort_by` first."""
+        """The events as a text table, the largest `sort_by` first; times in one unit if given."""
         rows = [e for e in self if not top_level_events_only or e.cpu_parent is None]
         if sort_by is not None:
             rows.sort(key=lambda event: getattr(event, sort_by), reverse=True)
         hidden = max(len(rows) - row_limit, 0) if row_limit >= 0 else 0
         rows = rows[:row_limit] if row_limit >= 0 else rows
         widths = (max_name_column_width, max_shapes_column_width, max_src_column_width)
-        return _table(self, rows, widths, header, hidden)
+        return _table(self, rows, widths, header, hidden, time_unit)
 
     def export_chrome_trace(self, path: str) -> None:
         """Write the events in the trace format that Perfetto and chrome://tracing open."""
@@ -375,12 +409,15 @@ def chrome_trace(events: Iterable[FunctionEvent]) -> dict[str, Any]:
 # The table ---------------------------------------------------------------------------------------
 
 
-def format_time(microseconds: float) -> str:
-    if microseconds >= 1e6:
-        return f"{microseconds / 1e6:.3f}s"
-    if microseconds >= 1e3:
-        return f"{microseconds / 1e3:.3f}ms"
-    return f"{microseconds:.3f}us"
+_UNITS = {"s": 1e6, "ms": 1e3, "us": 1.0}
+
+
+def format_time(microseconds: float, unit: str | None = None) -> str:
+    if unit is None:
+        unit = next((name for name, size in _UNITS.items() if microseconds >= size), "us")
+    elif unit not in _UNITS:
+        raise ValueError(f"time_unit must be one of {list(_UNITS)}, not {unit!r}")
+    return f"{microseconds / _UNITS[unit]:.3f}{unit}"
 
 
 def format_memory(size: int) -> str:
@@ -395,16 +432,21 @@ def _share(part: float, whole: float) -> str:
 
 
 def _table(
-    events: EventList, rows: list, widths: tuple[int, int, int], header: str | None, hidden: int
+    events: EventList,
+    rows: list,
+    widths: tuple[int, int, int],
+    header: str | None,
+    hidden: int,
+    unit: str | None,
 ) -> str:
     total = sum(event.self_cpu_time_total for event in events)
     columns: list[tuple[str, Any]] = [
         ("Name", lambda e: _clipped(e.key, widths[0])),
         ("Self CPU %", lambda e: _share(e.self_cpu_time_total, total)),
-        ("Self CPU", lambda e: e.self_cpu_time_total_str),
+        ("Self CPU", lambda e: format_time(e.self_cpu_time_total, unit)),
         ("CPU total %", lambda e: _share(e.cpu_time_total, total)),
-        ("CPU total", lambda e: e.cpu_time_total_str),
-        ("CPU time avg", lambda e: e.cpu_time_str),
+        ("CPU total", lambda e: format_time(e.cpu_time_total, unit)),
+        ("CPU time avg", lambda e: format_time(e.cpu_time, unit)),
     ]
     if events._profile_memory:
         columns.append(("CPU Mem", lambda e: format_memory(e.cpu_memory_usage)))
@@ -431,7 +473,7 @@ def _table(
     text.append(line)
     if hidden:
         text.append(f"({hidden} more rows)")
-    text.append(f"Self CPU time total: {format_time(total)}")
+    text.append(f"Self CPU time total: {format_time(total, unit)}")
     return "\n".join(text) + "\n"
 
 
