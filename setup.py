@@ -21,6 +21,8 @@ COMPILED_WITHOUT_PXD = [
     "wengert/overlap.py",
     "wengert/operators/affine.py",
     "wengert/operators/along.py",
+    "wengert/operators/arithmetic.py",
+    "wengert/operators/comparison.py",
     "wengert/operators/copying.py",
     "wengert/operators/declare.py",
     "wengert/operators/fitting.py",
@@ -28,10 +30,11 @@ COMPILED_WITHOUT_PXD = [
     "wengert/operators/getitem.py",
     "wengert/operators/joining.py",
     "wengert/operators/matmul.py",
-    "wengert/operators/pointwise.py",
     "wengert/operators/products.py",
     "wengert/operators/reduce.py",
+    "wengert/operators/selection.py",
     "wengert/operators/softmax.py",
+    "wengert/operators/transcendental.py",
     "wengert/operators/views.py",
 ]
 

@@ -5,36 +5,33 @@ from __future__ import annotations
 from typing import Any
 
 
-class layout:
+class _Named:
+    """An object that a program knows by its name in the package."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"wengert.{self.name}"
+
+    def __reduce__(self) -> str:
+        return self.name
+
+
+class layout(_Named):
     """How the elements of a tensor are stored."""
 
     __module__ = "wengert"
-    __slots__ = ("name",)
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __repr__(self) -> str:
-        return f"wengert.{self.name}"
-
-    def __reduce__(self) -> str:
-        return self.name
+    __slots__ = ()
 
 
-class memory_format:
+class memory_format(_Named):
     """The order of the dimensions in memory that a new tensor shall have."""
 
     __module__ = "wengert"
-    __slots__ = ("name",)
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __repr__(self) -> str:
-        return f"wengert.{self.name}"
-
-    def __reduce__(self) -> str:
-        return self.name
+    __slots__ = ()
 
 
 strided = layout("strided")

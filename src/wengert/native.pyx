@@ -163,7 +163,7 @@ ctypedef fused real:
     float
     double
 
-# Codes shared with operators/pointwise.py through native.py's names.
+# The same numbers as in operators/loops.py.
 cdef enum:
     ADD = 0
     SUB = 1

@@ -206,9 +206,7 @@ def tril_indices(
 ) -> Tensor:
     """Row and column indices, one row each, of a matrix' entries on and below a diagonal."""
     check_options(layout, pin_memory)
-    rows, columns, diagonal, kind = _triangle("tril_indices", row, col, offset, dtype)
-    pairs = np.tril_indices(rows, diagonal, columns)
-    return _place("tril_indices", retype(np.stack(pairs), kind), None, device, False)
+    return _triangle("tril_indices", np.tril_indices, row, col, offset, dtype, device)
 
 
 def triu_indices(
@@ -223,18 +221,17 @@ def triu_indices(
 ) -> Tensor:
     """Row and column indices, one row each, of a matrix' entries on and above a diagonal."""
     check_options(layout, pin_memory)
-    rows, columns, diagonal, kind = _triangle("triu_indices", row, col, offset, dtype)
-    pairs = np.triu_indices(rows, diagonal, columns)
-    return _place("triu_indices", retype(np.stack(pairs), kind), None, device, False)
+    return _triangle("triu_indices", np.triu_indices, row, col, offset, dtype, device)
 
 
 def _triangle(
-    function: str, row: Any, col: Any, offset: Any, dtype: Any
-) -> tuple[int, int, int, dtypes.dtype]:
+    function: str, indices: Any, row: Any, col: Any, offset: Any, dtype: Any, device: Any
+) -> Tensor:
     rows, columns = whole(function, "row", row), whole(function, "col", col)
     for name, extent in (("row", rows), ("col", columns)):
         if extent < 0:
             raise RuntimeError(f"{name} must be non-negative, got {extent}")
     kind = choose_dtype(dtype, None, dtypes.int64)
     _refuse(function, kind, dtypes.BOOL, dtypes.FLOATING, dtypes.COMPLEX)
-    return rows, columns, whole(function, "offset", offset), kind
+    pairs = np.stack(indices(rows, whole(function, "offset", offset), columns))
+    return _place(function, retype(pairs, kind), None, device, False)

@@ -13,7 +13,9 @@ from .inplace import regenerate_view
 from .native import native
 from .operators import (
     affine,
+    arithmetic,
     arranging,
+    comparison,
     complex,
     contraction,
     copying,
@@ -27,13 +29,14 @@ from .operators import (
     matmul,
     nn,
     norms,
-    pointwise,
     reduce,
     scan,
     scatter,
+    selection,
     softmax,
     sorting,
     strides,
+    transcendental,
     views,
     write_view,
 )
@@ -41,9 +44,9 @@ from .tensor import Tensor, bind_operators
 
 # What a module lists in `__all__` becomes a function and a method, but for the names below.
 OPERATOR_MODULES: tuple[ModuleType, ...] = (
-    pointwise, copying, reduce, extrema, softmax, norms, scan, sorting, views, strides, diagonals,
-    joining, arranging, complex, matmul, contraction, affine, indexing, scatter, getitem, nn,
-    write_view,
+    arithmetic, transcendental, selection, comparison, copying, reduce, extrema, softmax, norms,
+    scan, sorting, views, strides, diagonals, joining, arranging, complex, matmul, contraction,
+    affine, indexing, scatter, getitem, nn, write_view,
 )  # fmt: skip
 FUNCTIONS_ONLY = {
     "atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_tensors", "bucketize",
@@ -99,7 +102,7 @@ def _methods(found: dict[str, Any]) -> dict[str, Any]:
 
 def _where_method(self: Tensor, condition: Tensor, other: Any) -> Tensor:
     """The tensor's elements where `condition` holds, else those of `other`."""
-    return pointwise.where(condition, self, other)
+    return selection.where(condition, self, other)
 
 
 def bind() -> dict[str, Any]:

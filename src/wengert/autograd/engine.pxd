@@ -44,7 +44,7 @@ cdef class GraphTask:
 cdef count_dependencies(GraphTask task, list roots)
 @cython.locals(slot=Slot, owner=GraphTask)
 cdef bint claim(GraphTask task, Node node)
-cdef list find_needed(list roots, GraphTask task, set targets)
+cdef list find_needed(list roots)
 
 @cython.locals(slot=Slot)
 cdef object take_buffer(GraphTask task, Node node)

@@ -218,7 +218,7 @@ def count_dependencies(task: GraphTask, roots: list) -> None:
 def _plan_execution(task: GraphTask, roots: list, targets: list, accumulate: bool) -> None:
     """Restrict the task to the nodes on a way to one of `targets`."""
     nodes = {node for node, _ in targets if node is not None}
-    order = find_needed(roots, task, nodes)
+    order = find_needed(roots)
     executed = set(nodes) if accumulate else set()
     wanted = set(nodes)
     for node in order:
@@ -238,7 +238,7 @@ def _plan_execution(task: GraphTask, roots: list, targets: list, accumulate: boo
         task.captures = captures
 
 
-def find_needed(roots: list, task: GraphTask, targets: set) -> list:
+def find_needed(roots: list) -> list:
     """All reachable nodes, each after everything that it leads to."""
     order: list = []
     seen: set = set()

@@ -110,17 +110,25 @@ def jvp(
     with wengert.enable_grad():
         inputs, v, unpack_inputs = _inputs_and_vector(inputs, v, "jvp", create_graph)
         outputs, unpack_outputs = _called(func, inputs, "jvp", strict)
-        cotangents = tuple(wengert.zeros_like(out, requires_grad=True) for out in outputs)
-        pulled_back = _gradients(outputs, inputs, cotangents, create_graph=True)
-        if strict:
-            _require_graph(pulled_back, _GRADIENT_CONSTANT)
-    with _grad_mode(create_graph):
-        grads = _gradients(pulled_back, cotangents, v, create_graph=create_graph)
-        product = _filled(grads, outputs, "jvp", create_graph, strict)
+    product = _jacobian_times(v, outputs, inputs, "jvp", create_graph, strict, _GRADIENT_CONSTANT)
     return (
         _handed_back(outputs, create_graph, unpack_outputs),
         _handed_back(product, create_graph, unpack_outputs),
     )
+
+
+def _jacobian_times(
+    v: Any, outputs: Any, inputs: Any, name: str, create_graph: bool, strict: bool, constant: str
+) -> Any:
+    """The product of the Jacobian of `outputs` by `inputs` with `v`: its transpose, transposed."""
+    with wengert.enable_grad():
+        cotangents = tuple(wengert.zeros_like(out, requires_grad=True) for out in outputs)
+        pulled_back = _gradients(outputs, inputs, cotangents, create_graph=True)
+        if strict:
+            _require_graph(pulled_back, constant)
+    with _grad_mode(create_graph):
+        grads = _gradients(pulled_back, cotangents, v, create_graph=create_graph)
+        return _filled(grads, outputs, name, create_graph, strict)
 
 
 def vhp(
@@ -157,13 +165,7 @@ def hvp(
     with wengert.enable_grad():
         inputs, v, unpack_inputs = _inputs_and_vector(inputs, v, "hvp", create_graph)
         output, gradient = _scalar_and_gradient(func, inputs, "hvp", strict)
-        cotangents = tuple(wengert.zeros_like(inp, requires_grad=True) for inp in inputs)
-        pulled_back = _gradients(gradient, inputs, cotangents, create_graph=True)
-        if strict:
-            _require_graph(pulled_back, _HESSIAN_CONSTANT)
-    with _grad_mode(create_graph):
-        grads = _gradients(pulled_back, cotangents, v, create_graph=create_graph)
-        product = _filled(grads, inputs, "hvp", create_graph, strict)
+    product = _jacobian_times(v, gradient, inputs, "hvp", create_graph, strict, _HESSIAN_CONSTANT)
     return (
         _handed_back(output, create_graph, True),
         _handed_back(product, create_graph, unpack_inputs),

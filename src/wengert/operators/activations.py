@@ -1,4 +1,4 @@
-"""Activation functions beyond those of `pointwise`: of use in networks, not in arithmetic.
+"""Activation functions beyond those of `transcendental`: of use in networks, not in arithmetic.
 
 Their names begin with an underscore: they are called through `nn.functional` only.
 """

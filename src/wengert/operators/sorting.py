@@ -327,32 +327,30 @@ def _interpolated(ordered: Tensor, ranks: Tensor, interpolation: str) -> Tensor:
     return lerp(low, high, 0.5 if interpolation == "midpoint" else ranks - below)
 
 
-def quantile(
-    input: Tensor,
-    q: float | Tensor,
-    dim: int | None = None,
-    keepdim: bool = False,
-    *,
-    interpolation: str = "linear",
-    out: Tensor | None = None,
-) -> Tensor:
-    """The quantiles at levels `q` of all elements or along a dimension; NaN spreads."""
-    result = _quantile("quantile", input, q, dim, keepdim, interpolation)
-    return result if out is None else copy_to_out("quantile", result, out)
+def _named_quantile(name: str, doc: str) -> Any:
+    def function(
+        input: Tensor,
+        q: float | Tensor,
+        dim: int | None = None,
+        keepdim: bool = False,
+        *,
+        interpolation: str = "linear",
+        out: Tensor | None = None,
+    ) -> Tensor:
+        result = _quantile(name, input, q, dim, keepdim, interpolation)
+        return result if out is None else copy_to_out(name, result, out)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    return function
 
 
-def nanquantile(
-    input: Tensor,
-    q: float | Tensor,
-    dim: int | None = None,
-    keepdim: bool = False,
-    *,
-    interpolation: str = "linear",
-    out: Tensor | None = None,
-) -> Tensor:
-    """The quantiles at levels `q` of the elements that are not NaN."""
-    result = _quantile("nanquantile", input, q, dim, keepdim, interpolation)
-    return result if out is None else copy_to_out("nanquantile", result, out)
+quantile = _named_quantile(
+    "quantile", "The quantiles at levels `q` of all elements or along a dimension; NaN spreads."
+)
+nanquantile = _named_quantile(
+    "nanquantile", "The quantiles at levels `q` of the elements that are not NaN."
+)
 
 
 # Distinct elements -------------------------------------------------------------------------------

@@ -1,0 +1,304 @@
+"""Arithmetic: sums, products, quotients, remainders and powers."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ..dispatch import Operator, operator_named
+from ..tensor import Tensor
+from .comparison import zeros_like
+from .declare import elementwise, promote, promote_float
+from .loops import ADD, DIV, MUL, NEG, RECIPROCAL, RSUB, SQUARE, SUB
+from .selection import real_part, where
+from .transcendental import log
+
+__all__ = [
+    "add", "addcdiv", "addcmul", "div", "floor_divide", "fmod", "lerp", "mul", "neg", "positive",
+    "pow", "reciprocal", "remainder", "rsub", "square", "sub",
+]  # fmt: skip
+
+
+def _times(x: Any, factor: Any) -> Any:
+    """An operand multiplied by a Python number, in the operand's own dtype."""
+    product = x * factor
+    return product.astype(x.dtype) if hasattr(x, "dtype") and product.dtype != x.dtype else product
+
+
+add = elementwise(
+    "add(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
+    lambda xp, x, y, alpha: xp.add(x, y if alpha == 1 else _times(y, alpha)),
+    {"self": lambda t: t, "other": lambda t, alpha: t if alpha == 1 else t * alpha},
+    native=ADD,
+    doc="Sum of two tensors, the second multiplied by `alpha`.",
+)
+
+
+def _difference_dtype(args: tuple, count: int) -> tuple:
+    """The common dtype of operands that are no truth values."""
+    flags = [
+        a.dtype.kind == "b" if hasattr(a, "dtype") else isinstance(a, bool) for a in args[:count]
+    ]
+    if all(flags):
+        raise RuntimeError(
+            "Subtraction, the `-` operator, with two bool tensors is not supported. "
+            "Use `^` or logical_xor() to see where they differ."
+        )
+    if any(flags):
+        raise RuntimeError(
+            "Subtraction, the `-` operator, with a bool tensor is not supported. "
+            "Use `~` or logical_not() to invert a mask."
+        )
+    return promote(args, count)
+
+
+sub = elementwise(
+    "sub(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
+    lambda xp, x, y, alpha: xp.subtract(x, y if alpha == 1 else _times(y, alpha)),
+    {"self": lambda t: t, "other": lambda t, alpha: -t if alpha == 1 else t * -alpha},
+    dtype=_difference_dtype,
+    native=SUB,
+    doc="Difference of two tensors, the second multiplied by `alpha`.",
+)
+
+
+def _reversed_difference(name: str, node_name: str, rules: dict) -> Operator:
+    return elementwise(
+        f"{name}(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
+        lambda xp, x, y, alpha: xp.subtract(y, x if alpha == 1 else _times(x, alpha)),
+        {"self": lambda t, alpha: -t if alpha == 1 else t * -alpha, **rules},
+        dtype=_difference_dtype,
+        inplace=False,
+        native=RSUB,
+        name=node_name,
+        doc="The second tensor minus the first, the first multiplied by `alpha`.",
+    )
+
+
+from_number = _reversed_difference("rsub", "RsubBackward1", {})
+from_tensor = _reversed_difference("_rsub_tensor", "RsubBackward0", {"other": lambda t: t})
+
+
+def rsub(input: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
+    """The second tensor or number minus the first tensor, the first multiplied by `alpha`."""
+    minuend = from_tensor if isinstance(other, Tensor) else from_number
+    return minuend(input, other, alpha=alpha)
+
+
+mul = elementwise(
+    "mul(Tensor self, Tensor other) -> Tensor",
+    "multiply",
+    {"self": lambda t, other: t * other, "other": lambda t, self: t * self},
+    native=MUL,
+    doc="Product of two tensors.",
+)
+
+
+true_divide = elementwise(
+    "div(Tensor self, Tensor other) -> Tensor",
+    lambda xp, x, y: xp.divide(x, y),
+    {
+        "self": lambda t, other: t / other,
+        "other": lambda t, self, other: -t * ((self / other) / other),
+    },
+    dtype=promote_float,
+    native=DIV,
+    doc="Quotient of two tensors.",
+)
+
+
+def _divide_rounded(xp: Any, x: Any, y: Any, rounding_mode: str) -> Any:
+    if rounding_mode == "floor":
+        return xp.floor_divide(x, y)
+    if rounding_mode != "trunc":
+        raise RuntimeError(
+            "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found "
+            f"'{rounding_mode}'"
+        )
+    if x.dtype.kind not in "iu":
+        return xp.trunc(xp.divide(x, y))
+    quotient = xp.floor_divide(x, y)
+    return quotient + ((quotient * y != x) & ((x < 0) != (y < 0)))
+
+
+rounded_divide = elementwise(
+    "_div_rounded(Tensor self, Tensor other, str rounding_mode) -> Tensor",
+    _divide_rounded,
+    {"self": lambda t: zeros_like(t), "other": lambda t: zeros_like(t)},
+    name="DivBackward2",
+    doc="Quotient of two tensors, rounded towards zero ('trunc') or down ('floor').",
+)
+
+
+def div(
+    input: Any, other: Any, *, rounding_mode: str | None = None, out: Tensor | None = None
+) -> Tensor:
+    """Quotient of two tensors, optionally rounded towards zero ('trunc') or down ('floor')."""
+    if rounding_mode is not None:
+        return rounded_divide(input, other, rounding_mode, out=out)
+    return true_divide(input, other) if out is None else true_divide(input, other, out=out)
+
+
+def div_(input: Tensor, other: Any, *, rounding_mode: str | None = None) -> Tensor:
+    """In-place form of div()."""
+    if rounding_mode is None:
+        return operator_named("div_")(input, other)
+    return operator_named("_div_rounded_")(input, other, rounding_mode)
+
+
+floor_divide = elementwise(
+    "floor_divide(Tensor self, Tensor other) -> Tensor",
+    lambda xp, x, y: xp.floor_divide(x, y),
+    {"self": lambda t: zeros_like(t), "other": lambda t: zeros_like(t)},
+    doc="Quotient rounded down.",
+)
+remainder = elementwise(
+    "remainder(Tensor self, Tensor other) -> Tensor",
+    "remainder",
+    {
+        "self": lambda t: t,
+        "other": lambda t, self, other: -t * div(self, other, rounding_mode="floor"),
+    },
+    name=lambda self, other: f"RemainderBackward{int(isinstance(other, Tensor))}",
+    doc="Remainder with the sign of the divisor, as Python's %.",
+)
+fmod = elementwise(
+    "fmod(Tensor self, Tensor other) -> Tensor",
+    "fmod",
+    {
+        "self": lambda t: t,
+        "other": lambda t, self, other: -t * div(self, other, rounding_mode="trunc"),
+    },
+    name=lambda self, other: f"FmodBackward{int(isinstance(other, Tensor))}",
+    doc="Remainder with the sign of the dividend, as C's fmod.",
+)
+neg = elementwise(
+    "neg(Tensor self) -> Tensor", "negative", lambda t: -t, native=NEG, doc="The negative."
+)
+
+
+def positive(input: Tensor) -> Tensor:
+    """The tensor itself."""
+    if input.array.dtype.kind == "b":
+        raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
+    return input
+
+
+def _power(xp: Any, x: Any, y: Any) -> Any:
+    if getattr(y, "ndim", 0) == 0:
+        exponent = y.item() if hasattr(y, "item") else y
+        if exponent == 2:
+            return xp.multiply(x, x)
+        if exponent == 0.5:
+            return xp.sqrt(x)
+        if isinstance(exponent, int) and exponent < 0 and x.dtype.kind in "iu":
+            raise RuntimeError("Integers to negative integer powers are not allowed.")
+    if xp.result_type(x, y).kind in "iu":
+        return _integer_power(xp, x, y)
+    return xp.power(x, y)
+
+
+def _integer_power(xp: Any, x: Any, y: Any) -> Any:
+    """Integer powers; a negative exponent gives what the fraction rounds to."""
+    negative = y < 0
+    out = xp.power(x, xp.where(negative, 0, y))
+    unit = xp.where(x == 1, 1, xp.where(x == -1, xp.where(y % 2 == 0, 1, -1), 0))
+    return xp.where(negative, unit, out).astype(x.dtype)
+
+
+def _pow_self(t: Tensor, self: Any, other: Any) -> Tensor:
+    if isinstance(other, Tensor):
+        return where(other == 0, 0, t * (other * self ** (other - 1)))
+    if other == 0:
+        return zeros_like(t)
+    return t * (other * (self if other == 2 else self ** (other - 1)))
+
+
+def _pow_other(t: Tensor, self: Any, other: Tensor, out: Tensor) -> Tensor:
+    if isinstance(self, Tensor):
+        grows = (self == 0) & (real_part(other) >= 0)
+        return where(grows, 0, t * (out * log(self)))
+    if self == 0:
+        return where(real_part(other) >= 0, 0, t * (out * -math.inf))
+    positive_real = isinstance(self, (int, float)) and self > 0
+    return t * (out * (math.log(self) if positive_real else _clog(self)))
+
+
+def _clog(value: complex) -> complex:
+    import cmath
+
+    return cmath.log(value) if isinstance(value, complex) else math.nan
+
+
+pow = elementwise(
+    "pow(Tensor self, Tensor exponent) -> Tensor",
+    _power,
+    {
+        "self": lambda t, self, exponent: _pow_self(t, self, exponent),
+        "exponent": lambda t, self, exponent, out: _pow_other(t, self, exponent, out),
+    },
+    name=lambda self, exponent: (
+        "PowBackward2"
+        if not isinstance(self, Tensor)
+        else "PowBackward1" if isinstance(exponent, Tensor) else "PowBackward0"
+    ),
+    doc="Power of two tensors or numbers.",
+    aliases={"other": "exponent"},
+)
+square = elementwise(
+    "square(Tensor self) -> Tensor",
+    lambda xp, x: xp.square(x.astype("int64") if x.dtype.kind == "b" else x),
+    lambda t, self: t * (2 * self),
+    native=SQUARE,
+    name="PowBackward0",
+    doc="The square.",
+)
+reciprocal = elementwise(
+    "reciprocal(Tensor self) -> Tensor",
+    lambda xp, x: 1 / x,
+    lambda t, out: -t * (out * out),
+    dtype=promote_float,
+    native=RECIPROCAL,
+    doc="One divided by the tensor.",
+)
+
+
+def _wrapped(x: Any, value: Any) -> Any:
+    """A factor for integers of `x`'s dtype, wrapped around as in C."""
+    if getattr(x, "dtype", None) is None or x.dtype.kind != "u":
+        return value
+    return x.dtype.type(value % 2 ** (8 * x.dtype.itemsize))
+
+
+addcmul = elementwise(
+    "addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
+    lambda xp, x, a, b, value: x + (a * b if value == 1 else _times(a * b, _wrapped(x, value))),
+    {
+        "self": lambda t: t,
+        "tensor1": lambda t, tensor2, value: t * (tensor2 * value),
+        "tensor2": lambda t, tensor1, value: t * (tensor1 * value),
+    },
+    doc="`input + value * tensor1 * tensor2`.",
+)
+addcdiv = elementwise(
+    "addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
+    lambda xp, x, a, b, value: x + (a / b if value == 1 else value * a / b),
+    {
+        "self": lambda t: t,
+        "tensor1": lambda t, tensor2, value: t * (value / tensor2),
+        "tensor2": lambda t, tensor1, tensor2, value: -t * (value * tensor1 / (tensor2 * tensor2)),
+    },
+    refuses="biu",
+    doc="`input + value * tensor1 / tensor2`.",
+)
+lerp = elementwise(
+    "lerp(Tensor self, Tensor end, Tensor weight) -> Tensor",
+    lambda xp, x, end, weight: x + weight * (end - x),
+    {
+        "self": lambda t, weight: t * (1 - weight),
+        "end": lambda t, weight: t * weight,
+        "weight": lambda t, self, end: t * (end - self),
+    },
+    name=lambda self, end, weight: f"LerpBackward{int(isinstance(weight, Tensor))}",
+    doc="Linear interpolation from the tensor to `end`.",
+)

@@ -1,0 +1,71 @@
+"""Comparison, logic and bits: elementwise operators without derivatives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .declare import keep, nondifferentiable, promote
+
+__all__ = [
+    "bitwise_and", "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift",
+    "bitwise_xor", "eq", "ge", "gt", "isfinite", "isinf", "isnan", "le", "logical_and",
+    "logical_not", "logical_or", "logical_xor", "lt", "ne",
+]  # fmt: skip
+
+
+def _comparison(name: str, ufunc: str, doc: str, refuses: str = "") -> Any:
+    return nondifferentiable(
+        f"{name}(Tensor self, Tensor other) -> Tensor",
+        ufunc,
+        broadcasts=True,
+        dtype=promote,
+        refuses=refuses,
+        inplace=True,
+        doc=doc,
+    )
+
+
+eq = _comparison("eq", "equal", "Whether elements are equal.")
+ne = _comparison("ne", "not_equal", "Whether elements differ.")
+lt = _comparison("lt", "less", "Whether elements are smaller.", "c")
+le = _comparison("le", "less_equal", "Whether elements are smaller or equal.", "c")
+gt = _comparison("gt", "greater", "Whether elements are larger.", "c")
+ge = _comparison("ge", "greater_equal", "Whether elements are larger or equal.", "c")
+
+
+def _logical(name: str, ufunc: str, operands: str, dtype: Any, doc: str) -> Any:
+    return nondifferentiable(
+        f"{name}({operands}) -> Tensor", ufunc, broadcasts=True, dtype=dtype, inplace=True, doc=doc
+    )
+
+
+_TWO = "Tensor self, Tensor other"
+logical_and = _logical("logical_and", "logical_and", _TWO, keep, "Both are non-zero.")
+logical_or = _logical("logical_or", "logical_or", _TWO, keep, "One is non-zero.")
+logical_xor = _logical("logical_xor", "logical_xor", _TWO, keep, "Exactly one is non-zero.")
+logical_not = _logical("logical_not", "logical_not", "Tensor self", keep, "Is zero.")
+bitwise_and = _logical("bitwise_and", "bitwise_and", _TWO, promote, "Bits set in both.")
+bitwise_or = _logical("bitwise_or", "bitwise_or", _TWO, promote, "Bits set in one.")
+bitwise_xor = _logical("bitwise_xor", "bitwise_xor", _TWO, promote, "Bits set in exactly one.")
+bitwise_not = _logical("bitwise_not", "invert", "Tensor self", keep, "Bits inverted.")
+bitwise_left_shift = _logical(
+    "bitwise_left_shift", "left_shift", _TWO, promote, "Bits moved left."
+)
+bitwise_right_shift = _logical(
+    "bitwise_right_shift", "right_shift", _TWO, promote, "Bits moved right."
+)
+
+
+def _predicate(name: str, doc: str) -> Any:
+    return nondifferentiable(f"{name}(Tensor self) -> Tensor", name, dtype=keep, doc=doc)
+
+
+isnan = _predicate("isnan", "Whether elements are NaN.")
+isinf = _predicate("isinf", "Whether elements are infinite.")
+isfinite = _predicate("isfinite", "Whether elements are neither infinite nor NaN.")
+
+zeros_like = nondifferentiable(
+    "_zeros_like(Tensor self) -> Tensor",
+    lambda xp, x: xp.zeros(x.shape, x.dtype),
+    doc="Zeros in the shape and dtype of a tensor, as gradient rules need them.",
+)

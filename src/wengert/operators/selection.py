@@ -1,0 +1,223 @@
+"""Signs, rounding, limits and choices: elementwise operators that are linear by pieces."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..backends.numpy import copy_order
+from ..dispatch import Operator, operator_named
+from ..native import native
+from ..out import copy_to_out
+from ..tensor import Tensor
+from .comparison import zeros_like
+from .declare import elementwise, primitive, promote
+from .loops import ABS
+
+__all__ = [
+    "abs", "ceil", "clamp", "floor", "maximum", "minimum", "round", "sgn", "sign", "trunc", "where",
+]  # fmt: skip
+
+# Rounding and selection ---------------------------------------------------------------------------
+
+
+def _sign(xp: Any, x: Any) -> Any:
+    """-1, 0 or 1; NaN has no sign."""
+    if x.dtype.kind == "b":
+        return x.copy(copy_order(x))
+    return xp.subtract(x > 0, x < 0, dtype=x.dtype)
+
+
+sign = elementwise(
+    "sign(Tensor self) -> Tensor",
+    _sign,
+    lambda t: zeros_like(t),
+    refuses="c",
+    doc="-1, 0 or 1 by sign.",
+)
+floor = elementwise(
+    "floor(Tensor self) -> Tensor",
+    lambda xp, x: x.copy(copy_order(x)) if x.dtype.kind in "iu" else xp.floor(x),
+    lambda t: zeros_like(t),
+    doc="Largest integer not above.",
+)
+ceil = elementwise(
+    "ceil(Tensor self) -> Tensor",
+    lambda xp, x: x.copy(copy_order(x)) if x.dtype.kind in "iu" else xp.ceil(x),
+    lambda t: zeros_like(t),
+    doc="Smallest integer not below.",
+)
+trunc = elementwise(
+    "trunc(Tensor self) -> Tensor",
+    lambda xp, x: x.copy(copy_order(x)) if x.dtype.kind in "iu" else xp.trunc(x),
+    lambda t: zeros_like(t),
+    doc="Integer part.",
+)
+round = elementwise(
+    "round(Tensor self, *, int decimals=0) -> Tensor",
+    lambda xp, x, decimals: xp.round(x, decimals),
+    lambda t: zeros_like(t),
+    refuses="bc",
+    name=lambda self, decimals: f"RoundBackward{int(decimals != 0)}",
+    doc="Nearest integer, halves to even; or to `decimals` places.",
+)
+
+
+def _clamp(xp: Any, x: Any, low: Any, high: Any) -> Any:
+    if low is None and high is None:
+        raise RuntimeError("clamp: At least one of 'min' or 'max' must not be None")
+    if low is not None:
+        x = xp.maximum(x, low)
+    return x if high is None else xp.minimum(x, high)
+
+
+def _within(x: Tensor, low: Any, high: Any) -> Tensor:
+    if low is None:
+        return x <= high
+    return x >= low if high is None else (x >= low) & (x <= high)
+
+
+def _clamp_low(t: Tensor, x: Tensor, low: Tensor, high: Any) -> Tensor:
+    return where(x < low if high is None else (low < high) & (x < low), t, 0)
+
+
+def _clamp_high(t: Tensor, x: Tensor, low: Any, high: Tensor) -> Tensor:
+    return where(x > high if low is None else (x > high) | (high < low), t, 0)
+
+
+clamp = elementwise(
+    "clamp(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor",
+    _clamp,
+    {
+        "self": lambda t, self, min, max: where(_within(self, min, max), t, 0),
+        "min": lambda t, self, min, max: _clamp_low(t, self, min, max),
+        "max": lambda t, self, min, max: _clamp_high(t, self, min, max),
+    },
+    refuses="c",
+    name=lambda self, min, max: (
+        "ClampBackward0"
+        if isinstance(min, Tensor) or isinstance(max, Tensor)
+        else "ClampBackward1"
+    ),
+    doc="The tensor limited to the range from `min` to `max`.",
+)
+maximum = elementwise(
+    "maximum(Tensor self, Tensor other) -> Tensor",
+    "maximum",
+    {
+        "self": lambda t, self, other: _unless(self < other, self, other, t),
+        "other": lambda t, self, other: _unless(other < self, self, other, t),
+    },
+    refuses="c",
+    inplace=False,
+    doc="The larger of two tensors, elementwise; ties share the gradient.",
+)
+minimum = elementwise(
+    "minimum(Tensor self, Tensor other) -> Tensor",
+    "minimum",
+    {
+        "self": lambda t, self, other: _unless(self > other, self, other, t),
+        "other": lambda t, self, other: _unless(other > self, self, other, t),
+    },
+    refuses="c",
+    inplace=False,
+    doc="The smaller of two tensors, elementwise; ties share the gradient.",
+)
+
+
+def _unless(loses: Tensor, x: Tensor, y: Any, t: Tensor) -> Tensor:
+    """The tangent, except where its operand loses, and half of it at a tie; NaN loses to none."""
+    return where(loses, 0, where(x == y, t / 2, t))
+
+
+def _where_dtype(args: tuple, count: int) -> tuple:
+    condition = args[0]
+    if getattr(condition, "dtype", None) is not None and condition.dtype.kind not in "b":
+        if condition.dtype.kind != "u":
+            raise RuntimeError(
+                "where expected condition to be a boolean tensor, but got a tensor with dtype "
+                f"{condition.dtype}"
+            )
+        condition = condition.astype(bool)
+    return (condition, *promote(args[1:], count - 1))
+
+
+where_: Operator = elementwise(
+    "where(Tensor condition, Tensor self, Tensor other) -> Tensor",
+    lambda xp, condition, x, y: xp.where(condition, x, y),
+    {
+        "self": lambda t, condition: where_(condition, t, 0),
+        "other": lambda t, condition: where_(condition, 0, t),
+    },
+    dtype=_where_dtype,
+    inplace=False,
+    doc="Elements of one tensor where the condition holds, else of the other.",
+)
+
+
+def where(
+    condition: Tensor, input: Any = None, other: Any = None, *, out: Tensor | None = None
+) -> Any:
+    """Elements of `input` where `condition` holds, else of `other`; alone, its true indices."""
+    if input is None and other is None:
+        return condition.nonzero(as_tuple=True)
+    result = where_.call((condition, input, other))
+    return result if out is None else copy_to_out("where", result, out, (condition, input, other))
+
+# Absolute value and complex sign: not holomorphic, so both rules are written ----------------------
+
+abs = primitive(
+    "abs(Tensor self) -> Tensor",
+    "absolute",
+    lambda g, self: g * sgn(self),
+    lambda tangents, self: _abs_tangent(tangents["self"], self),
+    inplace=True,
+    widens=False,
+    doc="Absolute value.",
+)
+if native.compiled:
+    abs.native_code = ABS
+
+
+def abs_(input: Tensor) -> Tensor:
+    """In-place form of abs(), for real tensors."""
+    if input.is_complex():
+        raise RuntimeError("In-place abs is not supported for complex tensors.")
+    return operator_named("abs_")(input)
+
+
+def _abs_tangent(t: Tensor, x: Tensor) -> Tensor:
+    if x.is_complex():
+        return (t.conj() * sgn(x)).real
+    return t * sgn(x)
+
+
+def _sgn(xp: Any, x: Any) -> Any:
+    if x.dtype.kind != "c":
+        return _sign(xp, x)
+    size = xp.abs(x)
+    return xp.where(size == 0, 0, x / xp.where(size == 0, 1, size))
+
+
+def _sgn_tangent(t: Tensor, x: Tensor, out: Tensor) -> Tensor:
+    if not x.is_complex():
+        return zeros_like(t)
+    size = abs(x)
+    turned = t - out * (out.conj() * t).real
+    return where(size == 0, 0, turned / where(size == 0, 1, size))
+
+
+sgn: Operator = primitive(
+    "sgn(Tensor self) -> Tensor",
+    _sgn,
+    lambda g, self, out: _sgn_tangent(g, self, out),
+    lambda tangents, self, out: _sgn_tangent(tangents["self"], self, out),
+    inplace=True,
+    doc="The sign; of a complex number, its direction.",
+)
+
+
+def real_part(x: Any) -> Any:
+    """The real part of a tensor or number, itself if it is real."""
+    if isinstance(x, Tensor):
+        return x.real if x.is_complex() else x
+    return x.real
