@@ -150,9 +150,7 @@ def level_array(value: Tensor, level: Level, dim: int | None = None) -> LevelArr
     if dim is not None:
         shape, strides = array.shape, array.strides
         if shape[dim] and isinstance(array, np.ndarray):
-            array = np.ndarray.__getitem__(array, (slice(None),) * dim + (0,))
-            if not isinstance(array, np.ndarray):  # NumPy turns a 0-d element into a number
-                array = np.empty((), value.array.dtype)
+            array = np.ndarray.__getitem__(array, (slice(None),) * dim + (0, Ellipsis))
         else:
             array = as_strided(
                 np.empty(1, array.dtype), shape[:dim] + shape[dim + 1 :],

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ..batching.rules import along
 from ..tensor import Tensor
 from .declare import elementwise, primitive
 from .joining import cat
@@ -225,5 +226,6 @@ glu = primitive(
     _glu,
     lambda g, self, dim: _glu_gradient(g, self, dim),
     lambda tangents, self, dim: _glu_tangent(tangents["self"], self, dim),
+    batch=along("dim"),
     doc="One half of the tensor times the sigmoid of the other.",
 )

@@ -6,6 +6,8 @@ import operator as python_operator
 from typing import Any
 
 from ..backends.meta import MetaArray
+from ..batching import views as batched
+from ..batching.rules import along
 from ..dispatch import Operator
 from ..dtypes import from_numpy
 from ..errors import dimension_error, shape_text
@@ -25,6 +27,7 @@ flip: Operator = linear(
     "flip(Tensor self, int[] dims) -> Tensor",
     lambda xp, x, dims: xp.flip(x, wrap_dims(dims, x.ndim) if x.ndim else ()).copy("K"),
     lambda g, dims: flip.call((g, dims)),
+    batch=along("dims", empty_means_all=False),
     doc="The elements in reverse order along the given dimensions.",
 )
 
@@ -59,6 +62,7 @@ roll_: Operator = linear(
     "roll(Tensor self, int[] shifts, int[] dims=[]) -> Tensor",
     _roll,
     lambda g, shifts, dims: roll_.call((g, tuple([-n for n in shifts]), dims)),
+    batch=batched.roll,
     doc="The elements shifted along dimensions; those pushed out come in at the other end.",
 )
 
@@ -85,6 +89,7 @@ rot90: Operator = linear(
     "rot90(Tensor self, int k=1, int[] dims=[0, 1]) -> Tensor",
     _rot90,
     lambda g, k, dims: rot90.call((g, -k, dims)),
+    batch=batched.rot90,
     doc="The tensor turned `k` times by a right angle, from the first to the second dimension.",
 )
 
@@ -121,6 +126,7 @@ repeat = linear(
     "repeat(Tensor self, int[] repeats) -> Tensor",
     _repeat,
     lambda g, self_shape, repeats: _repeat_backward(g, self_shape, repeats),
+    batch=batched.repeat,
     doc="Copies of the tensor side by side, so many along each dimension.",
 )
 

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from ..batching import views as batched
+from ..batching.moving import batch_size, padded, rank_of, shape_of, with_batch
+from ..batching.rules import Rewriting, elementwise
 from ..devices import transfer
 from ..dispatch import Operator, operator_named
 from ..tensor import Tensor
@@ -16,6 +21,7 @@ clone = linear(
     "clone(Tensor self) -> Tensor",
     lambda xp, x: x.copy("C" if 0 in x.strides else "K"),
     lambda g: g,
+    batch=batched.in_place,
     doc="A copy that gradients flow through.",
 )
 cast = linear(
@@ -23,6 +29,7 @@ cast = linear(
     lambda xp, x, dtype: (x.real if _loses_imaginary(x, dtype.numpy) else x).astype(dtype.numpy),
     lambda g: g,
     name="ToCopyBackward0",
+    batch=batched.in_place,
     doc="A copy with another dtype; the engine casts the gradient back.",
 )
 
@@ -31,6 +38,7 @@ pack = linear(
     lambda xp, x: x.copy("C"),
     lambda g: g,
     name="CloneBackward0",
+    batch=batched.in_front,
     doc="A copy in row-major order.",
 )
 to_device = linear(
@@ -38,6 +46,7 @@ to_device = linear(
     lambda xp, x, device, source: transfer(x, device),
     lambda g, source: g.to(source),
     name="ToCopyBackward0",
+    batch=batched.in_place,
     doc="A copy on another device.",
 )
 
@@ -61,6 +70,29 @@ def _copy_kernel(xp: Any, target: Any, source: Any, non_blocking: bool) -> Any:
     return xp.broadcast_to(source, target.shape)
 
 
+def _copy_rewritten(operator: Any, args: tuple, dims: tuple) -> tuple[tuple, int]:
+    target, source, non_blocking = args
+    if not isinstance(source, Tensor):
+        return args, dims[0]
+    rank = rank_of(target, dims[0])
+    if rank_of(source, dims[1]) > rank:
+        seen = np.empty(shape_of(target, dims[0]))
+        _copy_kernel(np, seen, np.empty(shape_of(source, dims[1])), non_blocking)
+    target = with_batch(target, dims[0], batch_size(args, dims))
+    if dims[1] is not None:
+        source = padded(source, dims[1], rank)
+    return (target, source, non_blocking), 0
+
+
+def _fill_rewritten(operator: Any, args: tuple, dims: tuple) -> tuple[tuple, int] | None:
+    return (args, dims[0]) if dims[1] is None else None
+
+
+def _fill_each(operator: Any, args: tuple, dims: tuple) -> tuple[Any, int]:
+    target = with_batch(args[0], dims[0], batch_size(args, dims))
+    return copy.call((target, padded(args[1], dims[1], target.array.ndim - 1), False)), 0
+
+
 copy: Operator = primitive(
     "copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor",
     _copy_kernel,
@@ -70,6 +102,7 @@ copy: Operator = primitive(
     ),
     inplace=True,
     widens=False,
+    batch=Rewriting(_copy_rewritten),
     name="CopyBackwards",
     doc="The values of `src` in the shape and dtype of the tensor.",
 )
@@ -82,6 +115,7 @@ fill: Operator = primitive(
     ),
     inplace=True,
     widens=False,
+    batch=Rewriting(_fill_rewritten, _fill_each),
     name=lambda self, value: f"FillBackward{2 + int(isinstance(value, Tensor))}",
     doc="One value in the shape and dtype of the tensor.",
 )
@@ -92,6 +126,7 @@ zero = primitive(
     lambda tangents: zeros_like(tangents["self"]),
     inplace=True,
     widens=False,
+    batch=elementwise,
     doc="Zeros in the shape and dtype of the tensor.",
 )
 for _operator in (copy, fill):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ..batching.rules import elementwise as batched
 from ..dispatch import Operator, copy_to_out, operator_named
 from ..native import native
 from ..state import thread_state
@@ -719,6 +720,7 @@ abs = primitive(
     lambda tangents, self: _abs_tangent(tangents["self"], self),
     inplace=True,
     widens=False,
+    batch=batched,
     doc="Absolute value.",
 )
 if _native.compiled:
@@ -759,6 +761,7 @@ sgn: Operator = primitive(
     lambda g, self, out: _sgn_tangent(g, self, out),
     lambda tangents, self, out: _sgn_tangent(tangents["self"], self, out),
     inplace=True,
+    batch=batched,
     doc="The sign; of a complex number, its direction.",
 )
 
@@ -817,7 +820,9 @@ bitwise_right_shift = _logical(
 
 
 def _predicate(name: str, doc: str) -> Any:
-    return nondifferentiable(f"{name}(Tensor self) -> Tensor", name, dtype=keep, doc=doc)
+    return nondifferentiable(
+        f"{name}(Tensor self) -> Tensor", name, dtype=keep, batch=batched, doc=doc
+    )
 
 
 isnan = _predicate("isnan", "Whether elements are NaN.")
@@ -827,5 +832,6 @@ isfinite = _predicate("isfinite", "Whether elements are neither infinite nor NaN
 zeros_like = nondifferentiable(
     "_zeros_like(Tensor self) -> Tensor",
     lambda xp, x: xp.zeros(x.shape, x.dtype),
+    batch=batched,
     doc="Zeros in the shape and dtype of a tensor, as gradient rules need them.",
 )

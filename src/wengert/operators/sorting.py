@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from .. import dtypes, return_types
+from ..batching.moving import batch_size, flattened, reshaped, with_batch
+from ..batching.rules import along, flat, varying
 from ..conversion import tensor
 from ..dispatch import copy_to_out
 from ..errors import shape_text
@@ -80,6 +82,7 @@ def _selecting(
         vjp,
         jvp,
         nondifferentiable_outputs=(1,),
+        batch=along("dim"),
         name=name or f"{base.title()}Backward{1 if overload else 0}",
         doc=doc,
     )
@@ -95,6 +98,7 @@ sort = _selecting(
 argsort = nondifferentiable(
     "argsort(Tensor self, int dim=-1, bool descending=False, *, bool? stable=None) -> Tensor",
     lambda xp, x, dim, descending, stable: _sort(xp, widened(x), dim, descending, stable)[1],
+    batch=along("dim"),
     doc="Indices that sort along a dimension.",
 )
 
@@ -197,6 +201,7 @@ def _median_of_all(name: str) -> Any:
         kernel,
         lambda g, self, out: shared_evenly(g, self, out),
         lambda tangents, self, out: shared_tangent(tangents["self"], self, out),
+        batch=flat(f"{name}.dim", several=True),
         doc="The median of all elements, the lower one of two.",
     )
 
@@ -415,6 +420,7 @@ def _distinct(name: str, kernel: Any, doc: str) -> Any:
         None,
         nondifferentiable_outputs=(1, 2),
         meta=refuse_meta(name.strip("_2")),
+        batch=varying(name.strip("_2")),
         doc=doc,
     )
 
@@ -520,10 +526,27 @@ def _check_search(sequence: Any, values: Any, right: bool, side: str | None, sor
         )
 
 
+def _search_batched(operator: Any, args: tuple, dims: tuple) -> tuple[Any, Any]:
+    """Examples with sequences of their own are rows; one sequence for all leaves values alone."""
+    sequence, values, *options, sorter = args
+    several = dims[0] is not None or dims[-1] is not None
+    if not several and sequence.array.ndim == 1:
+        return operator.call(args), dims[1]
+    size = batch_size(args, dims)
+    sequence = with_batch(sequence, dims[0], size)
+    sorter = None if sorter is None else with_batch(sorter, dims[-1], size)
+    values = with_batch(values, dims[1], size)
+    if sequence.array.ndim > 2:
+        return operator.call((sequence, values, *options, sorter)), 0
+    found = operator.call((sequence, flattened(values, 0), *options, sorter))
+    return reshaped(found, values.array.shape), 0
+
+
 _search = nondifferentiable(
     "searchsorted(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, "
     "str? side=None, Tensor? sorter=None) -> Tensor",
     _searchsorted,
+    batch=_search_batched,
     doc="Where values would be inserted into sorted sequences, the last dimension of a tensor.",
 )
 
