@@ -26,6 +26,7 @@ from .backends.numpy import quiet
 from .binding import bind_arguments, check_operand, signature_text
 from .dtypes import can_cast, from_numpy
 from .errors import broadcast_error
+from .levels import is_level
 from .native import native
 from .schema import REQUIRED
 from .state import ThreadState, thread_state
@@ -118,6 +119,12 @@ class Operator(AbstractOperator):
         """Two operands, one of them possibly a number, further arguments at their defaults."""
         state = thread_state()
         if state.layers or self.outputs != 1:
+            if not isinstance(x, Tensor):
+                x = check_operand(self, x, y)
+            if not isinstance(y, Tensor):
+                y = check_operand(self, y, x)
+            if x is NotImplemented or y is NotImplemented:
+                return NotImplemented
             return self.call((x, y, *self.tail))
         mask = 0
         if isinstance(x, Tensor):
@@ -655,6 +662,8 @@ def copy_to_out(name: str, result: Any, out: Any) -> Any:
             f"result type {result.dtype.scalar_name} can't be cast to the desired output type "
             f"{out.dtype.scalar_name}"
         )
+    if is_level(out) or is_level(result):
+        return out.copy_(result)
     if out.array.shape != result.array.shape:
         out.array = np.empty(result.array.shape, out.array.dtype)
     if thread_state().layers or any_foreign((out, result)):

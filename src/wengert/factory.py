@@ -12,7 +12,7 @@ from . import dtypes
 from .conversion import dtype_of, require_grad
 from .devices import CPU, device, of_array, require_cupy, transfer
 from .layouts import keeps_order
-from .levels import made_here
+from .levels import is_level, made_here
 from .state import thread_state
 from .tensor import Tensor, wrap
 
@@ -143,6 +143,9 @@ def write_out(function: str, out: Tensor, array: Any, warn: bool = False) -> Ten
             "differentiation, but one of the arguments requires grad."
         )
     place = of_array(out.array)
+    if is_level(out):
+        out.copy_(wrap(array))
+        return out
     if out.array.shape != array.shape:
         if warn and out.array.size:
             warnings.warn(

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
+from ..inside import in_transform
 from ..levels import seen_inside
 from ..state import thread_state
 from ..tensor import Tensor
@@ -72,6 +73,11 @@ def backward(
                 "`backward()`; they mean the same, so give only the first"
             )
         grad_tensors = grad_variables
+    if in_transform():
+        raise RuntimeError(
+            "backward() called inside a functorch transform. This is not supported: the leaves of "
+            "a transform have no .grad. Use wengert.func.grad or vjp, or call backward() outside"
+        )
     if inputs is not None and not _is_one(inputs) and len(inputs) == 0:
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     if create_graph:

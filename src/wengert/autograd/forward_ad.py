@@ -288,7 +288,7 @@ def _call_inplace(operator: Any, functional: Any, args: tuple, tangents: dict) -
         from .node import replay
 
         base = target.view_meta.base
-        set_tangent(base, _zeros(base))
+        set_tangent(base, tangent.new_zeros(base.array.shape))
         own = replay(base.cold.tangents, target.view_meta.steps)
         set_tangent(target, own)
     if own is None:

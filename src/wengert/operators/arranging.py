@@ -11,6 +11,7 @@ from ..batching.rules import along
 from ..dispatch import Operator
 from ..dtypes import from_numpy
 from ..errors import dimension_error, shape_text
+from ..inside import plain
 from ..tensor import Tensor, wrap
 from .copying import pack
 from .declare import linear
@@ -149,7 +150,8 @@ def repeat_interleave(
     Called with a tensor of counts only, the index of each count that many times.
     """
     if repeats is None:
-        return wrap(_repeated_indices(input.array, None, output_size))
+        counts = plain(input, "repeat_interleave()").array
+        return wrap(_repeated_indices(counts, None, output_size))
     if not isinstance(repeats, Tensor):
         if not hasattr(repeats, "__index__"):
             raise TypeError(
@@ -160,7 +162,8 @@ def repeat_interleave(
     if dim is None:
         input, dim = flatten(input), 0
     dim = wrap_dim(dim, input.array.ndim)
-    indices = _repeated_indices(repeats.array, input.array.shape[dim], output_size)
+    counts = plain(repeats, "repeat_interleave()").array
+    indices = _repeated_indices(counts, input.array.shape[dim], output_size)
     return input.index_select(dim, wrap(indices))
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from .. import dtypes, return_types
 from ..batching.moving import batch_size, flattened, reshaped, with_batch
 from ..batching.rules import along, flat, varying
@@ -302,7 +304,7 @@ def _checked_levels(name: str, x: Tensor, q: Any) -> Tensor:
         raise RuntimeError(f"{name}() q tensor must be same dtype as the input tensor")
     if q.array.ndim > 1:
         raise RuntimeError(f"{name}() q must be a scalar or 1D tensor")
-    if not q.is_meta and not ((q.array >= 0) & (q.array <= 1)).all():
+    if type(q.array) is np.ndarray and not ((q.array >= 0) & (q.array <= 1)).all():
         raise RuntimeError(f"{name}() q values must be in the range [0, 1]")
     return q.reshape(-1)
 

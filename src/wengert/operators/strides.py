@@ -7,7 +7,7 @@ from typing import Any
 from ..batching import views as batched
 from ..dispatch import Operator
 from ..errors import shape_text
-from ..tensor import Tensor, wrap
+from ..tensor import Tensor
 from .declare import linear
 from .geometry import at, may_overlap, offset_of, owner_of, seen_from, span, strided, wrap_dim
 
@@ -74,15 +74,9 @@ def _as_strided_backward(
     if not may_overlap(shape, layout):
         return inner
     # Elements of the input that share memory share its gradient too.
-    ones = wrap(_ones_like(inner.array))
+    ones = inner.new_ones(inner.array.shape)
     count = restride.call((ones, shape, layout, 0, shape, layout, 0))
     return inner / count
-
-
-def _ones_like(x: Any) -> Any:
-    ones = x.copy()
-    ones.fill(1)
-    return ones
 
 
 as_strided_relative = linear(
