@@ -39,8 +39,11 @@ def _call_unmeasured(operator: Any, args: tuple) -> Any:
     if level is not None:
         check_active(level, state)
     if state.levels and level is not state.levels[-1]:
-        return call_outside(state, operator, args, 0 if level is None else level.number)
-    if level is not None:
+        number = 0 if level is None else level.number
+        active = state.dual_level >= 0 and state.forward_grad_enabled
+        if not (active and _has_inner_tangents(operator, args, number)):
+            return call_outside(state, operator, args, number)
+    elif level is not None:
         args = at_level(operator, args, level)
     if state.dual_level >= 0 and state.forward_grad_enabled:
         tangents = tangents_of(operator, args)
@@ -48,6 +51,12 @@ def _call_unmeasured(operator: Any, args: tuple) -> Any:
             with duals_aside(state):
                 return call_with_tangents(operator, args, tangents)
     return operator.call_recorded(state, args)
+
+
+def _has_inner_tangents(operator: Any, args: tuple, number: int) -> bool:
+    """Whether a tangent belongs to a level further in than `number`, to which the tensors do."""
+    level = innermost(tuple(tangents_of(operator, args).values()))
+    return level is not None and level.number > number
 
 
 def call_outside(state: ThreadState, operator: Any, args: tuple, number: int) -> Any:

@@ -195,6 +195,15 @@ def is_level(t: Tensor) -> bool:
     return type(t.array) is LevelArray
 
 
+def is_batched(t: Tensor) -> bool:
+    """Whether a tensor has one value per example of some vmap."""
+    while type(t.array) is LevelArray:
+        if t.array.dim is not None:
+            return True
+        t = t.array.value
+    return False
+
+
 def level_array(value: Tensor, level: Level, dim: int | None = None) -> LevelArray:
     """The array of `value` as seen from `level`, without its batch dimension `dim`."""
     array = value.array

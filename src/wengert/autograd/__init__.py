@@ -109,7 +109,8 @@ def grad(
     """The gradients of `outputs` with respect to `inputs`, one for each input.
 
     An input that the outputs do not depend on is an error, or gives None with `allow_unused`, or
-    zeros with `materialize_grads`.
+    zeros with `materialize_grads`. With `is_grads_batched` the first dimension of each of
+    `grad_outputs` counts a batch, and that of the results does too.
     """
     if materialize_grads and allow_unused is False:
         raise ValueError(
@@ -125,15 +126,22 @@ def grad(
             FutureWarning,
             stacklevel=2,
         )
-    if is_grads_batched:
-        raise RuntimeError(
-            "grad(): is_grads_batched=True needs vmap, which this version does not have; call "
-            "grad() once for each vector"
-        )
     roots = seen_inside(_as_tuple(outputs))
     targets = seen_inside(_as_tuple(inputs))
     if not targets:
         raise ValueError("grad requires non-empty inputs.")
+    if is_grads_batched:
+        from .batched import batched_grad
+
+        return batched_grad(
+            roots,
+            targets,
+            _grads_tuple(grad_outputs, len(roots)),
+            retain_graph=retain_graph,
+            create_graph=create_graph,
+            allow_unused=allow_unused,
+            materialize_grads=materialize_grads,
+        )
     grads = _make_grads(roots, _grads_tuple(grad_outputs, len(roots)))
     result = Variable._execution_engine.run_backward(
         roots,

@@ -23,6 +23,7 @@ from ..conversion import tensor as make_tensor
 from ..dispatch import Operator, arrays_of, operator_named, operators
 from ..errors import broadcast_error, shape_text
 from ..inplace import InplaceOperator
+from ..levels import is_batched
 from ..tensor import Tensor, wrap
 from . import views
 from .declare import linear, primitive
