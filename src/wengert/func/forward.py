@@ -6,9 +6,9 @@ from collections.abc import Callable
 from threading import Lock
 from typing import Any
 
-from ..autograd.forward_ad import make_dual, unpack_dual
+from ..autograd.forward_ad import check_tangent, set_tangent, tangent_of
 from ..creation import zeros_like
-from ..levels import Level, lifted, unwrapped
+from ..levels import Level, lifted
 from ..tensor import Tensor
 from ..utils._pytree import tree_flatten, tree_unflatten
 from .arguments import Argnums, at, outside, replaced, split_aux
@@ -67,7 +67,7 @@ def jvp_in(
     with level.entered():
         duals = tree_unflatten(
             [
-                make_dual(lifted(primal, level), lifted(tangent, level))
+                _dual(level, primal, tangent)
                 for primal, tangent in zip(primals, tangents, strict=True)
             ],
             spec,
@@ -76,20 +76,27 @@ def jvp_in(
         output, aux = split_aux(_JVP, func(*args), has_aux)
         outputs, output_spec = tree_flatten(output)
         check_outputs(outputs, _JVP)
-        pairs = [unpack_dual(out) for out in outputs]
-        if strict and any(tangent is None for _, tangent in pairs):
+        tangents = [tangent_of(out) for out in outputs]
+        if strict and any(tangent is None for tangent in tangents):
             raise RuntimeError(
                 f"{_JVP}: The output of f is independent of the inputs. This is not allowed with "
                 "strict=True."
             )
-        values = [unwrapped(primal, level)[0] for primal, _ in pairs]
-        products = [None if t is None else unwrapped(t, level)[0] for _, t in pairs]
+        values, products = values_of(level, outputs), values_of(level, tangents)
         aux = outside(level, aux)
     products = [
         zeros_like(value) if product is None else product
         for value, product in zip(values, products, strict=True)
     ]
     return tree_unflatten(values, output_spec), tree_unflatten(products, output_spec), aux
+
+
+def _dual(level: Level, primal: Tensor, tangent: Tensor) -> Tensor:
+    """A primal at its level, with its tangent."""
+    check_tangent(primal, tangent)
+    dual = lifted(primal, level)
+    set_tangent(dual, lifted(tangent, level))
+    return dual
 
 
 def _checked_primals(primals: Any) -> tuple[list, Any]:
