@@ -72,7 +72,11 @@ def is_inference(input: Tensor) -> _Any:
 
 
 def __getattr__(name: str) -> _Any:
-    if name in ("compiler", "demo", "library", "nn", "utils"):
+    if name == "vmap":
+        from .func import vmap
+
+        return vmap
+    if name in ("compiler", "demo", "func", "library", "nn", "utils"):
         from importlib import import_module
 
         return import_module("." + name, __name__)

@@ -12,6 +12,8 @@ from .autograd.forward_ad import drop_tangent
 from .autograd.node import Node
 from .dtypes import is_differentiable
 from .inplace import add_retain_hook
+from .inside import check_outside, detached, in_transform
+from .levels import is_level
 from .native import native
 from .state import thread_state
 from .tensor import VIEW_MULTI_OUTPUT, Tensor, wrap
@@ -58,6 +60,7 @@ def set_requires_grad(self: Tensor, value: bool) -> None:
 
 def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
     """Set whether operations on this leaf are recorded; returns the tensor."""
+    check_outside("Tensor.requires_grad_()")
     set_requires_grad(self, requires_grad)
     return self
 
@@ -116,6 +119,7 @@ def delete_grad(self: Tensor) -> None:
 
 def retain_grad(self: Tensor) -> None:
     """Keep the gradient of this non-leaf in its ``.grad``; nothing to do for a leaf."""
+    check_outside("Tensor.retain_grad()")
     if not self.requires():
         raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
     node = self.current_node()
@@ -183,7 +187,7 @@ def backward(
 
 def detach(self: Tensor) -> Tensor:
     """The same memory outside the graph; in-place changes are seen by both."""
-    out = wrap(self.array)
+    out = wrap(detached(self) if is_level(self) else self.array)
     out.counter = self.shared_counter()
     out.inference = self.inference
     return out
@@ -209,12 +213,22 @@ def detach_(self: Tensor) -> Tensor:
 
 def data(self: Tensor) -> Tensor:
     """The same memory with a version counter of its own: changes are not tracked."""
+    levels = thread_state().levels
+    if levels and levels[-1].kind == "vmap":
+        raise RuntimeError(
+            "accessing `data` under vmap transform is not allowed; use detach() or no_grad()"
+        )
     out = wrap(self.array)
     out.inference = self.inference
     return out
 
 
 def set_data(self: Tensor, value: Tensor) -> None:
+    if in_transform():
+        raise RuntimeError(
+            "mutating directly with `.data` inside functorch transform is not allowed; use copy_() "
+            "under no_grad()"
+        )
     if not isinstance(value, Tensor):
         raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
     if self.requires() and not is_differentiable(value.array.dtype):

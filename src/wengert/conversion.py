@@ -10,6 +10,8 @@ import numpy as np
 
 from . import dtypes
 from .devices import CPU, as_device, get_default_device, of_array, require_cupy, transfer
+from .inside import detached_copy
+from .levels import is_level, made_here
 from .tensor import Tensor, wrap
 
 _PYTHON_NUMBERS = {bool, int, float, complex}
@@ -23,7 +25,7 @@ def deliver(array: Any, device: Any = None, requires_grad: bool = False) -> Tens
     place = get_default_device() if device is None else as_device(device)
     if place is not CPU or type(array) is not np.ndarray:
         array = transfer(array, place)
-    made = wrap(array)
+    made = made_here(wrap(array))
     return require_grad(made) if requires_grad else made
 
 
@@ -31,7 +33,7 @@ def require_grad(fresh: Tensor) -> Tensor:
     """Make a fresh tensor a leaf that requires grad; its type must allow that."""
     if not dtypes.is_differentiable(fresh.array.dtype):
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
-    fresh.requires_grad_()
+    fresh.requires_grad = True
     return fresh
 
 
@@ -71,6 +73,9 @@ def tensor(
         raise RuntimeError("pin_memory=True is not supported: arrays live in ordinary memory")
     if isinstance(data, Tensor):
         warn_copy_construct("wengert.tensor(sourceTensor)")
+        if is_level(data):
+            copy = _converted(detached_copy(data), kind, device)
+            return require_grad(copy) if requires_grad else copy
         place = of_array(data.array) if device is None else device
         return deliver(_copied(data.array, kind), place, requires_grad)
     return deliver(array_from(data, kind), device, requires_grad)

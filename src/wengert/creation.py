@@ -34,9 +34,11 @@ from .factory import (
     parse_size,
     sequence_size,
 )
+from .inside import made_like
 from .layouts import check_options, contiguous_format
-from .levels import made_here
+from .levels import is_level, made_here
 from .ranges import arange, eye, linspace, logspace, tril_indices, triu_indices
+from .state import thread_state
 from .tensor import Tensor, wrap
 
 __all__ = [
@@ -192,7 +194,6 @@ def _like(
     memory_format: Any,
     pin_memory: bool = False,
 ) -> Any:
-    check_tensor(function, "input", input)
     check_options(layout, pin_memory)
     kind = dtype_of(input) if dtype is None else dtypes.as_dtype(dtype)
     place = of_array(input.array) if device is None else as_device(device)
@@ -209,6 +210,13 @@ def zeros_like(
     memory_format: Any = None,
 ) -> Tensor:
     """Zeros with the shape, type and device of `input`."""
+    check_tensor("zeros_like", "input", input)
+    if thread_state().levels:
+        made = made_like(
+            zeros_like, input, dtype=dtype, layout=layout, device=device,
+            memory_format=memory_format,
+        )  # fmt: skip
+        return require_grad(made) if requires_grad else made
     array = _like("zeros_like", input, dtype, layout, device, memory_format)
     return finish("zeros_like", fill(array, 0), None, requires_grad)
 
@@ -223,6 +231,13 @@ def ones_like(
     memory_format: Any = None,
 ) -> Tensor:
     """Ones with the shape, type and device of `input`."""
+    check_tensor("ones_like", "input", input)
+    if thread_state().levels:
+        made = made_like(
+            ones_like, input, dtype=dtype, layout=layout, device=device,
+            memory_format=memory_format,
+        )  # fmt: skip
+        return require_grad(made) if requires_grad else made
     array = _like("ones_like", input, dtype, layout, device, memory_format)
     return finish("ones_like", fill(array, 1), None, requires_grad)
 
@@ -238,6 +253,13 @@ def full_like(
     memory_format: Any = None,
 ) -> Tensor:
     """One value with the shape, type and device of `input`."""
+    check_tensor("full_like", "input", input)
+    if thread_state().levels:
+        made = made_like(
+            full_like, input, fill_value=fill_value, dtype=dtype, layout=layout, device=device,
+            memory_format=memory_format,
+        )  # fmt: skip
+        return require_grad(made) if requires_grad else made
     array = _like("full_like", input, dtype, layout, device, memory_format)
     value = number("full_like", "fill_value", fill_value)
     value = check_number(value, dtypes.from_numpy(array.dtype))
@@ -254,6 +276,13 @@ def empty_like(
     memory_format: Any = None,
 ) -> Tensor:
     """An uninitialised tensor with the shape, type and device of `input`."""
+    check_tensor("empty_like", "input", input)
+    if thread_state().levels:
+        made = made_like(
+            empty_like, input, dtype=dtype, layout=layout, device=device,
+            memory_format=memory_format,
+        )  # fmt: skip
+        return require_grad(made) if requires_grad else made
     array = _like("empty_like", input, dtype, layout, device, memory_format)
     return finish("empty_like", array, None, requires_grad)
 
@@ -276,6 +305,15 @@ def _new(
     check_options(layout, pin_memory)
     shape = parse_size(function, sizes, size)
     kind = dtype_of(self) if dtype is None else dtypes.as_dtype(dtype)
+    if thread_state().levels:
+        made = made_like(
+            lambda like, shape: _new(
+                function, like, (), shape, value, kind, device, layout, pin_memory, False
+            ),
+            self,
+            shape,
+        )
+        return require_grad(made) if requires_grad else made
     place = of_array(self.array) if device is None else as_device(device)
     array = new_array(shape, kind, place)
     if value is not None:
@@ -297,7 +335,7 @@ def new_tensor(
     check_options(layout, pin_memory)
     if isinstance(data, Tensor):
         warn_copy_construct("tensor.new_tensor(sourceTensor)")
-        data = data.array
+        data = data.detach() if is_level(data) else data.array
     kind = dtype_of(self) if dtype is None else dtype
     place = of_array(self.array) if device is None else device
     return tensor(data, dtype=kind, device=place, requires_grad=requires_grad)

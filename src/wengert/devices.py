@@ -140,7 +140,10 @@ def of_array(array: Any) -> device:
     if isinstance(array, MetaArray):
         return META
     if isinstance(array, np.ndarray):
-        return CPU
+        level = getattr(array, "level", None)  # of a tensor inside a transform
+        if level is None or level.kind == "trace":
+            return CPU
+        return of_array(array.value.array)
     index = array.device.id
     found = _CUDA.get(index)
     if found is None:

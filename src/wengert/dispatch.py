@@ -119,6 +119,12 @@ class Operator(AbstractOperator):
         """Two operands, one of them possibly a number, further arguments at their defaults."""
         state = thread_state()
         if state.layers or self.outputs != 1:
+            if not isinstance(x, Tensor):
+                x = check_operand(self, x, y)
+            if not isinstance(y, Tensor):
+                y = check_operand(self, y, x)
+            if x is NotImplemented or y is NotImplemented:
+                return NotImplemented
             return self.call((x, y, *self.tail))
         mask = 0
         if isinstance(x, Tensor):

@@ -12,7 +12,7 @@ from .backends.numpy import copy_order, dense_strides
 from .conversion import dtype_of, require_grad
 from .devices import CPU, device, of_array, require_cupy, transfer
 from .layouts import keeps_order
-from .levels import made_here
+from .levels import is_level, made_here
 from .out import check_out, resize_out
 from .tensor import Tensor, wrap
 
@@ -126,6 +126,9 @@ def write_out(function: str, out: Tensor, array: Any, warn: bool = False) -> Ten
     """Put the values of `array` into `out`, which takes over the shape."""
     check_out(function, out)
     place = of_array(out.array)
+    if is_level(out):
+        out.copy_(wrap(array))
+        return out
     if out.array.shape != array.shape:
         if warn:
             resize_out(out, array.shape, 5)

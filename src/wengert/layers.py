@@ -12,7 +12,15 @@ from typing import Any
 
 from .autograd.forward_ad import call_with_tangents, duals_aside, tangents_of
 from .dispatch import arrays_of
-from .levels import at_level, innermost, level_of_call
+from .levels import (
+    ascend,
+    at_level,
+    check_active,
+    check_not_captured,
+    descend,
+    innermost,
+    level_of_call,
+)
 from .state import ThreadState, thread_state
 from .tensor import Tensor
 
@@ -29,6 +37,13 @@ def _call_unmeasured(operator: Any, args: tuple) -> Any:
     state = thread_state()
     level = level_of_call(args)
     if level is not None:
+        check_active(level, state)
+    if state.levels and level is not state.levels[-1]:
+        number = 0 if level is None else level.number
+        active = state.dual_level >= 0 and state.forward_grad_enabled
+        if not (active and _has_inner_tangents(operator, args, number)):
+            return call_outside(state, operator, args, number)
+    elif level is not None:
         args = at_level(operator, args, level)
     if state.dual_level >= 0 and state.forward_grad_enabled and not state.tangents_aside:
         tangents = tangents_of(operator, args)
@@ -36,6 +51,23 @@ def _call_unmeasured(operator: Any, args: tuple) -> Any:
             with duals_aside(state):
                 return call_with_tangents(operator, args, tangents)
     return operator.call_recorded(state, args)
+
+
+def _has_inner_tangents(operator: Any, args: tuple, number: int) -> bool:
+    """Whether a tangent belongs to a level further in than `number`, to which the tensors do."""
+    level = innermost(tuple(tangents_of(operator, args).values()))
+    return level is not None and level.number > number
+
+
+def call_outside(state: ThreadState, operator: Any, args: tuple, number: int) -> Any:
+    """Call an operator on tensors from outside the innermost levels, which it does not concern."""
+    if operator.mutates:
+        check_not_captured(operator.name, state.levels[number:])
+    saved = descend(state, number)
+    try:
+        return operator.call(args)
+    finally:
+        ascend(state, saved)
 
 
 def run_below(operator: Any, args: tuple) -> Any:

@@ -20,13 +20,20 @@ from numpy.lib.stride_tricks import as_strided
 from .state import ThreadState, thread_state
 from .tensor import Tensor, wrap
 
+HOOKS_REFUSED = (
+    "wengert.func.{grad, vjp, jacrev, hessian} don't yet support saved tensor hooks: what a "
+    "transform saves belongs to its level and cannot be packed. Use the hooks with "
+    "autograd.grad or backward(), or leave the `with` block before the transform"
+)
+
 
 class Level:
-    """One transform: its number while it is active, and the modes that hold below it."""
+    """One transform: its number while it is active, and the modes that hold outside it."""
 
     __slots__ = (
-        "kind", "number", "batch_size", "randomness", "grad_enabled", "forward_grad_enabled",
-        "dual_level", "tangents_aside", "outer_levels",
+        "kind", "number", "batch_size", "randomness", "differentiating", "outer_levels",
+        "grad_enabled", "inference", "forward_grad_enabled", "dual_level", "duals",
+        "tangents_aside",
     )  # fmt: skip
 
     def __init__(
@@ -36,6 +43,7 @@ class Level:
         self.number = 0
         self.batch_size = batch_size
         self.randomness = randomness
+        self.differentiating = False
 
     @contextmanager
     def entered(self) -> Iterator[Level]:
@@ -43,36 +51,39 @@ class Level:
         state = thread_state()
         if self.number:
             raise RuntimeError(f"the {self.kind} transform is entered while it is active")
+        refusal = state.saved_hooks_disabled
+        if self.kind == "grad" and state.saved_hooks:
+            raise RuntimeError(HOOKS_REFUSED)
         self.outer_levels = state.levels
         self.grad_enabled = state.grad_enabled
+        self.inference = state.inference
         self.forward_grad_enabled = state.forward_grad_enabled
         self.dual_level = state.dual_level
+        self.duals = state.duals
         self.tangents_aside = state.tangents_aside
         self.number = len(state.levels) + 1
+        state.layers += not state.levels
         state.levels = [*state.levels, self]
-        duals = state.duals
         if self.kind == "grad":
             state.grad_enabled = True
-        elif self.kind == "trace":
-            state.layers += 1
+            state.inference = False
+            state.saved_hooks_disabled = HOOKS_REFUSED
         elif self.kind == "jvp":
-            state.layers += 1
             state.forward_grad_enabled = True
-            state.dual_level = 0
-            state.tangents_aside = False
-            state.duals = []
+            set_duals(state, 0, [], False)
         try:
             yield self
         finally:
             self.number = 0
-            if self.kind in ("jvp", "trace"):
-                state.layers -= 1
-            state.duals = duals
             state.levels = self.outer_levels
-            state.grad_enabled = self.grad_enabled
-            state.forward_grad_enabled = self.forward_grad_enabled
-            state.dual_level = self.dual_level
-            state.tangents_aside = self.tangents_aside
+            state.layers -= not state.levels
+            if self.kind in ("grad", "trace"):
+                state.grad_enabled = self.grad_enabled
+                state.inference = self.inference
+                state.saved_hooks_disabled = refusal
+            elif self.kind == "jvp":
+                state.forward_grad_enabled = self.forward_grad_enabled
+                set_duals(state, self.dual_level, self.duals, self.tangents_aside)
 
     def lift(self, t: Tensor) -> Tensor:
         """A tensor of an outer level as one of this level, without a batch dimension."""
@@ -94,23 +105,53 @@ class Level:
     def below(self) -> Iterator[ThreadState]:
         """The modes of the level below, for calling operators on values."""
         state = thread_state()
-        saved = (
-            state.levels, state.grad_enabled, state.forward_grad_enabled, state.dual_level,
-            state.tangents_aside,
-        )  # fmt: skip
-        state.levels = self.outer_levels
-        if self.kind != "vmap":
-            state.grad_enabled = self.grad_enabled
-            state.forward_grad_enabled = self.forward_grad_enabled
-            state.dual_level = self.dual_level
-            state.tangents_aside = self.tangents_aside
+        saved = descend(state, self.number - 1)
         try:
             yield state
         finally:
-            (
-                state.levels, state.grad_enabled, state.forward_grad_enabled, state.dual_level,
-                state.tangents_aside,
-            ) = saved  # fmt: skip
+            ascend(state, saved)
+
+
+def set_duals(state: ThreadState, level: int, duals: list, aside: bool) -> None:
+    """Switch to another forward-mode level; one that is not put aside counts as a layer."""
+    counts = level >= 0 and not aside
+    state.layers += counts - (state.dual_level >= 0 and not state.tangents_aside)
+    state.dual_level = level
+    state.duals = duals
+    state.tangents_aside = aside
+
+
+def descend(state: ThreadState, number: int) -> tuple:
+    """Take on the modes that hold at level `number`, leaving those further in; for `ascend`.
+
+    A mode switched off inside a transform is off for the levels below it too, as these see the
+    same operations; what an enclosing level has switched off, the transform has switched on for
+    itself only. While a transform differentiates, recording is off at its own level alone.
+    """
+    levels = state.levels
+    saved = (
+        levels, state.grad_enabled, state.inference, state.forward_grad_enabled, state.dual_level,
+        state.duals, state.tangents_aside,
+    )  # fmt: skip
+    for level in reversed(levels[number:]):
+        if level.kind == "grad":
+            state.grad_enabled = level.grad_enabled and (
+                state.grad_enabled or level.differentiating
+            )
+            state.inference = level.inference or state.inference
+        elif level.kind == "jvp":
+            state.forward_grad_enabled = level.forward_grad_enabled and state.forward_grad_enabled
+            set_duals(state, level.dual_level, level.duals, level.tangents_aside)
+    state.levels = levels[:number]
+    state.layers -= bool(levels) and not number
+    return saved
+
+
+def ascend(state: ThreadState, saved: tuple) -> None:
+    """Undo `descend`."""
+    state.layers += bool(saved[0]) and not state.levels
+    state.levels, state.grad_enabled, state.inference, state.forward_grad_enabled = saved[:4]
+    set_duals(state, saved[4], saved[5], saved[6])
 
 
 class LevelArray(np.ndarray):
@@ -121,33 +162,50 @@ class LevelArray(np.ndarray):
     dim: int | None
 
     def copy(self, order: Any = "C") -> LevelArray:
-        with self.level.below():
-            return level_array(self.value.clone(), self.level, self.dim)
+        from .operators.copying import clone
+
+        return self.level.call(clone, (wrap(self),))
 
     def __array_ufunc__(self, *args: Any, **options: Any) -> NoReturn:
-        raise _unreadable(self)
+        raise unreadable(self)
 
     def __array_function__(self, *args: Any, **options: Any) -> NoReturn:
-        raise _unreadable(self)
+        raise unreadable(self)
 
     def __getitem__(self, index: Any) -> NoReturn:
-        raise _unreadable(self)
+        raise unreadable(self)
 
     def __setitem__(self, index: Any, value: Any) -> NoReturn:
-        raise _unreadable(self)
+        raise unreadable(self)
 
     def astype(self, *args: Any, **options: Any) -> NoReturn:
-        raise _unreadable(self)
+        raise unreadable(self)
 
     def tolist(self) -> NoReturn:
-        raise _unreadable(self)
+        raise unreadable(self)
 
 
-def _unreadable(array: LevelArray) -> RuntimeError:
+def unreadable(array: LevelArray) -> RuntimeError:
+    """The refusal of reading the elements of a level tensor as those of an array."""
     return RuntimeError(
-        f"the elements of a tensor inside {array.level.kind} cannot be read as an array; use the "
-        "library's operators on it"
+        f"Cannot access data pointer of Tensor that doesn't have storage: inside "
+        f"{array.level.kind}, a tensor stands for a value of the transform. Use the library's "
+        "operators on it"
     )
+
+
+def is_level(t: Tensor) -> bool:
+    """Whether a tensor belongs to a transform."""
+    return type(t.array) is LevelArray
+
+
+def is_batched(t: Tensor) -> bool:
+    """Whether a tensor has one value per example of some vmap."""
+    while type(t.array) is LevelArray:
+        if t.array.dim is not None:
+            return True
+        t = t.array.value
+    return False
 
 
 def level_array(value: Tensor, level: Level, dim: int | None = None) -> LevelArray:
@@ -156,9 +214,7 @@ def level_array(value: Tensor, level: Level, dim: int | None = None) -> LevelArr
     if dim is not None:
         shape, strides = array.shape, array.strides
         if shape[dim] and isinstance(array, np.ndarray):
-            array = np.ndarray.__getitem__(array, (slice(None),) * dim + (0,))
-            if not isinstance(array, np.ndarray):  # NumPy turns a 0-d element into a number
-                array = np.empty((), value.array.dtype)
+            array = np.ndarray.__getitem__(array, (slice(None),) * dim + (0, Ellipsis))
         else:
             array = as_strided(
                 np.empty(1, array.dtype), shape[:dim] + shape[dim + 1 :],
@@ -179,9 +235,30 @@ def lifted(value: Tensor, level: Level, dim: int | None = None) -> Tensor:
 def unwrapped(t: Tensor, level: Level) -> tuple[Tensor, int | None]:
     """The value of `t` one level below `level` and its batch dimension; itself if it is lower."""
     array = t.array
-    if type(array) is LevelArray and array.level is level:
-        return array.value, array.dim
+    if type(array) is LevelArray:
+        if array.level is level:
+            return array.value, array.dim
+        check_alive(array.level)
     return t, None
+
+
+def check_alive(level: Level) -> None:
+    """Refuse a tensor whose transform has ended."""
+    if not level.number:
+        raise RuntimeError(
+            f"a tensor made inside a {level.kind} transform is used after the transform has ended: "
+            "it escaped through a side effect; return it from the function instead"
+        )
+
+
+def check_active(level: Level, state: ThreadState) -> None:
+    """Refuse a tensor of a transform that another thread runs."""
+    number = level.number
+    if number > len(state.levels) or state.levels[number - 1] is not level:
+        raise RuntimeError(
+            f"a tensor made inside a {level.kind} transform is used in a thread that does not run "
+            "the transform"
+        )
 
 
 def innermost(args: tuple) -> Level | None:
@@ -202,11 +279,7 @@ def _inner(found: Level | None, t: Tensor) -> Level | None:
     if type(array) is not LevelArray:
         return found
     level = array.level
-    if not level.number:
-        raise RuntimeError(
-            f"a tensor made inside a {level.kind} transform is used after the transform has ended: "
-            "it escaped through a side effect; return it from the function instead"
-        )
+    check_alive(level)
     return level if found is None or level.number > found.number else found
 
 
@@ -224,10 +297,13 @@ def level_of_call(args: tuple) -> Level | None:
     return found
 
 
+# Operators ---------------------------------------------------------------------------------------
+
+
 def at_level(operator: Any, args: tuple, level: Level) -> tuple:
     """The arguments with every tensor of an outer level lifted to `level`."""
     if operator.mutates and _is_outer(args[0], level) and level.kind != "trace":
-        raise _captured_mutation(operator, args, level)
+        raise captured_mutation(operator.name, level)
     return tuple([_at_level(value, level) for value in args])
 
 
@@ -243,12 +319,20 @@ def _at_level(value: Any, level: Level) -> Any:
     return value
 
 
-def _captured_mutation(operator: Any, args: tuple, level: Level) -> RuntimeError:
+def check_not_captured(name: str, levels: list) -> None:
+    """Refuse to change a tensor that is outside `levels` while these are active."""
+    for level in reversed(levels):
+        if level.kind != "vmap":
+            raise captured_mutation(name, level)
+
+
+def captured_mutation(name: str, level: Level) -> RuntimeError:
+    """The refusal of changing a tensor that a transformed function has captured."""
     if level.kind == "vmap":
-        return unbatched_target(operator.name)
+        return unbatched_target(name)
     return RuntimeError(
         f"During a grad (vjp, jvp, grad, etc) transform, the function provided attempted to call "
-        f"in-place operation ({operator.name}) that would mutate a captured Tensor. This is not "
+        f"in-place operation ({name}) that would mutate a captured Tensor. This is not "
         "supported; pass the tensor as an argument of the function or work on a clone() of it."
     )
 
@@ -272,7 +356,9 @@ def lower(operator: Any, args: tuple, level: Level) -> Any:
     """
     values, dims = _split(args)
     batched = any(d is not None and d != [None] * len(d if type(d) is list else ()) for d in dims)
-    with level.below():
+    state = thread_state()
+    saved = descend(state, level.number - 1)
+    try:
         if not batched:
             out = operator.call(values)
             if operator.mutates:
@@ -285,6 +371,8 @@ def lower(operator: Any, args: tuple, level: Level) -> Any:
             return None
         out, out_dims = call_batched(operator, values, dims, level)
         return _raised(out, out_dims, level)
+    finally:
+        ascend(state, saved)
 
 
 def _split(args: tuple) -> tuple[tuple, tuple]:

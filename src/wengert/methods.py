@@ -9,6 +9,7 @@ import numpy as np
 from . import dtypes
 from .backends.numpy import dense_strides
 from .devices import as_device, device, of_array, transfer
+from .inside import check_readable, plain
 from .layouts import keeps_order
 from .operators.copying import cast, clone, pack, to_device
 from .operators.geometry import offset_of
@@ -79,6 +80,7 @@ def contiguous(self: Tensor, memory_format: Any = None) -> Tensor:
 
 def data_ptr(self: Tensor) -> int:
     """Address of the first element."""
+    check_readable(self)
     return self.array.__array_interface__["data"][0]
 
 
@@ -202,6 +204,7 @@ def item(self: Tensor) -> Any:
             f"a Tensor with {array.size} elements cannot be converted to Scalar"
         )
     _refuse_meta(self, "item")
+    array = plain(self, ".item()").array
     return _python_number(array.item(), array)
 
 
@@ -212,7 +215,7 @@ def _python_number(value: Any, array: Any) -> Any:
 def tolist(self: Tensor) -> Any:
     """The elements as nested lists of Python numbers."""
     _refuse_meta(self, "tolist")
-    array = self.array
+    array = plain(self, ".tolist()").array
     return (array.astype("float32") if array.dtype.kind == "V" else array).tolist()
 
 
@@ -227,6 +230,7 @@ def numpy(self: Tensor, *, force: bool = False) -> Any:
         raise RuntimeError(
             "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
         )
+    check_readable(self)
     place = of_array(self.array)
     if place.type != "cpu":
         if not force or place.type == "meta":
@@ -252,6 +256,7 @@ def dlpack(self: Tensor, *, stream: Any = None, **options: Any) -> Any:
         raise BufferError(
             "Can't export tensors that require gradient, use tensor.detach()"
         )
+    check_readable(self)
     return self.array.__dlpack__(stream=stream, **options)
 
 
@@ -303,13 +308,18 @@ def deepcopy(self: Tensor, memo: dict) -> Tensor:
 def _sampler(name: str, fill_name: str) -> Any:
     def sample(self: Tensor, *args: Any, generator: Any = None, **options: Any) -> Tensor:
         from . import sampling
+        from .drawing import fill_here
         from .inplace import check_inplace
 
         state = thread_state()
         check_inplace(self, state.grad_enabled and self.requires(), state)
         check_not_overlapping(name, self.array)
-        getattr(sampling, fill_name)(self.array, *args, generator=generator, **options)
-        self.bump(name)
+        if state.levels and args and isinstance(args[0], Tensor):
+            from .random import bernoulli
+
+            return self.copy_(bernoulli(args[0].expand_as(self), generator=generator))
+        fill = getattr(sampling, fill_name)
+        fill_here(self, name, lambda array: fill(array, *args, generator=generator, **options))
         return self
 
     sample.__name__ = name

@@ -14,6 +14,7 @@ from . import dtypes
 from .conversion import copy_array
 from .devices import as_device, device, of_array, transfer
 from .factory import new_array
+from .levels import LevelArray
 from .tensor import FRESH, Tensor, wrap
 
 # Without compilation these share the instance dictionary with what users attach to a tensor.
@@ -22,6 +23,7 @@ _FIELDS = frozenset(("array", "inference", *FRESH))
 
 def reduce_tensor(tensor: Tensor) -> tuple[Any, ...]:
     """How to pickle a tensor, as `__reduce_ex__` returns it."""
+    check_storage(tensor)
     place = of_array(tensor.array)
     if place.type == "meta":
         content: Any = (tensor.array.shape, dtypes.from_numpy(tensor.array.dtype))
@@ -57,6 +59,7 @@ def deepcopy_tensor(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
             "Only Tensors created explicitly by the user (graph leaves) support the deepcopy "
             "protocol at the moment. Detach the tensor first, or copy what it was computed from."
         )
+    check_storage(tensor)
     made = _leaf(type(tensor), copy_array(tensor.array), tensor.needs_grad, {})
     memo[id(tensor)] = made
     if tensor.gradient is not None:
@@ -64,6 +67,16 @@ def deepcopy_tensor(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
     for name, value in user_attributes(tensor).items():
         setattr(made, name, copy.deepcopy(value, memo))
     return made
+
+
+def check_storage(tensor: Tensor) -> None:
+    """Refuse to copy or pickle a tensor of a transform, which holds no elements of its own."""
+    if type(tensor.array) is LevelArray:
+        kind = tensor.array.level.kind
+        raise NotImplementedError(
+            f"Cannot access storage of a tensor inside {kind}, so it can't be pickled or copied by "
+            "the copy module; use clone()"
+        )
 
 
 def user_attributes(tensor: Tensor) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import numpy as np
 from . import dtypes
 from .autograd.forward_ad import tangent_of
 from .devices import CPU, of_array, transfer
+from .levels import LevelArray
 from .state import thread_state
 from .tensor import Tensor
 
@@ -63,12 +64,26 @@ def set_printoptions(
 
 def tensor_repr(tensor: Tensor) -> str:
     """The tensor's values, and of its type, device and history what is not the default."""
+    if type(tensor.array) is LevelArray:
+        return _level_text(tensor.array)
     name = type(tensor).__name__
     prefix = "tensor(" if name in ("Tensor", "Parameter") else f"{name}("
     heading = "Parameter containing:\n" if name == "Parameter" else ""
     values, notes = _values_and_notes(tensor, len(prefix))
     notes += _history(tensor) + _tangent(tensor)
     return heading + _with_notes(prefix + values, notes, len(prefix)) + ")"
+
+
+def _level_text(array: LevelArray) -> str:
+    """A tensor inside a transform: the level and, indented, the value."""
+    number = array.level.number or -2
+    if array.level.kind == "vmap":
+        heading = f"BatchedTensor(lvl={number}, bdim={array.dim}, value="
+    else:
+        name = "TracedTensor" if array.level.kind == "trace" else "GradTrackingTensor"
+        heading = f"{name}(lvl={number}, value="
+    lines = [line and "    " + line for line in tensor_repr(array.value).split("\n")]
+    return "\n".join([heading, *lines, ")"])
 
 
 def _values_and_notes(tensor: Tensor, indent: int) -> tuple[str, list[str]]:

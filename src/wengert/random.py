@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from . import dtypes
-from .conversion import dtype_of
+from .conversion import dtype_of, require_grad
 from .devices import as_device, of_array, transfer
+from .drawing import drawn_by_rows, drawn_here, drawn_like, sizes_here
 from .errors import broadcast_error
 from .factory import (
     check_tensor,
@@ -39,7 +41,8 @@ from .sampling import (
     fill_range,
     fill_uniform,
 )
-from .tensor import Tensor
+from .state import thread_state
+from .tensor import Tensor, wrap
 
 __all__ = [
     "Generator", "bernoulli", "default_generator", "fork_rng", "get_rng_state", "initial_seed",
@@ -53,11 +56,18 @@ def _blank(
 ) -> Any:
     """The array to draw into, of the type and on the device of the result."""
     place = as_device(device) if out is None else of_array(out.array)
-    return new_array(shape, choose_dtype(dtype, out, default), place)
+    return new_array((*sizes_here(out), *shape), choose_dtype(dtype, out, default), place)
 
 
-def _blank_like(function: str, input: Tensor, dtype: Any, device: Any, memory_format: Any) -> Any:
-    check_tensor(function, "input", input)
+def _drawn(function: str, array: Any, out: Tensor | None, requires_grad: bool) -> Tensor:
+    """The tensor to return for an array of `_blank` that has been filled."""
+    if out is not None:
+        return finish(function, array, out, requires_grad)
+    result = drawn_here(wrap(array))
+    return require_grad(result) if requires_grad else result
+
+
+def _blank_like(input: Tensor, dtype: Any, device: Any, memory_format: Any) -> Any:
     kind = dtype_of(input) if dtype is None else dtypes.as_dtype(dtype)
     place = of_array(input.array) if device is None else as_device(device)
     return new_array_like(input.array, kind, place, memory_format)
@@ -78,7 +88,7 @@ def rand(
     check_options(layout, pin_memory)
     array = _blank(parse_size("rand", sizes, size), dtype, out, device, None)
     fill_uniform(array, 0.0, 1.0, generator)
-    return finish("rand", array, out, requires_grad)
+    return _drawn("rand", array, out, requires_grad)
 
 
 def randn(
@@ -96,7 +106,7 @@ def randn(
     check_options(layout, pin_memory)
     array = _blank(parse_size("randn", sizes, size), dtype, out, device, None)
     fill_normal(array, 0.0, 1.0, generator)
-    return finish("randn", array, out, requires_grad)
+    return _drawn("randn", array, out, requires_grad)
 
 
 def randint(
@@ -123,7 +133,7 @@ def randint(
     shape = sequence_size("randint", size)
     array = _blank(shape, dtype, out, device, dtypes.int64)
     fill_range(array, first, last, generator)
-    return finish("randint", array, out, requires_grad)
+    return _drawn("randint", array, out, requires_grad)
 
 
 def _bounds(function: str, given: list[Any], low: Any, high: Any) -> tuple[int, int]:
@@ -164,12 +174,14 @@ def randperm(
     if kind.category == dtypes.FLOATING and (count - 1) * dtypes.finfo(kind).eps > 2:
         raise RuntimeError(f"n is too large for {kind.name}, which cannot tell its numbers apart")
     place = as_device(device) if out is None else of_array(out.array)
+    sizes = sizes_here(out)
     if place.type == "meta":
-        array = new_array((count,), kind, place)
+        array = new_array((*sizes, count), kind, place)
     else:
-        drawn = draw_permutation(count, generator).astype(kind.numpy, copy=False)
+        rows = [draw_permutation(count, generator) for _ in range(math.prod(sizes))]
+        drawn = np.reshape(rows, (*sizes, count)).astype(kind.numpy, copy=False)
         array = transfer(drawn, place)
-    return finish("randperm", array, out, requires_grad)
+    return _drawn("randperm", array, out, requires_grad)
 
 
 def normal(
@@ -202,15 +214,20 @@ def normal(
     if not tensors:
         array = _blank(sequence_size("normal", size), dtype, out, device, None)
         fill_normal(array, float(mean), float(std), generator)
-        return finish("normal", array, out, requires_grad)
+        return _drawn("normal", array, out, requires_grad)
     arrays = tuple([each.array for each in tensors])
     try:
         shape = np.broadcast_shapes(*[each.shape for each in arrays])
     except ValueError as error:
         raise broadcast_error("normal", arrays, error) from None
+    if thread_state().levels:
+        kind, place = dtype_of(tensors[0]), of_array(arrays[0])
+        noise = randn(shape, generator=generator, out=out, dtype=kind, device=place)
+        drawn = (noise * std + mean).detach()
+        return require_grad(drawn) if requires_grad else drawn
     array = _blank(shape, dtype_of(tensors[0]), out, of_array(arrays[0]), None)
     fill_normal(array, getattr(mean, "array", mean), getattr(std, "array", std), generator)
-    return finish("normal", array, out, requires_grad)
+    return _drawn("normal", array, out, requires_grad)
 
 
 def bernoulli(
@@ -222,6 +239,12 @@ def bernoulli(
 ) -> Tensor:
     """Zeros and ones; `input` holds the probabilities of one, unless `p` is that for all."""
     check_tensor("bernoulli", "input", input)
+    if thread_state().levels:
+        sizes_here(out)
+        if p is not None:
+            return drawn_like(bernoulli, input, p=p, generator=generator)
+        draws = rand(input.array.shape, generator=generator, dtype=dtypes.float64)
+        return (draws < input).to(dtype_of(input))
     kind = dtype_of(input if out is None else out)
     array = new_array_like(input.array, kind, of_array(input.array))
     fill_bernoulli(array, input.array if p is None else p, generator)
@@ -239,6 +262,11 @@ def multinomial(
     """Indices drawn in proportion to the weights in `input`, or in each of its rows."""
     check_tensor("multinomial", "input", input)
     count = whole("multinomial", "num_samples", num_samples)
+    if thread_state().levels and input.array.ndim in (1, 2):
+        sizes_here(out)
+        return drawn_by_rows(
+            multinomial, input, num_samples=count, replacement=replacement, generator=generator
+        )
     weights = input.array
     if dtype_of(input).category != dtypes.FLOATING:
         raise RuntimeError(
@@ -274,7 +302,12 @@ def rand_like(
 ) -> Tensor:
     """Numbers drawn uniformly from [0, 1), with the shape, type and device of `input`."""
     check_options(layout, False)
-    array = _blank_like("rand_like", input, dtype, device, memory_format)
+    check_tensor("rand_like", "input", input)
+    if thread_state().levels:
+        options = {"generator": generator, "dtype": dtype, "device": device}
+        drawn = drawn_like(rand_like, input, **options, memory_format=memory_format)
+        return require_grad(drawn) if requires_grad else drawn
+    array = _blank_like(input, dtype, device, memory_format)
     fill_uniform(array, 0.0, 1.0, generator)
     return finish("rand_like", array, None, requires_grad)
 
@@ -291,7 +324,12 @@ def randn_like(
 ) -> Tensor:
     """Standard normal numbers with the shape, type and device of `input`."""
     check_options(layout, False)
-    array = _blank_like("randn_like", input, dtype, device, memory_format)
+    check_tensor("randn_like", "input", input)
+    if thread_state().levels:
+        options = {"generator": generator, "dtype": dtype, "device": device}
+        drawn = drawn_like(randn_like, input, **options, memory_format=memory_format)
+        return require_grad(drawn) if requires_grad else drawn
+    array = _blank_like(input, dtype, device, memory_format)
     fill_normal(array, 0.0, 1.0, generator)
     return finish("randn_like", array, None, requires_grad)
 
@@ -311,6 +349,11 @@ def randint_like(
     """Whole numbers drawn from [low, high), with the shape, type and device of `input`."""
     check_options(layout, False)
     first, last = _bounds("randint_like", list(bounds), low, high)
-    array = _blank_like("randint_like", input, dtype, device, memory_format)
+    check_tensor("randint_like", "input", input)
+    if thread_state().levels:
+        options = {"generator": generator, "dtype": dtype, "device": device, "low": first}
+        drawn = drawn_like(randint_like, input, **options, high=last, memory_format=memory_format)
+        return require_grad(drawn) if requires_grad else drawn
+    array = _blank_like(input, dtype, device, memory_format)
     fill_range(array, first, last, generator)
     return finish("randint_like", array, None, requires_grad)

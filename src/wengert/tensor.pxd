@@ -39,6 +39,7 @@ cdef class Cold:
     cdef public object post_hooks
     cdef public bint retains_grad
     cdef public object tangents
+    cdef public object tangent_source
     cdef public dict attributes
     cdef public str name
 

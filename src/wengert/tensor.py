@@ -64,6 +64,7 @@ class Cold:
         self.post_hooks: Any = None
         self.retains_grad = False
         self.tangents: Tensor | None = None
+        self.tangent_source: Tensor | None = None
         self.attributes: dict[str, Any] | None = None
         self.name: str | None = None
 
@@ -89,8 +90,9 @@ class Tensor:
 
     def __init__(self, *args: Any, device: Any = None) -> None:
         from .creation import legacy_array
+        from .levels import made_here
 
-        self.adopt(wrap(legacy_array(args, device)))
+        self.adopt(made_here(wrap(legacy_array(args, device))))
 
     def adopt(self, source: Tensor) -> None:
         """Take over the array of `source`, as a new tensor without history."""

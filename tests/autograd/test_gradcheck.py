@@ -350,11 +350,7 @@ class TestArguments:
             return x.sin() * y, x.sum()
 
         inputs = (leaf([1.0, 2.0]), leaf([0.5, -0.5]))
-        if hasattr(lib, "vmap"):
-            assert check(func, inputs, **options)
-            return
-        with pytest.raises(RuntimeError, match="vmap, which is not available yet"):
-            check(func, inputs, raise_exception=False, **options)
+        assert check(func, inputs, **options)
 
     def test_outputs_must_be_tensors(self, leaf, lib, module):
         expected = TypeError if lib.__name__ == "wengert" else AttributeError

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
+from ..inside import in_transform
 from ..levels import seen_inside
 from ..state import thread_state
 from ..tensor import Tensor
@@ -98,6 +99,11 @@ def backward(
                 "`backward()`; they mean the same, so give only the first"
             )
         grad_tensors = grad_variables
+    if in_transform():
+        raise RuntimeError(
+            "backward() called inside a functorch transform. This is not supported: the leaves of "
+            "a transform have no .grad. Use wengert.func.grad or vjp, or call backward() outside"
+        )
     if inputs is not None and not _is_one(inputs) and len(inputs) == 0:
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     if create_graph:
@@ -129,7 +135,8 @@ def grad(
     """The gradients of `outputs` with respect to `inputs`, one for each input.
 
     An input that the outputs do not depend on is an error, or gives None with `allow_unused`, or
-    zeros with `materialize_grads`.
+    zeros with `materialize_grads`. With `is_grads_batched` the first dimension of each of
+    `grad_outputs` counts a batch, and that of the results does too.
     """
     if materialize_grads and allow_unused is False:
         raise ValueError(
@@ -145,15 +152,22 @@ def grad(
             FutureWarning,
             stacklevel=2,
         )
-    if is_grads_batched:
-        raise RuntimeError(
-            "grad(): is_grads_batched=True needs vmap, which this version does not have; call "
-            "grad() once for each vector"
-        )
     roots = seen_inside(_as_tuple(outputs))
     targets = seen_inside(_as_tuple(inputs))
     if not targets:
         raise ValueError("grad requires non-empty inputs.")
+    if is_grads_batched:
+        from .batched import batched_grad
+
+        return batched_grad(
+            roots,
+            targets,
+            _grads_tuple(grad_outputs, len(roots)),
+            retain_graph=retain_graph,
+            create_graph=create_graph,
+            allow_unused=allow_unused,
+            materialize_grads=materialize_grads,
+        )
     grads = _make_grads(roots, _grads_tuple(grad_outputs, len(roots)))
     result = Variable._execution_engine.run_backward(
         roots,

@@ -93,7 +93,17 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         raise RuntimeError(
             f"Invalid level given to make_dual: {level}, while level {state.dual_level} is open"
         )
-    _check_dual(tensor, tangent)
+    check_tangent(tensor, tangent)
+    if tangent_of(tensor) is not None:
+        raise RuntimeError(
+            "Making a dual Tensor based on a Tensor that already has a forward gradient at the "
+            "same level is not supported; take the primal that unpack_dual() returns"
+        )
+    if tangent_of(tangent) is not None:
+        raise RuntimeError(
+            "Setting a forward grad that itself has a forward gradient at the same level is not "
+            "supported; take the primal that unpack_dual() returns"
+        )
     with duals_aside(state):
         dual = tensor.view_as(tensor)
         tangent = in_layout_of(dual, tangent)
@@ -101,7 +111,8 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     return dual
 
 
-def _check_dual(tensor: Tensor, tangent: Tensor) -> None:
+def check_tangent(tensor: Any, tangent: Any) -> None:
+    """Refuse a tangent that does not fit its primal."""
     for value, what in ((tensor, "primal"), (tangent, "tangent")):
         if not isinstance(value, Tensor):
             raise TypeError(
@@ -121,16 +132,6 @@ def _check_dual(tensor: Tensor, tangent: Tensor) -> None:
             f"Expected the tangent to have the dtype of the primal, {tensor.dtype}, but got "
             f"{tangent.dtype}"
         )
-    if tangent_of(tensor) is not None:
-        raise RuntimeError(
-            "Making a dual Tensor based on a Tensor that already has a forward gradient at the "
-            "same level is not supported; take the primal that unpack_dual() returns"
-        )
-    if tangent_of(tangent) is not None:
-        raise RuntimeError(
-            "Setting a forward grad that itself has a forward gradient at the same level is not "
-            "supported; take the primal that unpack_dual() returns"
-        )
 
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
@@ -149,10 +150,17 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
 
 
 def set_tangent(tensor: Tensor, tangent: Tensor) -> None:
+    """Give a tensor its tangent; that of a view is a part of its base's, if the base has one."""
     cold = tensor.make_cold()
     if cold.tangents is None:
         thread_state().duals.append(weakref.ref(tensor))
     cold.tangents = tangent
+    cold.tangent_source = _base_tangent(tensor)
+
+
+def _base_tangent(tensor: Tensor) -> Tensor | None:
+    view = tensor.view_meta
+    return None if view is None or view.base.cold is None else view.base.cold.tangents
 
 
 def copy_tangent(source: Tensor, copy: Tensor) -> None:
@@ -173,14 +181,15 @@ def tangent_of(value: Any) -> Tensor | None:
     """The tangent of a tensor; a view takes its part of the base's."""
     if not isinstance(value, Tensor):
         return None
-    if value.cold is not None and value.cold.tangents is not None:
-        return value.cold.tangents
-    view = value.view_meta
-    if view is None or view.base.cold is None or view.base.cold.tangents is None:
+    cold = value.cold
+    source = _base_tangent(value)
+    if cold is not None and cold.tangents is not None and cold.tangent_source is source:
+        return cold.tangents
+    if source is None:
         return None
     from .node import replay
 
-    tangent = replay(view.base.cold.tangents, view.steps)
+    tangent = replay(source, value.view_meta.steps)
     set_tangent(value, tangent)
     return tangent
 
@@ -190,7 +199,8 @@ def duals_aside(state: ThreadState) -> Iterator[None]:
     """Compute with primals and tangents themselves: no operation looks for tangents."""
     aside, state.tangents_aside = state.tangents_aside, True
     layers = state.layers
-    state.layers = layers if aside else layers - 1
+    if state.dual_level >= 0 and not aside:
+        state.layers = layers - 1
     try:
         yield
     finally:
@@ -336,23 +346,34 @@ def in_layout_of(t: Tensor, tangent: Tensor) -> Tensor:
 
 def _call_inplace(operator: Any, functional: Any, args: tuple, tangents: dict) -> Any:
     target = args[0]
-    before = functional.call(args)
-    tangent = _fitted(jvp(functional, args, tangents, (before,)), target)
+    # A graph of the new tangent must not save what is about to be overwritten.
+    kept = (target.clone(), *args[1:])
+    name = functional.schema.arguments[0].name
+    if name in tangents:
+        tangents[name] = tangents[name].clone()
+    result = functional.call(kept)
+    tangent = _fitted(jvp(functional, kept, tangents, (result,)), target)
     operator.call(args)
-    own = tangent_of(target)
-    if own is None and target.view_meta is not None:
-        from .node import replay
-
-        base = target.view_meta.base
-        set_tangent(base, _zeros(base))
-        own = replay(base.cold.tangents, target.view_meta.steps)
-        set_tangent(target, own)
-    if own is None:
-        set_tangent(target, tangent.clone())
-    else:
-        own.copy_(tangent)
+    _write_tangent(target, tangent)
     _note_in_saved(target)
     return target
+
+
+def _write_tangent(target: Tensor, tangent: Tensor) -> None:
+    """Replace the tangent of a tensor that was changed in place, and so of its views and base."""
+    own = tangent_of(target)
+    view = target.view_meta
+    if view is None:
+        set_tangent(target, tangent.clone())
+    elif own is not None and (target.cold.tangent_source is None or not thread_state().levels):
+        own.copy_(tangent)
+    else:
+        # A new tangent for the base, since the old one may belong to other levels than the change.
+        whole = tangent.new_zeros(view.base.array.shape)
+        if own is not None:
+            whole = whole + target.cold.tangent_source
+        set_tangent(view.base, whole)
+        tangent_of(target).copy_(tangent)
 
 
 def _is_fwd_grad_enabled() -> bool:

@@ -235,7 +235,8 @@ def hessian(
 
     def gradient(*args: wengert.Tensor) -> Tensors:
         if outer_jacobian_strategy == "forward-mode":
-            args = tuple(arg.requires_grad_(True) for arg in args)
+            for arg in args:
+                arg.requires_grad = True
         result = jacobian(scalar_function, args, create_graph=True)
         if strict:
             _require_graph(result, _JACOBIAN_CONSTANT)
@@ -374,8 +375,6 @@ def _gradients(
     if not recorded:
         return (None,) * len(inputs)
     roots, seeds = zip(*recorded, strict=True)
-    # Passed only when set, as the batched form belongs to vmap.
-    batching = {"is_grads_batched": True} if batched else {}
     return wengert.autograd.grad(
         roots,
         inputs,
@@ -383,7 +382,7 @@ def _gradients(
         retain_graph=retain_graph,
         create_graph=create_graph,
         allow_unused=True,
-        **batching,
+        is_grads_batched=batched,
     )
 
 
@@ -444,7 +443,6 @@ def _rows(
 
 def _batched_rows(outputs: Tensors, inputs: Tensors, create_graph: bool) -> tuple[Tensors, ...]:
     """All Jacobian blocks by one backward pass over the standard basis of the outputs."""
-    _require_vmap()
     cotangents = _standard_basis(outputs)
     grads = _gradients(outputs, inputs, cotangents, create_graph=create_graph, batched=True)
     sizes = [out.numel() for out in outputs]
@@ -481,7 +479,6 @@ def _forward_jacobian(
             "Computing Jacobian using forward-AD or forward-over-reverse Hessian is only"
             " implemented for `vectorize=True`."
         )
-    _require_vmap()
     entries, unpack_inputs = _as_tuple(inputs, "inputs", "jacobian")
     unpack_outputs = False
     shapes: list[Any] = []
@@ -524,11 +521,3 @@ def _standard_basis(tensors: Tensors) -> Tensors:
         batches.append(batch.view((total, *tensor.shape)))
         start += size
     return tuple(batches)
-
-
-def _require_vmap() -> None:
-    if not hasattr(wengert, "vmap"):
-        raise RuntimeError(
-            "vectorize=True computes the rows as one batch with wengert.vmap, which is not"
-            " available yet; use vectorize=False."
-        )

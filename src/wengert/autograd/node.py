@@ -744,6 +744,10 @@ class CopySlices(Node):
         else:
             through = self._run_rules(part.clone(), result.array)
         new = through[self.written]
+        if thread_state().levels:  # the change may be batched where the gradient is not
+            result = (part if new is None else new).new_zeros(result.array.shape) + result
+            result = copy_in_order(result, self.order)
+            part = replay(result, self.steps)
         if new is None:
             part.zero_()
         else:

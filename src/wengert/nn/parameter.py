@@ -6,6 +6,7 @@ from typing import Any
 
 from ..conversion import copy_array
 from ..creation import empty
+from ..pickling import check_storage
 from ..tensor import Tensor, wrap
 
 __all__ = ["Parameter"]
@@ -23,11 +24,12 @@ class Parameter(Tensor):
             )
         self.adopt(data)
         if requires_grad:
-            self.requires_grad_(True)
+            self.requires_grad = True
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Parameter:
         known = memo.get(id(self))
         if known is None:
+            check_storage(self)
             known = type(self)(wrap(copy_array(self.array)), self.requires_grad)
             memo[id(self)] = known
         return known

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ..batching.rules import along
 from ..state import thread_state
 from ..tensor import Tensor
 from .along import packed
@@ -250,5 +251,6 @@ glu = primitive(
     _glu,
     lambda g, self, dim: _glu_gradient(g, self, dim),
     lambda tangents, self, dim: _glu_tangent(tangents["self"], self, dim),
+    batch=along("dim"),
     doc="One half of the tensor times the sigmoid of the other.",
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import dtypes
+from ..batching import products as batched
 from ..errors import shape_text
 from ..native import native
 from ..tensor import Tensor
@@ -97,6 +98,7 @@ addmm = primitive(
     guarded=False,
     inplace=True,
     widens=False,
+    batch=batched.added(batched.by_operator("mm")),
     doc="`beta * input + alpha * (mat1 @ mat2)`.",
 )
 
@@ -147,6 +149,7 @@ addmv = primitive(
     ),
     inplace=True,
     widens=False,
+    batch=batched.added(batched.by_operator("mv")),
     doc="`beta * input + alpha * (mat @ vec)`.",
 )
 baddbmm = primitive(
@@ -163,6 +166,7 @@ baddbmm = primitive(
     ),
     inplace=True,
     widens=False,
+    batch=batched.added(batched.by_operator("bmm")),
     doc="`beta * input + alpha * (batch1 @ batch2)` for batches of matrices.",
 )
 
@@ -210,6 +214,7 @@ addbmm = primitive(
     ),
     inplace=True,
     widens=False,
+    batch=batched.added(batched.summed_bmm),
     doc="`beta * input + alpha *` the sum of all products of the matrices of two batches.",
 )
 
@@ -244,6 +249,7 @@ addr = primitive(
         tangents, outer, "vec1", vec1, "vec2", vec2, beta, alpha
     ),
     inplace=True,
+    batch=batched.added(batched.outer, promotes=True),
     doc="`beta * input + alpha * outer(vec1, vec2)`.",
 )
 
@@ -278,6 +284,7 @@ affine = primitive(
     lambda tangents, self, weight: _affine_tangent(tangents, self, weight),
     widens=False,
     name="AddmmBackward0",
+    batch=batched.affine,
     doc="`input @ weight.T + bias` as one node.",
 )
 

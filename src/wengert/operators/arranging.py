@@ -7,9 +7,12 @@ from typing import Any
 
 from ..backends.meta import MetaArray
 from ..backends.numpy import copy_order
+from ..batching import views as batched
+from ..batching.rules import along
 from ..dispatch import Operator
 from ..dtypes import from_numpy
 from ..errors import dimension_error, shape_text
+from ..inside import plain
 from ..tensor import Tensor, wrap
 from .copying import pack
 from .declare import linear
@@ -26,6 +29,7 @@ flip: Operator = linear(
     "flip(Tensor self, int[] dims) -> Tensor",
     lambda xp, x, dims: xp.flip(x, wrap_dims(dims, x.ndim) if x.ndim else ()).copy(copy_order(x)),
     lambda g, dims: flip.call((g, dims)),
+    batch=along("dims", empty_means_all=False),
     doc="The elements in reverse order along the given dimensions.",
 )
 
@@ -60,6 +64,7 @@ roll_: Operator = linear(
     "roll(Tensor self, int[] shifts, int[] dims=[]) -> Tensor",
     _roll,
     lambda g, shifts, dims: roll_.call((g, tuple([-n for n in shifts]), dims)),
+    batch=batched.roll,
     doc="The elements shifted along dimensions; those pushed out come in at the other end.",
 )
 
@@ -86,6 +91,7 @@ rot90: Operator = linear(
     "rot90(Tensor self, int k=1, int[] dims=[0, 1]) -> Tensor",
     _rot90,
     lambda g, k, dims: rot90.call((g, -k, dims)),
+    batch=batched.rot90,
     doc="The tensor turned `k` times by a right angle, from the first to the second dimension.",
 )
 
@@ -122,6 +128,7 @@ repeat = linear(
     "repeat(Tensor self, int[] repeats) -> Tensor",
     _repeat,
     lambda g, self_shape, repeats: _repeat_backward(g, self_shape, repeats),
+    batch=batched.repeat,
     doc="Copies of the tensor side by side, so many along each dimension.",
 )
 
@@ -144,7 +151,8 @@ def repeat_interleave(
     Called with a tensor of counts only, the index of each count that many times.
     """
     if repeats is None:
-        return wrap(_repeated_indices(input.array, None, output_size))
+        counts = plain(input, "repeat_interleave()").array
+        return wrap(_repeated_indices(counts, None, output_size))
     if not isinstance(repeats, Tensor):
         if not hasattr(repeats, "__index__"):
             raise TypeError(
@@ -155,7 +163,8 @@ def repeat_interleave(
     if dim is None:
         input, dim = flatten(input), 0
     dim = wrap_dim(dim, input.array.ndim)
-    indices = _repeated_indices(repeats.array, input.array.shape[dim], output_size)
+    counts = plain(repeats, "repeat_interleave()").array
+    indices = _repeated_indices(counts, input.array.shape[dim], output_size)
     return input.index_select(dim, wrap(indices))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..batching.rules import elementwise as batched
 from .declare import keep, nondifferentiable, promote
 
 __all__ = [
@@ -57,7 +58,9 @@ bitwise_right_shift = _logical(
 
 
 def _predicate(name: str, doc: str) -> Any:
-    return nondifferentiable(f"{name}(Tensor self) -> Tensor", name, dtype=keep, doc=doc)
+    return nondifferentiable(
+        f"{name}(Tensor self) -> Tensor", name, dtype=keep, batch=batched, doc=doc
+    )
 
 
 isnan = _predicate("isnan", "Whether elements are NaN.")
@@ -67,5 +70,6 @@ isfinite = _predicate("isfinite", "Whether elements are neither infinite nor NaN
 zeros_like = nondifferentiable(
     "_zeros_like(Tensor self) -> Tensor",
     lambda xp, x: xp.zeros(x.shape, x.dtype),
+    batch=batched,
     doc="Zeros in the shape and dtype of a tensor, as gradient rules need them.",
 )

@@ -9,6 +9,8 @@ from typing import Any
 
 from .. import dtypes
 from ..backends.numpy import copy_order
+from ..batching import views as batched
+from ..batching.rules import elementwise
 from ..out import copy_to_out
 from ..tensor import Tensor
 from .along import packed
@@ -37,6 +39,7 @@ _conjugate = linear(
     lambda xp, x: xp.conj(x),
     lambda g: g.conj(),
     name="ConjBackward0",
+    batch=elementwise,
     doc="The complex conjugate.",
 )
 _conjugate_physical = linear(
@@ -44,6 +47,7 @@ _conjugate_physical = linear(
     lambda xp, x: xp.conj(x),
     lambda g: conj_physical(g),
     inplace=True,
+    batch=elementwise,
     doc="The complex conjugate.",
 )
 
@@ -127,6 +131,7 @@ view_as_real = linear(
     _view_as_real,
     lambda g: _as_complex(g),
     view=True,
+    batch=batched.in_place,
     doc="A complex tensor as a real one with a last dimension for real and imaginary part.",
 )
 view_as_complex = linear(
@@ -134,6 +139,7 @@ view_as_complex = linear(
     _view_as_complex,
     lambda g: view_as_real.call((g,)),
     view=True,
+    batch=batched.reinterpreted,
     doc="A real tensor with a last dimension of size two as a complex one.",
 )
 
@@ -195,6 +201,7 @@ complex = primitive(
     {"real": lambda g: real(g), "imag": lambda g: imag(g)},
     _complex_tangent,
     widens=False,
+    batch=elementwise,
     doc="The complex tensor with the given real and imaginary part.",
 )
 
@@ -224,6 +231,7 @@ polar = primitive(
     },
     _polar_tangent,
     widens=False,
+    batch=elementwise,
     doc="The complex tensor with the given absolute value and angle.",
 )
 
@@ -256,5 +264,6 @@ angle = primitive(
     _angle,
     lambda g, self: _angle_gradient(g, self),
     lambda tangents, self: _angle_tangent(tangents["self"], self),
+    batch=elementwise,
     doc="The angle of complex numbers; of real ones zero or, for negative ones, pi.",
 )

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ..backends.numpy import copy_order
+from ..batching import views as batched
+from ..batching.moving import batch_size, padded, rank_of, shape_of, with_batch
+from ..batching.rules import Rewriting, elementwise
 from ..devices import transfer
 from ..dispatch import Operator, operator_named
 from ..tensor import Tensor
@@ -18,6 +23,7 @@ clone = linear(
     lambda xp, x: x.copy(copy_order(x)),
     lambda g: g,
     meta=lambda x: x.copy(copy_order(x)),
+    batch=batched.in_place,
     doc="A copy that gradients flow through.",
 )
 cast = linear(
@@ -28,6 +34,7 @@ cast = linear(
     lambda g: g,
     meta=lambda x, dtype: x.astype(dtype.numpy, copy_order(x)),
     name="ToCopyBackward0",
+    batch=batched.in_place,
     doc="A copy with another dtype; the engine casts the gradient back.",
 )
 
@@ -36,6 +43,7 @@ pack = linear(
     lambda xp, x: x.copy("C"),
     lambda g: g,
     name="CloneBackward0",
+    batch=batched.in_front,
     doc="A copy in row-major order.",
 )
 to_device = linear(
@@ -43,6 +51,7 @@ to_device = linear(
     lambda xp, x, device, source: transfer(x, device),
     lambda g, source: g.to(source),
     name="ToCopyBackward0",
+    batch=batched.in_place,
     doc="A copy on another device.",
 )
 
@@ -66,6 +75,29 @@ def _copy_kernel(xp: Any, target: Any, source: Any, non_blocking: bool) -> Any:
     return xp.broadcast_to(source, target.shape)
 
 
+def _copy_rewritten(operator: Any, args: tuple, dims: tuple) -> tuple[tuple, int]:
+    target, source, non_blocking = args
+    if not isinstance(source, Tensor):
+        return args, dims[0]
+    rank = rank_of(target, dims[0])
+    if rank_of(source, dims[1]) > rank:
+        seen = np.empty(shape_of(target, dims[0]))
+        _copy_kernel(np, seen, np.empty(shape_of(source, dims[1])), non_blocking)
+    target = with_batch(target, dims[0], batch_size(args, dims))
+    if dims[1] is not None:
+        source = padded(source, dims[1], rank)
+    return (target, source, non_blocking), 0
+
+
+def _fill_rewritten(operator: Any, args: tuple, dims: tuple) -> tuple[tuple, int] | None:
+    return (args, dims[0]) if dims[1] is None else None
+
+
+def _fill_each(operator: Any, args: tuple, dims: tuple) -> tuple[Any, int]:
+    target = with_batch(args[0], dims[0], batch_size(args, dims))
+    return copy.call((target, padded(args[1], dims[1], target.array.ndim - 1), False)), 0
+
+
 copy: Operator = primitive(
     "copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor",
     _copy_kernel,
@@ -75,6 +107,7 @@ copy: Operator = primitive(
     ),
     inplace=True,
     widens=False,
+    batch=Rewriting(_copy_rewritten),
     name="CopyBackwards",
     doc="The values of `src` in the shape and dtype of the tensor.",
 )
@@ -87,6 +120,7 @@ fill: Operator = primitive(
     ),
     inplace=True,
     widens=False,
+    batch=Rewriting(_fill_rewritten, _fill_each),
     name=lambda self, value: f"FillBackward{2 + int(isinstance(value, Tensor))}",
     doc="One value in the shape and dtype of the tensor.",
 )
@@ -97,6 +131,7 @@ zero = primitive(
     lambda tangents: zeros_like(tangents["self"]),
     inplace=True,
     widens=False,
+    batch=elementwise,
     doc="Zeros in the shape and dtype of the tensor.",
 )
 for _operator in (copy, fill):

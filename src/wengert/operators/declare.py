@@ -25,6 +25,7 @@ import numpy as np
 
 from .. import dtypes
 from ..backends.numpy import copy_order
+from ..batching import rules as batch_rules
 from ..dispatch import Operator, register, rule_reads
 from ..dtypes import result_dtype
 from ..inplace import InplaceOperator
@@ -53,7 +54,7 @@ def elementwise(
     `refuses` names the NumPy kinds of dtypes (b, i, u, f, c) that it is not defined for.
     """
     operator = _operator(schema, "elementwise", kernel, differentials, name, doc, aliases)
-    operator.batch_rule = batch
+    operator.batch_rule = batch or batch_rules.elementwise
     operator.broadcasts = True
     operator.dtype_rule = dtype or promote
     if compiled_native.compiled:
@@ -147,7 +148,7 @@ def nondifferentiable(
 ) -> Operator:
     """Declare an operator whose results carry no gradient: comparisons, indices, samplers."""
     operator = _operator(schema, "nondifferentiable", kernel, None, name, doc, aliases)
-    operator.batch_rule = batch
+    operator.batch_rule = batch_rules.elementwise if broadcasts and batch is None else batch
     operator.refuses = refuses
     operator.broadcasts = broadcasts
     operator.dtype_rule = dtype

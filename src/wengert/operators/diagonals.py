@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..batching import views as batched
+from ..batching.rules import sized
 from ..dispatch import Operator, operator_named
 from ..errors import dimension_error
 from ..tensor import Tensor
@@ -29,6 +31,7 @@ diagonal = linear(
         (g, self_shape, offset, dim1, dim2)
     ),
     view=True,
+    batch=batched.diagonal,
     doc="The diagonal of two dimensions, as a last dimension.",
 )
 _diagonal_backward: Operator = linear(
@@ -36,6 +39,7 @@ _diagonal_backward: Operator = linear(
     "-> Tensor",
     _on_diagonal,
     lambda g, offset, dim1, dim2: diagonal.call((g, offset, dim1, dim2)),
+    batch=sized("input_sizes", "dim1", "dim2"),
     doc="Zeros with a gradient on a diagonal.",
 )
 
@@ -54,6 +58,7 @@ tril: Operator = linear(
     _triangle("tril"),
     lambda g, diagonal: tril.call((g, diagonal)),
     inplace=True,
+    batch=batched.matrices,
     doc="The elements on and below a diagonal, zeros elsewhere.",
 )
 triu: Operator = linear(
@@ -61,6 +66,7 @@ triu: Operator = linear(
     _triangle("triu"),
     lambda g, diagonal: triu.call((g, diagonal)),
     inplace=True,
+    batch=batched.matrices,
     doc="The elements on and above a diagonal, zeros elsewhere.",
 )
 tril_ = operator_named("tril_")
@@ -85,6 +91,7 @@ diag_embed = linear(
     "diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor",
     _diag_embed,
     lambda g, offset, dim1, dim2: diagonal.call((g, offset, dim1, dim2)),
+    batch=batched.diag_embed,
     doc="Matrices of zeros with the last dimension on their diagonals.",
 )
 diagonal_copy = linear(
@@ -94,6 +101,7 @@ diagonal_copy = linear(
         (g, self_shape, offset, dim1, dim2)
     ),
     name="DiagonalBackward0_copy",
+    batch=batched.diagonal,
     doc="A copy of the diagonal of two dimensions.",
 )
 

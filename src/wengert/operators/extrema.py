@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import return_types
+from ..batching.rules import along, along_one, over_all
 from ..tensor import Tensor
 from .along import (
     check_not_empty,
@@ -68,6 +69,7 @@ def _extremum(name: str, function: str) -> Any:
         lambda tangents, self, dim, keepdim, out: _tangent_by_count(
             tangents["self"], self, out, dim, keepdim
         ),
+        batch=along("dim"),
         doc=f"The {function}imum over all or the given dimensions; ties share the gradient.",
     )
 
@@ -100,6 +102,7 @@ _aminmax_operator = primitive(
         _tangent_by_count(tangents["self"], self, out0, dim, keepdim),
         _tangent_by_count(tangents["self"], self, out1, dim, keepdim),
     ),
+    batch=along_one("dim"),
     doc="Minimum and maximum together, over all or one dimension.",
 )
 aminmax = returning(return_types.aminmax, _aminmax_operator)
@@ -119,6 +122,7 @@ def _of_all(name: str) -> Any:
         lambda g, self, out: shared_evenly(g, self, out),
         lambda tangents, self, out: shared_tangent(tangents["self"], self, out),
         name=f"{name.title()}Backward1",
+        batch=over_all("a" + name),
         doc=f"The {name}imum of all elements; ties share the gradient.",
     )
 
@@ -147,6 +151,7 @@ def _along(name: str) -> Any:
         ),
         nondifferentiable_outputs=(1,),
         name=f"{name.title()}Backward0",
+        batch=along("dim"),
         doc=f"The {name}imum of all elements; given `dim`, along it and with its index; given a "
         "second tensor, elementwise.",
     )
@@ -191,6 +196,7 @@ def _position(name: str) -> Any:
     return nondifferentiable(
         f"{name}(Tensor self, int? dim=None, bool keepdim=False) -> Tensor",
         kernel,
+        batch=along_one("dim"),
         doc=f"Index of the {name[3:]}imum of all elements, or along a dimension.",
     )
 

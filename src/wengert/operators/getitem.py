@@ -16,10 +16,13 @@ import numpy as np
 from .. import dtypes
 from ..backends import meta
 from ..backends.numpy import copy_order, quiet
+from ..batching import indexing as batched
+from ..batching.views import in_place
 from ..conversion import tensor as make_tensor
 from ..dispatch import Operator, arrays_of, operator_named, operators
 from ..errors import broadcast_error, shape_text
 from ..inplace import InplaceOperator
+from ..levels import is_batched
 from ..overlap import check_not_overlapping, check_sources, is_expanded
 from ..tensor import Tensor, wrap
 from . import views
@@ -191,6 +194,7 @@ index = linear(
     _index,
     lambda g, self_shape, indices: index_backward.call((g, self_shape, indices)),
     meta=_index_meta,
+    batch=batched.index,
     doc="The elements at given indices: one tensor of indices, or None, per dimension.",
 )
 index_sum: Operator = linear(
@@ -199,6 +203,7 @@ index_sum: Operator = linear(
     lambda g, self_shape, indices: index_backward.call((g, self_shape, indices)),
     widens=True,
     meta=lambda x, indices, size: meta.empty(size, x.dtype),
+    batch=batched.index_sum,
     doc="The elements at given indices, summed where a tensor of `size` would broadcast to them.",
 )
 index_backward: Operator = linear(
@@ -206,6 +211,7 @@ index_backward: Operator = linear(
     _index_backward,
     lambda g, indices: index.call((g, indices)),
     widens=True,
+    batch=batched.index_backward,
     doc="Zeros of a size with a gradient added at the given indices.",
 )
 
@@ -352,6 +358,7 @@ index_put: Operator = update(
     meta=_index_put_meta,
     to_expanded=True,
     keeps_order=True,
+    batch=batched.index_put,
     doc="The tensor with `values` written at, or added to, the given indices.",
 )
 index_put_ = operator_named("index_put_")
@@ -360,6 +367,7 @@ alias = linear(
     lambda xp, x: x.view(),
     lambda g: g,
     view=True,
+    batch=in_place,
     doc="The whole tensor as a view.",
 )
 
@@ -518,7 +526,10 @@ def _items(item: Any) -> tuple:
 
 
 def _convert(item: Any) -> Any:
-    """One part of an index as an int, slice, bool, None, Ellipsis or tensor with dimensions."""
+    """One part of an index as an int, slice, bool, None, Ellipsis or tensor with dimensions.
+
+    Inside vmap a tensor without dimensions may hold one index per example and stays a tensor.
+    """
     if type(item) is int or type(item) is slice or item is None or item is Ellipsis:
         return item
     if isinstance(item, (bool, np.bool_)):
@@ -540,7 +551,7 @@ def _convert(item: Any) -> Any:
         item.array.ndim == 0 and item.array.dtype.kind in "iu"
     ):
         raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
-    if item.array.ndim:
+    if item.array.ndim or is_batched(item):
         return item
     return bool(item.item()) if item.array.dtype in _MASK_TYPES else int(item.item())
 

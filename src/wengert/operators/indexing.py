@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes
+from ..batching import indexing as batched
+from ..batching.rules import varying
 from ..dispatch import Operator
 from ..errors import shape_text
 from ..tensor import Tensor
@@ -80,6 +82,7 @@ index_select = linear(
     "index_select(Tensor self, int dim, Tensor index) -> Tensor",
     _index_select,
     lambda g, self_shape, dim, index: _index_select_backward(g, self_shape, dim, index),
+    batch=batched.index_select,
     doc="The slices at given indices of a dimension, as a copy.",
 )
 
@@ -150,6 +153,7 @@ index_add: Operator = update(
             alpha,
         )
     ),
+    batch=batched.slices("scatter_add"),
     doc="The tensor with `alpha` times the slices of `source` added at given indices.",
 )
 
@@ -175,6 +179,7 @@ index_copy: Operator = update(
         (tangent_of(tangents, "self", self), dim, index, tangent_of(tangents, "source", source))
     ),
     widens=False,
+    batch=batched.slices("scatter"),
     doc="The tensor with the slices at given indices replaced by those of `source`.",
 )
 
@@ -229,6 +234,7 @@ index_fill: Operator = update(
     to_expanded=True,
     keeps_order=True,
     name=lambda self, dim, index, value: f"IndexFillBackward{int(isinstance(value, Tensor))}",
+    batch=batched.index_fill,
     doc="The tensor with one value written into the slices at given indices.",
 )
 index_fill.broadcasts = True
@@ -282,6 +288,7 @@ masked_fill: Operator = update(
     widens=False,
     to_expanded=True,
     name=lambda self, mask, value: f"MaskedFillBackward{int(isinstance(value, Tensor))}",
+    batch=batched.masked_fill,
     doc="The tensor with one value where the mask is true.",
 )
 masked_fill.broadcasts = True
@@ -304,6 +311,7 @@ masked_select = linear(
     _masked_select,
     lambda g, self_shape, mask: _masked_select_backward(g, self_shape, mask),
     meta=refuse_meta("masked_select"),
+    batch=batched.masked_select,
     doc="The elements where the mask is true, in one dimension.",
 )
 masked_select.broadcasts = True
@@ -361,6 +369,7 @@ masked_scatter: Operator = update(
     kernel=_masked_scatter_whole,
     widens=False,
     from_itself=True,
+    batch=batched.masked_scatter,
     doc="The tensor with the elements of `source`, in order, where the mask is true.",
 )
 masked_scatter.broadcasts = True
@@ -394,6 +403,7 @@ take = linear(
     lambda g, self_shape, index: index_backward.call(
         (g.reshape(-1), (total_size(self_shape),), [index.reshape(-1)])
     ).reshape(self_shape),
+    batch=batched.take,
     doc="The elements at given positions of the flattened tensor.",
 )
 
@@ -436,6 +446,7 @@ put: Operator = update(
         )
     ),
     keeps_order=True,
+    batch=batched.put,
     doc="The tensor with values written at, or added to, positions of the flattened tensor.",
 )
 
@@ -474,6 +485,7 @@ argwhere = nondifferentiable(
     "argwhere(Tensor self) -> Tensor",
     lambda xp, x: xp.argwhere(x),
     meta=refuse_meta("nonzero"),
+    batch=varying("nonzero()"),
     doc="The indices of the elements that are not zero, one row for each.",
 )
 
@@ -503,6 +515,7 @@ def _one_hot(xp: Any, x: Any, num_classes: int) -> Any:
 one_hot = nondifferentiable(
     "_one_hot(Tensor self, int num_classes=-1) -> Tensor",
     _one_hot,
+    batch=batched.one_hot,
     doc="For each class number a row of zeros with a one in its place.",
 )
 
@@ -548,5 +561,6 @@ embedding = linear(
     lambda g, weight_shape, indices, padding_idx, scale_grad_by_freq: _embedding_backward(
         g, weight_shape, indices, padding_idx, scale_grad_by_freq
     ),
+    batch=batched.embedding,
     doc="The rows of a table at given indices.",
 )

@@ -7,7 +7,8 @@ from typing import Any
 from ..autograd.forward_ad import duals_aside, set_tangent, tangent_of
 from ..dispatch import Operator, any_requires, register
 from ..inplace import InplaceOperator, check_inplace, move_retained_grad
-from ..layers import run_below
+from ..layers import call_outside, run_below
+from ..levels import innermost
 from ..schema import Schema, parse
 from ..state import ThreadState, thread_state
 from ..tensor import Tensor, ViewMeta
@@ -26,6 +27,9 @@ class InplaceView(InplaceOperator):
         state = thread_state()
         if not state.layers:
             return self._change(state, args)
+        level = innermost(args)
+        if state.levels and level is not state.levels[-1]:
+            return call_outside(state, self, args, 0 if level is None else level.number)
         tangent = tangent_of(args[0]) if state.dual_level >= 0 else None
         target = self._change(state, args)
         if tangent is not None:
@@ -75,6 +79,7 @@ def _inplace(
     twin.rules = view.rules
     twin.grad_positions = view.grad_positions
     twin.is_view = True
+    twin.batch_rule = view.batch_rule
     if isinstance(node_name, str):
         twin.node_name = node_name
     else:

@@ -7,6 +7,8 @@ from typing import Any
 
 from ..backends import meta
 from ..backends.numpy import ndarray
+from ..batching import joining as batched
+from ..batching.views import parts as parts_rule
 from ..creation import new_zeros, zeros
 from ..dispatch import Operator
 from ..dtypes import result_dtype
@@ -91,6 +93,7 @@ cat_ = linear(
     "_cat(Tensor[] tensors, int dim, int[] sizes) -> Tensor",
     _cat,
     lambda g, dim, sizes: _cat_parts(g, dim, sizes),
+    batch=batched.cat,
     doc="Tensors joined along `dim`, where they have the given sizes, -1 for one to pass over.",
 )
 
@@ -167,6 +170,7 @@ stack = linear(
     "stack(Tensor[] tensors, int dim=0) -> Tensor",
     _stack,
     lambda g, dim: unbind.call((g, dim)),
+    batch=batched.stack,
     doc="Tensors of one shape joined along a new dimension.",
 )
 
@@ -272,6 +276,7 @@ block_diag_ = linear(
     "_block_diag(Tensor[] tensors, int[] heights, int[] widths) -> Tensor",
     _block_diag,
     lambda g, heights, widths: _blocks(g, heights, widths),
+    batch=batched.block_diag,
     doc="A matrix with the given matrices along its diagonal.",
 )
 
@@ -323,6 +328,7 @@ unbind: Operator = _parts(
         _unbind,
         lambda g, dim: stack.call((g, dim)),
         view=True,
+        batch=parts_rule(removes=True),
         doc="All parts along one dimension, without it.",
     )
 )
@@ -357,6 +363,7 @@ split_ = _parts(
         _split,
         lambda g, dim: _join_parts(g, dim),
         view=True,
+        batch=parts_rule(removes=False),
         doc="Parts of one size along a dimension; the last may be smaller.",
     )
 )
@@ -385,6 +392,7 @@ split_with_sizes = _parts(
         _split_with_sizes,
         lambda g, dim: cat(g, dim),
         view=True,
+        batch=parts_rule(removes=False),
         doc="Parts of the given sizes along a dimension.",
     )
 )

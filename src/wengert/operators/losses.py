@@ -9,6 +9,8 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import dtypes
+from ..batching.moving import at_front, batch_size, flattened, padded, reshaped, with_batch
+from ..batching.rules import aligned
 from ..dispatch import Operator
 from ..errors import shape_text
 from ..tensor import Tensor
@@ -43,6 +45,16 @@ def _kernel(name: str, element: Callable) -> Callable:
         return xp.asarray(loss).astype(goal, copy=False)
 
     return kernel
+
+
+def _loss_batched(operator: Any, args: tuple, dims: tuple) -> tuple[Any, int]:
+    """The losses of all elements, then the reduction of each example's."""
+    operands, dim = aligned(operator, args, dims)
+    losses = at_front(operator.call((*operands[:-1], NONE)), dim)
+    if args[-1] == NONE or losses.array.ndim == 1:
+        return losses, 0
+    inner = tuple(range(1, losses.array.ndim))
+    return (losses.mean(inner) if args[-1] == MEAN else losses.sum(inner)), 0
 
 
 def _spread(g: Tensor, slope: Tensor, reduction: int) -> Tensor:
@@ -80,6 +92,7 @@ def _loss(schema: str, element: Callable, slope: Callable, name: str, doc: str) 
             _difference_terms(tangents, slope(self - target, width)), reduction
         ),
         widens=False,
+        batch=_loss_batched,
         doc=doc,
     )
 
@@ -119,6 +132,7 @@ mse_loss = primitive(
         _difference_terms(tangents, 2 * (self - target)), reduction
     ),
     widens=False,
+    batch=_loss_batched,
     doc="The squared differences of two tensors.",
 )
 smooth_l1_loss = _loss(
@@ -189,6 +203,7 @@ binary_cross_entropy = primitive(
         reduction,
     ),
     widens=False,
+    batch=_loss_batched,
     doc="Cross entropy of probabilities with targets between 0 and 1.",
 )
 
@@ -234,6 +249,7 @@ binary_cross_entropy_with_logits = primitive(
         reduction,
     ),
     widens=False,
+    batch=_loss_batched,
     doc="Cross entropy of the sigmoid of the tensor with targets between 0 and 1.",
 )
 
@@ -313,6 +329,80 @@ def _nll_backward(
     return out
 
 
+def _target_weights(
+    target: Tensor, weight: Any, weight_dim: int | None, ignore_index: int
+) -> Tensor:
+    """The weight of each target, zero for those to ignore; both are batched in front."""
+    kept = target != ignore_index
+    if weight is None:
+        return kept
+    classes = where(kept, target, 0).long()
+    if weight_dim is None:
+        picked = weight[classes]
+    else:
+        rows = at_front(weight, weight_dim).gather(1, flattened(classes, 0))
+        picked = reshaped(rows, target.array.shape)
+    return where(kept, picked, 0)
+
+
+def _summed_examples(values: Tensor) -> Tensor:
+    return values.sum(tuple(range(1, values.array.ndim))) if values.array.ndim > 1 else values
+
+
+def _as_one_batch(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape of all examples in one batch; an example of one row alone has none to merge."""
+    return (shape[0] * shape[1], *shape[2:]) if len(shape) > 1 else shape
+
+
+def _nll_batched(operator: Any, args: tuple, dims: tuple) -> tuple[Any, int]:
+    """All examples in one batch and without reduction, then the reduction of each of them."""
+    x, target, weight, reduction, ignore_index = args
+    size = batch_size(args, dims)
+    x, target = with_batch(x, dims[0], size), with_batch(target, dims[1], size)
+    rows = reshaped(x, _as_one_batch(x.array.shape)) if x.array.ndim > 2 else x
+    targets = reshaped(target, _as_one_batch(target.array.shape))
+    shared = weight if dims[2] is None else None
+    losses = reshaped(
+        operator.call((rows, targets, shared, NONE, ignore_index)), target.array.shape
+    )
+    if reduction == NONE and dims[2] is None:
+        return losses, 0
+    weights = _target_weights(target, weight, dims[2], ignore_index)
+    if dims[2] is not None:
+        losses = where(weights == 0, 0, losses * weights)
+    if reduction == NONE:
+        return losses, 0
+    total = _summed_examples(losses)
+    return total / _summed_examples(weights) if reduction == MEAN else total, 0
+
+
+def _nll_backward_batched(operator: Any, args: tuple, dims: tuple) -> tuple[Any, int]:
+    """The gradient of each loss before the reduction, then all examples in one batch."""
+    g, shape, target, weight, reduction, ignore_index = args
+    size = batch_size(args, dims)
+    g, target = with_batch(g, dims[0], size), with_batch(target, dims[2], size)
+    weights = _target_weights(target, weight, dims[3], ignore_index)
+    if reduction == MEAN:
+        g = g / _summed_examples(weights)
+    if reduction != NONE:
+        g = padded(g, 0, target.array.ndim - 1).expand(target.array.shape)
+    if dims[3] is not None:
+        g = where(weights == 0, 0, g * weights)
+    rows = _as_one_batch(target.array.shape)
+    whole = (size, *shape)
+    out = operator.call(
+        (
+            reshaped(g, rows),
+            _as_one_batch(whole) if len(shape) > 1 else whole,
+            reshaped(target, rows),
+            weight if dims[3] is None else None,
+            NONE,
+            ignore_index,
+        )
+    )
+    return reshaped(out, whole), 0
+
+
 nll_loss = linear(
     "_nll_loss(Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index) "
     "-> Tensor",
@@ -321,6 +411,7 @@ nll_loss = linear(
         nll_loss_backward.call((g, self.array.shape, target, weight, reduction, ignore_index)), self
     ),
     name=lambda self, *_: "NllLossBackward0" if self.array.ndim < 3 else "NllLoss2DBackward0",
+    batch=_nll_batched,
     doc="The negative of the elements at the target classes, weighed by class.",
 )
 nll_loss_backward: Operator = linear(
@@ -331,6 +422,7 @@ nll_loss_backward: Operator = linear(
         (g, target, weight, reduction, ignore_index)
     ),
     widens=True,
+    batch=_nll_backward_batched,
     doc="Zeros of a size with a gradient, times minus the weights, at the target classes.",
 )
 

@@ -12,8 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from ..batching import products as batched
+from ..batching.moving import at_front
 from ..binding import check_operand
-from ..dispatch import Operator
+from ..dispatch import Operator, operator_named
 from ..out import copy_to_out
 from ..schema import parse
 from ..tensor import Tensor
@@ -36,6 +38,7 @@ mm = linear(
         "mat2": lambda g, self: mm_left.call2(self, g),
     },
     guarded=False,
+    batch=batched.product(0, 0, 1, "bmm"),
     doc="Product of two matrices.",
 )
 mm_right: Operator = linear(
@@ -47,6 +50,7 @@ mm_right: Operator = linear(
     },
     guarded=False,
     name="MmBackward0",
+    batch=batched.product(0, 0, 0, "_bmm_right"),
     doc="Product of a matrix with the adjoint of another.",
 )
 mm_left: Operator = linear(
@@ -58,6 +62,7 @@ mm_left: Operator = linear(
     },
     guarded=False,
     name="MmBackward0",
+    batch=batched.product(0, 1, 1, "_bmm_left"),
     doc="Product of the adjoint of a matrix with another.",
 )
 
@@ -72,6 +77,7 @@ bmm = linear(
         "self": lambda g, mat2: bmm_right.call2(g, mat2),
         "mat2": lambda g, self: bmm_left.call2(self, g),
     },
+    batch=batched.product(1, 1, 2, "bmm"),
     doc="Products of the matrices of two batches.",
 )
 bmm_right: Operator = linear(
@@ -82,6 +88,7 @@ bmm_right: Operator = linear(
         "other": lambda g, self: bmm_left.call2(g, self),
     },
     name="BmmBackward0",
+    batch=batched.product(1, 1, 1, "_bmm_right"),
     doc="Products of matrices with the adjoints of others.",
 )
 bmm_left: Operator = linear(
@@ -92,6 +99,7 @@ bmm_left: Operator = linear(
         "other": lambda g, self: bmm.call2(self, g),
     },
     name="BmmBackward0",
+    batch=batched.product(1, 2, 2, "_bmm_left"),
     doc="Products of the adjoints of matrices with others.",
 )
 
@@ -106,6 +114,7 @@ mv: Operator = linear(
         "self": lambda g, vec: outer(g, vec.conj()),
         "vec": lambda g, self: mv.call2(products.adjoint_view(self), g),
     },
+    batch=batched.matrix_vector,
     doc="Product of a matrix with a vector.",
 )
 
@@ -122,6 +131,7 @@ dot = linear(
         "self": lambda g, tensor: g * tensor.conj(),
         "tensor": lambda g, self: g * self.conj(),
     },
+    batch=batched.inner,
     doc="Sum of the products of two vectors.",
     aliases={"other": "tensor"},
 )
@@ -136,6 +146,7 @@ vdot = linear(
     "vdot(Tensor self, Tensor other) -> Tensor",
     _vdot,
     {"self": lambda g, other: g.conj() * other, "other": lambda g, self: g * self},
+    batch=batched.inner,
     doc="Sum of the products of two vectors, the first conjugated.",
 )
 
@@ -272,16 +283,32 @@ def _trace_backward(xp: Any, g: Any, size: tuple) -> Any:
     return out
 
 
+def _trace_batched(operator: Any, args: tuple, dims: tuple) -> tuple[Any, int]:
+    x = at_front(args[0], dims[0])
+    if x.array.ndim != 3 or x.array.dtype.kind == "b":
+        _trace(np, np.empty(x.array.shape[1:], x.array.dtype))
+    return x.diagonal(0, 1, 2).sum(1), 0
+
+
+def _trace_backward_batched(operator: Any, args: tuple, dims: tuple) -> tuple[Any, int]:
+    g, size = at_front(args[0], dims[0]), args[1]
+    length = g.array.shape[0]
+    diagonal = views.unsqueeze.call((g, 1)).expand(length, min(size))
+    return operator_named("diagonal_backward").call((diagonal, (length, *size), 0, 1, 2)), 0
+
+
 trace = linear(
     "trace(Tensor self) -> Tensor",
     _trace,
     lambda g, self_shape: _trace_backward_.call((g, self_shape)),
     widens=True,
+    batch=_trace_batched,
     doc="Sum of the diagonal of a matrix.",
 )
 _trace_backward_: Operator = linear(
     "_trace_backward(Tensor grad, int[] size) -> Tensor",
     _trace_backward,
     lambda g: trace.call1(g),
+    batch=_trace_backward_batched,
     doc="A matrix with a gradient on its diagonal.",
 )

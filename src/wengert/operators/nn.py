@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from .. import dtypes
+from ..batching.moving import at_front, rank_of, shape_of
+from ..batching.rules import broadcast
 from ..dispatch import Operator
 from ..errors import shape_text
 from ..state import thread_state
@@ -108,6 +112,24 @@ def _layer_norm_tangent(
     return total, None, None
 
 
+def _layer_norm_batched(operator: Any, args: tuple, dims: tuple) -> tuple[tuple, tuple]:
+    """Parameters that differ between the examples are applied after the normalisation."""
+    x, shape, weight, bias, eps = args
+    batch = None if dims[0] is None else 0
+    x = at_front(x, dims[0])
+    if dims[2] is dims[3] is None:
+        return operator.call((x, shape, weight, bias, eps)), (0, 0, 0)
+    given = {"weight": (weight, dims[2]), "bias": (bias, dims[3])}
+    shapes = {n: np.empty(shape_of(p, d)) for n, (p, d) in given.items() if p is not None}
+    _check_normalized(operator.name, x.array, shape, "", **shapes)
+    out, mean, scale = operator.call((x, shape, None, None, eps))
+    dim: int | None = batch
+    for name, parameter, place in (("mul", weight, dims[2]), ("add", bias, dims[3])):
+        if parameter is not None:
+            out, dim = broadcast(name, (out, parameter), (dim, place))
+    return (out, mean, scale), (dim, batch, batch)
+
+
 native_layer_norm = primitive(
     "native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, "
     "float eps) -> (Tensor, Tensor, Tensor)",
@@ -126,6 +148,7 @@ native_layer_norm = primitive(
     ),
     nondifferentiable_outputs=(1, 2),
     widens=False,
+    batch=_layer_norm_batched,
     doc="Normalised input, mean and reciprocal standard deviation over the last dimensions.",
 )
 
@@ -166,11 +189,22 @@ def _pad(xp: Any, x: Any, pad: tuple, value: Any) -> Any:
     return out
 
 
+def _pad_batched(operator: Any, args: tuple, dims: tuple) -> tuple[Any, int]:
+    x, pad, value = args
+    if len(pad) > 2 * rank_of(x, dims[0]):
+        raise RuntimeError(
+            "Length of pad should be no more than twice the number of dimensions of the input. Pad "
+            f"length is {len(pad)} while the input has {rank_of(x, dims[0])} dimensions."
+        )
+    return operator.call((at_front(x, dims[0]), pad, value)), 0
+
+
 constant_pad_nd: Operator = primitive(
     "constant_pad_nd(Tensor self, int[] pad, Scalar value=0) -> Tensor",
     _pad,
     lambda g, pad: constant_pad_nd.call((g, tuple([-n for n in pad]), 0)),
     lambda tangents, pad: constant_pad_nd.call((tangents["self"], pad, 0)),
     widens=False,
+    batch=_pad_batched,
     doc="The tensor with a border of one value.",
 )

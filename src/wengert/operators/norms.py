@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from .. import dtypes
+from ..batching.rules import along
 from ..dtypes import from_numpy
 from ..tensor import Tensor
 from .along import in_dtype, normal_dims, packed, restore_dims, scalar_name, working_dtype
@@ -116,6 +117,7 @@ vector_norm = primitive(
         tangents["self"], self, ord, dim, keepdim, out
     ),
     widens=False,
+    batch=along("dim"),
     doc="Norm of the elements as vectors over all or the given dimensions.",
 )
 

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import dtypes
+from ..batching.moving import apply, at_front
+from ..batching.rules import along, elementwise, flat, over_all
 from ..errors import broadcast_error, shape_text
 from ..native import native
 from ..out import copy_to_out
@@ -57,6 +59,7 @@ _sum_whole = linear(
     "sum(Tensor self, *, dtype? dtype=None) -> Tensor",
     _sum_all,
     lambda g, self_shape: g.expand(self_shape),
+    batch=over_all("sum.dim_IntList"),
     doc="Sum of all elements.",
 )
 _sum_along = linear(
@@ -66,6 +69,7 @@ _sum_along = linear(
         self_shape
     ),
     name="SumBackward1",
+    batch=along("dim"),
     doc="Sum over all or the given dimensions.",
 )
 sum = overloaded(_sum_whole, _sum_along)
@@ -101,11 +105,21 @@ def _sum_to(xp: Any, x: Any, size: tuple) -> Any:
     return out if out.shape == size else _sum(xp, out, (0,), True, None)
 
 
+def _sum_to_batched(operator: Any, args: tuple, dims: tuple) -> tuple[Any, int]:
+    x, size = at_front(args[0], dims[0]), args[1]
+    if x.array.ndim > 2:
+        x = apply("sum.dim_IntList", x, tuple(range(1, x.array.ndim - 1)), False, None)
+    if x.array.shape[1:] != size:
+        x = apply("sum.dim_IntList", x, (1,), True, None)
+    return x, 0
+
+
 sum_to = linear(
     "_sum_to(Tensor self, int[] size) -> Tensor",
     _sum_to,
     lambda g, self_shape: g.expand(self_shape),
     name="SumBackward1",
+    batch=_sum_to_batched,
     doc="Sum to a vector that broadcasting had expanded: the gradient of a bias.",
 )
 
@@ -130,6 +144,7 @@ nansum = primitive(
         where(isnan(self), 0, tangents["self"]), dim, keepdim, dtype=dtype
     ),
     widens=False,
+    batch=along("dim"),
     doc="Sum over all or the given dimensions, NaN taken as zero.",
 )
 
@@ -174,6 +189,7 @@ _mean_whole = linear(
     "mean(Tensor self, *, dtype? dtype=None) -> Tensor",
     _mean_all,
     lambda g, self_shape: (g / max(math.prod(self_shape), 1)).expand(self_shape),
+    batch=over_all("mean.dim"),
     doc="Mean of all elements.",
 )
 _mean_along = linear(
@@ -183,6 +199,7 @@ _mean_along = linear(
         self_shape
     ),
     name="MeanBackward1",
+    batch=along("dim"),
     doc="Mean over all or the given dimensions.",
 )
 mean = overloaded(_mean_whole, _mean_along)
@@ -245,6 +262,7 @@ _prod_whole = primitive(
     lambda g, self, out: g * _product_slope(self, out).conj(),
     lambda tangents, self, out: sum(tangents["self"] * _product_slope(self, out)),
     widens=False,
+    batch=flat("prod.dim_int"),
     doc="Product of all elements.",
 )
 _prod_along = primitive(
@@ -259,6 +277,7 @@ _prod_along = primitive(
     ),
     widens=False,
     name="ProdBackward1",
+    batch=along("dim"),
     doc="Product of all elements, or over one dimension.",
 )
 prod = overloaded(_prod_whole, _prod_along)
@@ -333,6 +352,7 @@ _var = primitive(
     lambda tangents, self, dim, correction, keepdim: _var_tangent(
         tangents["self"], self, dim, correction, keepdim
     ),
+    batch=along("dim"),
     doc="Variance over all or the given dimensions, by default with Bessel's correction.",
 )
 _std = primitive(
@@ -344,6 +364,7 @@ _std = primitive(
     lambda tangents, self, dim, correction, keepdim, out: (
         _var_tangent(tangents["self"], self, dim, correction, keepdim) * _half_inverse(out)
     ),
+    batch=along("dim"),
     doc="Standard deviation over all or the given dimensions.",
 )
 _var_mean = primitive(
@@ -357,6 +378,7 @@ _var_mean = primitive(
         _var_tangent(tangents["self"], self, dim, correction, keepdim),
         mean(tangents["self"], dim, keepdim),
     ),
+    batch=along("dim"),
     doc="Variance and mean over all or the given dimensions.",
 )
 _std_mean = primitive(
@@ -370,6 +392,7 @@ _std_mean = primitive(
         _var_tangent(tangents["self"], self, dim, correction, keepdim) * _half_inverse(out0),
         mean(tangents["self"], dim, keepdim),
     ),
+    batch=along("dim"),
     doc="Standard deviation and mean over all or the given dimensions.",
 )
 
@@ -419,11 +442,13 @@ def _logical(name: str) -> Callable:
 all = nondifferentiable(
     "all(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor",
     _logical("all"),
+    batch=along("dim", empty_means_all=False),
     doc="Whether all elements are non-zero, over all or the given dimensions.",
 )
 any = nondifferentiable(
     "any(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor",
     _logical("any"),
+    batch=along("dim", empty_means_all=False),
     doc="Whether one element is non-zero, over all or the given dimensions.",
 )
 count_nonzero = nondifferentiable(
@@ -431,6 +456,7 @@ count_nonzero = nondifferentiable(
     lambda xp, x, dim: packed(
         xp.sum(x != 0, axis=normal_dims(dim, x.ndim), dtype=dtypes.int64.numpy)
     ),
+    batch=along("dim"),
     doc="How many elements are not zero, over all or the given dimensions.",
 )
 
@@ -462,6 +488,7 @@ isclose = nondifferentiable(
     "isclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, "
     "bool equal_nan=False) -> Tensor",
     _isclose,
+    batch=elementwise,
     doc="Whether elements differ by at most `atol + rtol * abs(other)`.",
 )
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ..dispatch import Operator
+from ..batching import indexing as batched
+from ..dispatch import Operator, operator_named
 from ..errors import shape_text
 from ..tensor import Tensor
 from .along import packed
@@ -133,6 +134,7 @@ gather = linear(
     "gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor",
     _gather,
     lambda g, self_shape, dim, index: _gather_backward_.call((g, self_shape, dim, index)),
+    batch=batched.gather,
     doc="Elements picked along a dimension, by an index for each of them.",
 )
 _gather_backward_: Operator = linear(
@@ -140,6 +142,7 @@ _gather_backward_: Operator = linear(
     _gather_backward,
     lambda g, dim, index: gather.call((g, dim, index, False)),
     widens=True,
+    batch=batched.gather_backward,
     doc="Zeros of a size with a gradient added where gather picked from.",
 )
 
@@ -148,9 +151,11 @@ def _padded(g: Tensor, shape: tuple) -> Tensor:
     """The gradient of the part of a source that an index uses, as that of the whole source."""
     if g.array.shape == shape:
         return g
-    whole = g.new_zeros(shape)
-    whole[tuple([slice(0, n) for n in g.array.shape])] = g
-    return whole
+    if g.array.ndim != len(shape):
+        return g.reshape(shape)
+    missing = [whole - part for whole, part in zip(shape, g.array.shape, strict=True)]
+    widths = tuple([n for width in reversed(missing) for n in (0, width)])
+    return operator_named("constant_pad_nd").call((g, widths, 0))
 
 
 def _scatter(xp: Any, out: Any, dim: int, index: Any, src: Any, reduce: str | None) -> None:
@@ -201,6 +206,7 @@ scatter: Operator = update(
     name=lambda self, dim, index, src, reduce: (
         f"ScatterBackward{int(not isinstance(src, Tensor))}"
     ),
+    batch=batched.scatter,
     doc="The tensor with elements of `src`, or one number, written along a dimension.",
     aliases={"value": "src"},
 )
@@ -224,6 +230,7 @@ scatter_add: Operator = update(
     lambda tangents, self, dim, index, src: scatter_add.call(
         (tangent_of(tangents, "self", self), dim, index, tangent_of(tangents, "src", src))
     ),
+    batch=batched.scatter,
     doc="The tensor with elements of `src` added along a dimension.",
 )
 
@@ -357,5 +364,6 @@ scatter_reduce: Operator = update(
         src,
         _scatter_weights(self, dim, index, src, reduce, include_self, out),
     ),
+    batch=batched.scatter,
     doc="The tensor with elements of `src` reduced into it along a dimension.",
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..backends.numpy import copy_order
+from ..batching.rules import elementwise as batched
 from ..dispatch import Operator, operator_named
 from ..native import native
 from ..out import copy_to_out
@@ -172,6 +173,7 @@ abs = primitive(
     lambda tangents, self: _abs_tangent(tangents["self"], self),
     inplace=True,
     widens=False,
+    batch=batched,
     doc="Absolute value.",
 )
 if native.compiled:
@@ -212,6 +214,7 @@ sgn: Operator = primitive(
     lambda g, self, out: _sgn_tangent(g, self, out),
     lambda tangents, self, out: _sgn_tangent(tangents["self"], self, out),
     inplace=True,
+    batch=batched,
     doc="The sign; of a complex number, its direction.",
 )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import dtypes
+from ..batching.rules import along
 from ..tensor import Tensor
 from .along import in_dtype, normal_dims, packed, restore_dims, scalar_name, working_dtype
 from .declare import primitive
@@ -48,6 +49,7 @@ logsumexp = primitive(
     lambda tangents, self, dim, keepdim, out: sum(
         tangents["self"] * _share(self, dim, keepdim, out), dim, keepdim
     ),
+    batch=along("dim"),
     doc="Logarithm of the sum of exponentials over the given dimensions, without overflow.",
 )
 
@@ -90,6 +92,7 @@ softmax = primitive(
     lambda g, dim, out: _centered(g, dim, out),
     lambda tangents, dim, out: _centered(tangents["self"], dim, out),
     widens=False,
+    batch=along("dim"),
     doc="Exponentials along a dimension, divided by their sum.",
 )
 log_softmax = primitive(
@@ -98,6 +101,7 @@ log_softmax = primitive(
     lambda g, dim, out: g - exp(out) * sum(g, dim, True),
     lambda tangents, dim, out: tangents["self"] - sum(exp(out) * tangents["self"], dim, True),
     widens=False,
+    batch=along("dim"),
     doc="Logarithm of softmax, without the loss of accuracy of taking it afterwards.",
 )
 

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from .. import dtypes, return_types
 from ..backends.numpy import copy_order
+from ..batching.moving import batch_size, flattened, reshaped, with_batch
+from ..batching.rules import along, flat, varying
 from ..conversion import tensor
 from ..errors import shape_text
 from ..out import copy_to_out
@@ -92,6 +96,7 @@ def _selecting(
         vjp,
         jvp,
         nondifferentiable_outputs=(1,),
+        batch=along("dim"),
         name=name or f"{base.title()}Backward{1 if overload else 0}",
         doc=doc,
     )
@@ -107,6 +112,7 @@ sort = _selecting(
 argsort = nondifferentiable(
     "argsort(Tensor self, int dim=-1, bool descending=False, *, bool? stable=None) -> Tensor",
     lambda xp, x, dim, descending, stable: _sort(xp, widened(x), dim, descending, stable)[1],
+    batch=along("dim"),
     doc="Indices that sort along a dimension.",
 )
 
@@ -209,6 +215,7 @@ def _median_of_all(name: str) -> Any:
         kernel,
         lambda g, self, out: shared_evenly(g, self, out),
         lambda tangents, self, out: shared_tangent(tangents["self"], self, out),
+        batch=flat(f"{name}.dim", several=True),
         doc="The median of all elements, the lower one of two.",
     )
 
@@ -309,7 +316,7 @@ def _checked_levels(name: str, x: Tensor, q: Any) -> Tensor:
         raise RuntimeError(f"{name}() q tensor must be same dtype as the input tensor")
     if q.array.ndim > 1:
         raise RuntimeError(f"{name}() q must be a scalar or 1D tensor")
-    if not q.is_meta and not ((q.array >= 0) & (q.array <= 1)).all():
+    if type(q.array) is np.ndarray and not ((q.array >= 0) & (q.array <= 1)).all():
         raise RuntimeError(f"{name}() q values must be in the range [0, 1]")
     return q.reshape(-1)
 
@@ -425,6 +432,7 @@ def _distinct(name: str, kernel: Any, doc: str) -> Any:
         None,
         nondifferentiable_outputs=(1, 2),
         meta=refuse_meta(name.strip("_2")),
+        batch=varying(name.strip("_2")),
         doc=doc,
     )
 
@@ -530,10 +538,27 @@ def _check_search(sequence: Any, values: Any, right: bool, side: str | None, sor
         )
 
 
+def _search_batched(operator: Any, args: tuple, dims: tuple) -> tuple[Any, Any]:
+    """Examples with sequences of their own are rows; one sequence for all leaves values alone."""
+    sequence, values, *options, sorter = args
+    several = dims[0] is not None or dims[-1] is not None
+    if not several and sequence.array.ndim == 1:
+        return operator.call(args), dims[1]
+    size = batch_size(args, dims)
+    sequence = with_batch(sequence, dims[0], size)
+    sorter = None if sorter is None else with_batch(sorter, dims[-1], size)
+    values = with_batch(values, dims[1], size)
+    if sequence.array.ndim > 2:
+        return operator.call((sequence, values, *options, sorter)), 0
+    found = operator.call((sequence, flattened(values, 0), *options, sorter))
+    return reshaped(found, values.array.shape), 0
+
+
 _search = nondifferentiable(
     "searchsorted(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, "
     "str? side=None, Tensor? sorter=None) -> Tensor",
     _searchsorted,
+    batch=_search_batched,
     doc="Where values would be inserted into sorted sequences, the last dimension of a tensor.",
 )
 

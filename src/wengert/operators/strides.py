@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..batching import views as batched
 from ..dispatch import Operator
 from ..errors import shape_text
-from ..tensor import Tensor, wrap
+from ..tensor import Tensor
 from .declare import linear
 from .geometry import at, may_overlap, offset_of, owner_of, seen_from, span, strided, wrap_dim
 
@@ -73,15 +74,9 @@ def _as_strided_backward(
     if not may_overlap(shape, layout):
         return inner
     # Elements of the input that share memory share its gradient too.
-    ones = wrap(_ones_like(inner.array))
+    ones = inner.new_ones(inner.array.shape)
     count = restride.call((ones, shape, layout, 0, shape, layout, 0))
     return inner / count
-
-
-def _ones_like(x: Any) -> Any:
-    ones = x.copy()
-    ones.fill(1)
-    return ones
 
 
 as_strided_relative = linear(
@@ -91,6 +86,7 @@ as_strided_relative = linear(
         g, self_shape, size, stride, offset, layout
     ),
     view=True,
+    batch=batched.as_strided,
     doc="The memory of a tensor that has the strides `layout`, seen with other strides and from "
     "`offset` elements after its first one.",
 )
@@ -138,6 +134,7 @@ restride: Operator = linear(
         (g, new_size, new_stride, new_offset, size, stride, offset)
     ),
     widens=True,
+    batch=batched.restride,
     doc="A tensor added into zeroed memory by one set of strides and read from it by another.",
 )
 
@@ -178,6 +175,7 @@ unfold = linear(
         (g, self_shape, dimension, size, step)
     ),
     view=True,
+    batch=batched.unfold,
     doc="All windows of `size` indices of a dimension, `step` apart, as a last dimension.",
 )
 _unfold_backward: Operator = linear(
@@ -185,5 +183,6 @@ _unfold_backward: Operator = linear(
     _add_windows,
     lambda g, dim, size, step: unfold.call((g, dim, size, step)),
     widens=True,
+    batch=batched.unfold_backward,
     doc="A gradient of windows added up where the windows overlap.",
 )

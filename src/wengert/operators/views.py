@@ -8,6 +8,8 @@ from typing import Any
 
 from .. import dtypes
 from ..backends.numpy import view_shape
+from ..batching import views as batched
+from ..batching.rules import sized
 from ..dispatch import Operator
 from ..errors import shape_text
 from ..tensor import Tensor
@@ -49,6 +51,7 @@ view_ = linear(
     _view,
     lambda g, self_shape: reshape(g, self_shape),
     view=True,
+    batch=batched.to_size,
     doc="The same memory in another shape.",
 )
 reshape_alias = linear(
@@ -56,12 +59,14 @@ reshape_alias = linear(
     _view,
     lambda g, self_shape: reshape(g, self_shape),
     view=True,
+    batch=batched.to_size,
     doc="The same memory in another shape, of a tensor that is not contiguous.",
 )
 unsafe_view = linear(
     "_unsafe_view(Tensor self, int[] size) -> Tensor",
     _view,
     lambda g, self_shape: reshape(g, self_shape),
+    batch=batched.to_size,
     doc="Another shape for memory that no other tensor knows of, and so not counted as a view.",
 )
 
@@ -100,6 +105,7 @@ view_dtype_ = nondifferentiable(
     "view.dtype(Tensor(a) self, dtype dtype) -> Tensor(a)",
     _view_dtype,
     meta=lambda x, dtype: _view_dtype(None, x, dtype),
+    batch=batched.reinterpreted,
     doc="The same memory taken for elements of another type.",
 )
 
@@ -212,6 +218,7 @@ expand = linear(
     _expand,
     lambda g, self_shape: g.sum_to_size(self_shape),
     view=True,
+    batch=batched.expand,
     doc="A view in which dimensions of size one are repeated without copying.",
 )
 
@@ -238,6 +245,7 @@ squeeze = linear(
     lambda g, self_shape: reshape(g, self_shape),
     view=True,
     name=lambda self, dim: f"SqueezeBackward{overload_number(dim)}",
+    batch=batched.squeeze,
     doc="The tensor without its dimensions of size one, or without those of them that are given.",
 )
 
@@ -252,6 +260,7 @@ unsqueeze = linear(
     _unsqueeze,
     lambda g, dim: squeeze.call((g, (dim,))),
     view=True,
+    batch=batched.unsqueeze,
     doc="The tensor with a dimension of size one inserted.",
 )
 
@@ -284,6 +293,7 @@ permute = linear(
     _permute,
     lambda g, dims: _inverse_permute(g, dims),
     view=True,
+    batch=batched.permute,
     doc="The dimensions in another order.",
 )
 
@@ -298,6 +308,7 @@ transpose: Operator = linear(
     _transpose,
     lambda g, dim0, dim1: transpose.call((g, dim0, dim1)),
     view=True,
+    batch=batched.transpose,
     doc="Two dimensions exchanged.",
 )
 
@@ -313,6 +324,7 @@ t: Operator = linear(
     _t,
     lambda g: t.call((g,)),
     view=True,
+    batch=batched.matrix_transpose,
     doc="A matrix transposed; tensors with fewer dimensions as they are.",
 )
 
@@ -432,12 +444,14 @@ select = linear(
     _select,
     lambda g, self_shape, dim, index: _select_backward.call((g, self_shape, dim, index)),
     view=True,
+    batch=batched.parts(removes=True),
     doc="The part at one index of a dimension, without that dimension.",
 )
 _select_backward: Operator = linear(
     "select_backward(Tensor grad_output, int[] input_sizes, int dim, int index) -> Tensor",
     _select_into_zeros,
     lambda g, dim, index: select.call((g, dim, index)),
+    batch=sized("input_sizes", "dim"),
     doc="Zeros with a gradient at one index of a dimension.",
 )
 
@@ -465,6 +479,7 @@ slice_ = linear(
         (g, self_shape, dim, start, end, step)
     ),
     view=True,
+    batch=batched.parts(removes=False),
     doc="A range of one dimension.",
 )
 _slice_backward: Operator = linear(
@@ -472,6 +487,7 @@ _slice_backward: Operator = linear(
     "int step) -> Tensor",
     _slice_into_zeros,
     lambda g, dim, start, end, step: slice_.call((g, dim, start, end, step)),
+    batch=sized("input_sizes", "dim"),
     doc="Zeros with a gradient in a range of one dimension.",
 )
 

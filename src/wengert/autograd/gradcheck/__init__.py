@@ -76,15 +76,6 @@ def gradcheck(
         raise AssertionError(
             "Setting check_batched_forward_grad=True requires check_forward_ad to be True"
         )
-    for option, wanted in (
-        ("check_batched_grad", check_batched_grad),
-        ("check_batched_forward_grad", check_batched_forward_grad),
-    ):
-        if wanted and not hasattr(wengert, "vmap"):
-            raise RuntimeError(
-                f"{option}=True batches derivatives with wengert.vmap, which is not available yet;"
-                f" use {option}=False."
-            )
     from wengert.autograd.gradcheck import checks
     from wengert.autograd.gradcheck.modes import Tolerances
 

@@ -85,10 +85,9 @@ def gradient_function(
 
     def gradients(*values: Any) -> tuple[wengert.Tensor, ...]:
         # Forward mode hands over tensors without a graph: record them as the originals were.
-        values = tuple(
-            value.requires_grad_(True) if record else value
-            for value, record in zip(values, recorded, strict=True)
-        )
+        for value, record in zip(values, recorded, strict=True):
+            if record:
+                value.requires_grad = True
         primals, seeds = values[: len(inputs)], values[len(inputs) :]
         outputs = tuple(out for out in as_tuple(func(*primals)) if out.requires_grad)
         xs = tuple(x for x, record in zip(primals, recorded, strict=False) if record)

@@ -11,13 +11,16 @@ import numpy as np
 from ... import dtypes
 from ...autograd.grad_mode import no_grad
 from ...devices import of_array, transfer
+from ...drawing import drawn_like
 from ...errors import shape_text
 from ...factory import new_array_like
+from ...inside import plain
 from ...operators import indexing, pointwise
 from ...operators import nn as layers
 from ...operators.norms import norm, vector_norm
 from ...operators.softmax import softmax
 from ...sampling import fill_bernoulli
+from ...state import thread_state
 from ...tensor import Tensor, wrap
 
 # Normalisation ------------------------------------------------------------------------------------
@@ -101,17 +104,24 @@ def dropout(
     _check_probability(p)
     if not training or p == 0 or input.array.size == 0:
         return input
-    return _masked(input, input.array, p, inplace)
+    return _masked(input, input, p, inplace)
 
 
-def _masked(input: Tensor, pattern: Any, p: float, inplace: bool) -> Tensor:
-    kind = dtypes.from_numpy(input.array.dtype)
-    noise = new_array_like(pattern, kind.to_real(), of_array(pattern))
+def _masked(input: Tensor, pattern: Tensor, p: float, inplace: bool) -> Tensor:
+    """The input times random zeros and ones in the shape of `pattern`, scaled up."""
+    mask = _mask(pattern, p)
+    return input.mul_(mask) if inplace else input * mask
+
+
+def _mask(pattern: Tensor, p: float) -> Tensor:
+    if thread_state().levels:
+        return drawn_like(_mask, pattern, p=p)
+    kind = dtypes.from_numpy(pattern.array.dtype)
+    noise = new_array_like(pattern.array, kind.to_real(), of_array(pattern.array))
     fill_bernoulli(noise, 1 - p)
     if p < 1:
         noise /= 1 - p
-    mask = wrap(noise)
-    return input.mul_(mask) if inplace else input * mask
+    return wrap(noise)
 
 
 def _feature_dropout(
@@ -129,7 +139,7 @@ def _feature_dropout(
     if not training or p == 0 or input.array.size == 0:
         return input
     whole = 1 if ndim == ranks[0] else 2
-    pattern = input.array[(slice(None),) * whole + (slice(0, 1),) * (ndim - whole)]
+    pattern = input.detach()[(slice(None),) * whole + (slice(0, 1),) * (ndim - whole)]
     return _masked(input, pattern, p, inplace)
 
 
@@ -185,7 +195,7 @@ def embedding(
 
 def _shorten_rows(weight: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> None:
     with no_grad():
-        used = wrap(np.unique(indices.array))
+        used = wrap(np.unique(plain(indices, "embedding(max_norm=...)").array))
         rows = weight[used]
         sizes = vector_norm(rows, norm_type, 1, True)
         factors = pointwise.where(sizes > max_norm, max_norm / (sizes + 1e-7), 1)

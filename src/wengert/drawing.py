@@ -1,0 +1,126 @@
+"""Random numbers inside transforms: what `randomness` lets `vmap` do with them.
+
+With "different" randomness a draw has the batch sizes of the vmap levels in front of its shape and
+becomes a batched tensor; with the "same" it is one draw that all examples share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .levels import Level, captured_mutation, lifted, unwrapped
+from .state import thread_state
+from .tensor import Tensor
+
+
+def sizes_here(out: Tensor | None = None) -> tuple[int, ...]:
+    """The batch sizes to draw for, in front of the shape that the function sees."""
+    levels = [level for level in thread_state().levels if level.kind == "vmap"]
+    if levels and out is not None:
+        raise RuntimeError(
+            "vmap: We do not support calling out variants of random operations inside of vmap. "
+            "Please use non-out variants as a workaround"
+        )
+    for level in levels:
+        _check_allowed(level)
+    return tuple([level.batch_size for level in levels if level.randomness == "different"])
+
+
+def drawn_here(t: Tensor) -> Tensor:
+    """Numbers drawn with `sizes_here` in front, as the tensor that the function sees."""
+    for level in thread_state().levels:
+        if level.kind != "vmap":
+            t = level.made(t)
+        elif level.randomness == "different":
+            t = lifted(t, level, 0)
+    return t
+
+
+def drawn_like(function: Callable[..., Tensor], like: Tensor, **options: Any) -> Tensor:
+    """What `function` draws like a tensor, called one level below on its value."""
+    level = thread_state().levels[-1]
+    value, dim = unwrapped(like, level)
+    if level.kind == "vmap":
+        _check_allowed(level)
+        with level.below():
+            if level.randomness == "same":
+                return function(value if dim is None else value.select(dim, 0), **options)
+            if dim is None:
+                value, dim = value.expand((level.batch_size, *value.array.shape)), 0
+            return lifted(function(value, **options), level, dim)
+    with level.below():
+        return lifted(function(value, **options), level)
+
+
+def drawn_by_rows(function: Callable[..., Tensor], weights: Tensor, **options: Any) -> Tensor:
+    """What `function` draws for each row of `weights`, called one level below on a matrix."""
+    level = thread_state().levels[-1]
+    value, dim = unwrapped(weights, level)
+    if level.kind != "vmap":
+        with level.below():
+            return lifted(function(value, **options), level)
+    _check_allowed(level)
+    with level.below():
+        if level.randomness == "same":
+            if dim is not None:
+                raise RuntimeError(
+                    "Vmap does not currently support same randomness with a batched tensor input: "
+                    "the examples' draws differ with their weights"
+                )
+            return function(value, **options)
+        if dim is None:
+            value = value.expand((level.batch_size, *value.array.shape))
+        else:
+            value = value.movedim(dim, 0)
+        rows = value.reshape((-1, value.array.shape[-1]))
+        drawn = function(rows, **options)
+        return lifted(drawn.reshape((*value.array.shape[:-1], -1)), level, 0)
+
+
+def fill_here(t: Tensor, name: str, draw: Callable[[Any], None]) -> None:
+    """Fill a tensor in place: `draw` writes into the array at the bottom of all levels."""
+    levels = thread_state().levels
+    if not levels:
+        draw(t.array)
+        t.bump(name)
+        return
+    level = levels[-1]
+    value, dim = unwrapped(t, level)
+    if level.kind != "vmap":
+        if value is t:
+            raise captured_mutation(name, level)
+        with level.below():
+            fill_here(value, name, draw)
+    else:
+        _fill_batched(level, value, dim, name, draw)
+    if value is not t:
+        t.bump(name)
+
+
+def _fill_batched(
+    level: Level, value: Tensor, dim: int | None, name: str, draw: Callable[[Any], None]
+) -> None:
+    _check_allowed(level)
+    if dim is None and level.randomness == "different":
+        raise RuntimeError(
+            "vmap: Cannot ask for different inplace randomness on an unbatched tensor. This will "
+            "appear like same randomness: all examples share the tensor. Use an out-of-place "
+            "function, or a tensor made from a batched one"
+        )
+    with level.below():
+        if dim is None or level.randomness == "different":
+            fill_here(value, name, draw)
+        else:
+            one = value.select(dim, 0).clone()
+            fill_here(one, name, draw)
+            value.copy_(one.unsqueeze(dim))
+
+
+def _check_allowed(level: Level) -> None:
+    if level.randomness == "error":
+        raise RuntimeError(
+            "vmap: called random operation while in randomness error mode. Please either use the "
+            "'same' or 'different' randomness flags on vmap or perform the randomness operation "
+            "out of vmap"
+        )

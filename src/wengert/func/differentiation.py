@@ -1,0 +1,223 @@
+"""Reverse mode: `grad`, `grad_and_value` and `vjp`.
+
+A transform opens a level, lifts its inputs to it as leaves that require grad, calls the function
+and runs an ordinary backward there. Everything that happens at the level happens to the values one
+level below as well, so the results can be differentiated, batched or pushed forward again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from threading import Lock
+from typing import Any
+
+from ..creation import zeros_like
+from ..dtypes import is_differentiable
+from ..levels import Level, LevelArray, lifted, unwrapped
+from ..tensor import Tensor
+from ..utils._pytree import tree_flatten, tree_unflatten
+from .arguments import (
+    Argnums,
+    at,
+    chosen_argnums,
+    outside,
+    replaced,
+    selected,
+    split_aux,
+)
+
+
+def grad(
+    func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False
+) -> Callable[..., Any]:
+    """The function that computes the gradient of `func`, which returns one number.
+
+    `argnums` chooses the arguments to differentiate in. With `has_aux`, `func` returns a pair
+    (number, anything) and so does the result.
+
+    >>> import wengert
+    >>> wengert.func.grad(lambda x: x ** 3)(wengert.tensor(2.0))
+    tensor(12.)
+    """
+    with_value = grad_and_value(func, argnums, has_aux)
+
+    @wraps(func, updated=())
+    def gradient(*args: Any, **kwargs: Any) -> Any:
+        found, value = with_value(*args, **kwargs)
+        return (found, value[1]) if has_aux else found
+
+    return gradient
+
+
+def grad_and_value(
+    func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False
+) -> Callable[..., Any]:
+    """The function that computes the gradient of `func` and its value: ``(gradient, value)``.
+
+    With `has_aux` the result is ``(gradient, (value, aux))``.
+    """
+
+    @wraps(func, updated=())
+    def gradient_and_value(*args: Any, **kwargs: Any) -> Any:
+        chosen = chosen_argnums(argnums, len(args))
+        level = Level("grad")
+        with level.entered():
+            args, kwargs = at(level, args), at(level, kwargs)
+            leaves, spec = tree_flatten(selected(args, chosen))
+            leaves = [as_leaf(leaf) for leaf in leaves]
+            args = replaced(args, chosen, tree_unflatten(leaves, spec))
+            output, aux = split_aux("grad_and_value(f)(*args)", func(*args, **kwargs), has_aux)
+            _check_scalar(output)
+            gradients = values_of(level, backward_at(level, [output], leaves, None))
+            output, aux = unwrapped(output, level)[0], outside(level, aux)
+        gradients = tree_unflatten(filled(gradients, leaves), spec)
+        return gradients, (output, aux) if has_aux else output
+
+    return gradient_and_value
+
+
+def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
+    """`func(*primals)` and the function that multiplies cotangents with the Jacobian there.
+
+    The function takes one cotangent for each output, in the structure of the outputs, and returns
+    a tuple of one product for each of `primals`. It may be called many times. With `has_aux`,
+    `func` returns a pair (outputs, anything), and the second comes back last.
+
+    >>> import wengert
+    >>> value, pull_back = wengert.func.vjp(wengert.sin, wengert.zeros(3))
+    >>> pull_back(wengert.ones(3))
+    (tensor([1., 1., 1.]),)
+    """
+    output, pull_back, aux = vjp_in(func, None, primals, {}, has_aux)
+    return (output, pull_back, aux) if has_aux else (output, pull_back)
+
+
+def vjp_in(
+    func: Callable[..., Any], argnums: Argnums | None, args: tuple, kwargs: dict, has_aux: bool
+) -> tuple[Any, Callable[..., Any], Any]:
+    """`vjp` in some of the arguments only; the product for one argument is not a tuple."""
+    level = Level("grad")
+    with level.entered():
+        args, kwargs = at(level, args), at(level, kwargs)
+        chosen = args if argnums is None else selected(args, argnums)
+        leaves, spec = tree_flatten(chosen)
+        leaves = [as_leaf(leaf) for leaf in leaves]
+        chosen = tree_unflatten(leaves, spec)
+        args = chosen if argnums is None else replaced(args, argnums, chosen)
+        output, aux = split_aux("vjp(f, *primals)", func(*args, **kwargs), has_aux)
+        outputs, output_spec = tree_flatten(output)
+        check_outputs(outputs, "vjp(f, *primals)")
+        output, aux = outside(level, output), outside(level, aux)
+    lock = Lock()
+
+    def pull_back(cotangents: Any) -> Any:
+        given, given_spec = tree_flatten(cotangents)
+        if given_spec != output_spec:
+            raise RuntimeError(
+                "Expected pytree structure of cotangents to be the same as pytree structure of "
+                f"outputs to the function. cotangents: {given_spec}, primal output: {output_spec}"
+            )
+        with lock, level.entered():
+            given = [lifted(g, level) for g in given]
+            gradients = values_of(
+                level, backward_at(level, outputs, leaves, given, keep_graph=True)
+            )
+        return tree_unflatten(filled(gradients, leaves), spec)
+
+    return output, pull_back, aux
+
+
+def check_outputs(outputs: list, api: str) -> None:
+    """Refuse a function that returns nothing, or something other than tensors."""
+    if not outputs:
+        raise RuntimeError(
+            f"{api}: Expected f to be a function that has non-empty output (got output = "
+            f"{outputs})"
+        )
+    for out in outputs:
+        if not isinstance(out, Tensor):
+            raise RuntimeError(
+                f"{api}: expected f(*primals) to return only tensors, got unsupported type "
+                f"{type(out)}"
+            )
+
+
+def _check_scalar(output: Any) -> None:
+    api = "grad_and_value(f)(*args)"
+    if not isinstance(output, Tensor):
+        raise RuntimeError(
+            f"{api}: Expected f(*args) to return a Tensor, got {type(output)}"
+        )
+    if output.array.ndim:
+        raise RuntimeError(
+            f"{api}: Expected f(*args) to return a scalar tensor, got tensor with "
+            f"{output.array.ndim} dims. Maybe you wanted to use the vjp or jacrev APIs instead?"
+        )
+
+
+def as_leaf(t: Any) -> Tensor:
+    """An input as a leaf that requires grad at its level."""
+    if not isinstance(t, Tensor):
+        raise ValueError(f"Thing passed to transform API must be Tensor, got {type(t)}")
+    if not is_differentiable(t.array.dtype):
+        raise RuntimeError(
+            "only Tensors of floating point and complex dtype can require gradients, and so be "
+            f"differentiated in; got {t.dtype}"
+        )
+    t.needs_grad = True
+    return t
+
+
+def backward_at(
+    level: Level,
+    outputs: list,
+    inputs: list,
+    cotangents: list | None,
+    *,
+    keep_graph: bool = False,
+    create_graph: bool = False,
+) -> list:
+    """Gradients by a walk through the graph of `level`, which is active; None where none is."""
+    roots = [i for i, out in enumerate(outputs) if out is not None and out.requires()]
+    if not roots or not inputs:
+        return [None] * len(inputs)
+    from ..autograd import grad as gradients_of
+
+    level.differentiating = True
+    try:
+        found = gradients_of(
+            [outputs[i] for i in roots],
+            inputs,
+            None if cotangents is None else [cotangents[i] for i in roots],
+            retain_graph=keep_graph,
+            create_graph=create_graph,
+            allow_unused=True,
+        )
+    finally:
+        level.differentiating = False
+    return list(found)
+
+
+def values_of(level: Level, tensors: list) -> list:
+    """The values of tensors below `level`; None stays."""
+    return [None if t is None else unwrapped(t, level)[0] for t in tensors]
+
+
+def filled(gradients: list, leaves: list) -> list:
+    """Zeros like the inputs' values where the function does not depend on them."""
+    return [
+        zeros_like(leaf.array.value) if g is None else g
+        for g, leaf in zip(gradients, leaves, strict=True)
+    ]
+
+
+def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Tensor:
+    """The tensor that a transform's tensor stands for, for looking at its value; breaks nesting.
+
+    With `recurse` the plain tensor below all transforms, else the one of the next level.
+    """
+    if type(tensor.array) is not LevelArray:
+        return tensor
+    value = tensor.array.value
+    return debug_unwrap(value) if recurse else value

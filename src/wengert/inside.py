@@ -1,0 +1,85 @@
+"""Tensors inside a transform, for functions that are no operators: making, reading, detaching.
+
+What a function makes inside grad or jvp belongs to that level, so that it can be changed in place.
+What it makes inside vmap is the same for all examples, unless it is made like a batched tensor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .levels import LevelArray, check_alive, level_array, lifted, unreadable, unwrapped
+from .state import thread_state
+from .tensor import Tensor, wrap
+
+
+def made_like(function: Callable[..., Tensor], like: Tensor, *sizes: Any, **options: Any) -> Tensor:
+    """What `function`, called one level below, makes like the value of a tensor.
+
+    `sizes` are the shape asked for, if any: a batched tensor's has the batch size in front.
+    """
+    level = thread_state().levels[-1]
+    value, dim = unwrapped(like, level)
+    if level.kind == "trace":
+        value = wrap(np.empty_like(like.array.view(np.ndarray)))
+        with level.below():
+            return level.made(function(value, *sizes, **options))
+    if dim is not None and sizes:
+        sizes = ((value.array.shape[dim], *sizes[0]),)
+        dim = 0
+    with level.below():
+        out = function(value, *sizes, **options)
+    return out if level.kind == "vmap" and dim is None else lifted(out, level, dim)
+
+
+def plain(t: Tensor, action: str) -> Tensor:
+    """The tensor below all transforms that `t` stands for, to be read; refused for a batch."""
+    while type(t.array) is LevelArray:
+        check_alive(t.array.level)
+        if t.array.dim is not None:
+            raise RuntimeError(
+                f"vmap: It looks like you're calling {action} on a Tensor, or attempting to use a "
+                "Tensor in some data-dependent control flow. A batched tensor has one value per "
+                "example, so there is none to return: use where() and other operators instead"
+            )
+        t = t.array.value
+    return t
+
+
+def check_readable(t: Tensor) -> None:
+    """Refuse to hand out the memory of a tensor that has none of its own."""
+    if type(t.array) is LevelArray:
+        raise unreadable(t.array)
+
+
+def detached(t: Tensor) -> Any:
+    """The array of a level tensor with its value outside the graphs of all levels."""
+    array = t.array
+    if array.level.kind == "trace":
+        return array
+    with array.level.below():
+        return level_array(array.value.detach(), array.level, array.dim)
+
+
+def detached_copy(t: Tensor) -> Tensor:
+    """A copy of a level tensor without history at any level."""
+    return wrap(detached(t).copy())
+
+
+def in_transform() -> bool:
+    """Whether a function transform is active; tracing, which runs a program as it is, is none."""
+    return any(level.kind != "trace" for level in thread_state().levels)
+
+
+def check_outside(call: str) -> None:
+    """Refuse `call`, which marks leaves, where transforms decide what is differentiated."""
+    if in_transform():
+        raise RuntimeError(
+            f"You are attempting to call {call} (or perhaps using autograd.functional APIs) inside "
+            "of a function being transformed by a functorch transform. This is unsupported, please "
+            "use the transforms of wengert.func (grad, vjp, jvp, jacrev, jacfwd, hessian), or call "
+            "it outside of the function being transformed"
+        )
