@@ -19,6 +19,7 @@ from .moving import (
     cast,
     flattened,
     iota,
+    moved,
     normal_dim,
     padded,
     rank_of,
@@ -27,7 +28,7 @@ from .moving import (
     shape_of,
     with_batch,
 )
-from .rules import Rewriting, Rule, broadcast, dynamic_shape
+from .rules import Rewriting, Rule, broadcast, dynamic_shape, each_example
 
 _MASKS = "bu"
 
@@ -338,19 +339,32 @@ index_fill = Rewriting(_index_fill_rewritten, _index_fill_each)
 
 
 def embedding(operator: Any, args: tuple, dims: tuple) -> tuple[Any, Any]:
-    """The rows of a table; a table for each example is gathered from."""
-    weight, indices, *options = args
+    """The rows of a table; tables of several examples lie side by side or below each other."""
+    weight, indices, padding, scaled, sparse = args
     if dims[0] is None:
         return operator.call(args), dims[1]
-    if rank_of(weight, dims[0]) != 2 or options[-1]:
-        kind = np.zeros((1,) * rank_of(weight, dims[0]), weight.array.dtype)
-        operator.kernel(np, kind, np.zeros((), indices.array.dtype), *options)
-    rows = flattened(indices, dims[1])
-    select = operator_named("index_select")
-    places = (dims[0], None, None if dims[1] is None else 0)
-    out, dim = index_select(select, (weight, 0, rows), places)
-    out = at_front(out, dim)
-    return reshaped(out, (out.array.shape[0], *shape_of(indices, dims[1]), out.array.shape[2])), 0
+    if rank_of(weight, dims[0]) != 2:
+        return operator.call((reshaped(weight, (-1,)), *args[1:])), 0
+    if dims[1] is None:
+        return _side_by_side(operator, moved(weight, dims[0], 1), args[1:])
+    if padding >= 0:
+        # One row of each table gets no gradient, and the operator knows of one row only.
+        return each_example(operator, args, dims)
+    weight, indices = at_front(weight, dims[0]), at_front(indices, dims[1])
+    size, rows, width = weight.array.shape
+    # A wrong index must stay wrong where the rows of the next table follow.
+    valid = (indices >= 0) & (indices < rows)
+    numbers = iota(size, weight, indices.array.ndim - 1) * rows
+    places = cast(apply("where", valid, indices + numbers, -1), indices.array.dtype)
+    table = reshaped(weight, (size * rows, width))
+    return operator.call((table, places, padding, scaled, sparse)), 0
+
+
+def _side_by_side(operator: Any, weight: Tensor, rest: tuple) -> tuple[Any, Any]:
+    """One list of indices for all tables, the batch dimension of which is the second."""
+    rows, size, width = weight.array.shape
+    out = operator.call((reshaped(weight, (rows, size * width)), *rest))
+    return apply("_unsafe_view", out, (*out.array.shape[:-1], size, width)), out.array.ndim - 1
 
 
 # Masks -------------------------------------------------------------------------------------------
