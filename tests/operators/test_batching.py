@@ -179,28 +179,36 @@ def _floating(value):
     return [t for t in results(value) if t.is_floating_point() or t.is_complex()]
 
 
+def _derivative_choices(operation, tensors, data):
+    """Which tensors to batch: the data, and everything if there is more."""
+    every = [True] * len(data)
+    return [c for c in ([data] if data == every else [data, every])
+            if any(data) and not _is_refused(operation, tensors, c)]
+
+
 @without_fallback
 @each_sample(_is_mappable)
 def test_gradient_of_vmap_is_that_of_the_loop(operation, sample):
     built = build(wengert, sample, requires_grad=True)
     tensors, data = _tensors(built), _data(built)
-    batch = partial(_batch, numbers=range(SIZE), packed=operation.any_layout)
-    given = [batch(t, dim=-1).requires_grad_() if d else t for t, d in zip(tensors, data)]
-    leaves = [t for t, d in zip(given, data) if d]
-    rows = [[t.select(-1, i) if d else t for t, d in zip(given, data)] for i in range(SIZE)]
-    if not operation.any_layout:
-        rows = [[t.clone() for t in row] for row in rows]
-    mapped = _vmap(operation, built, tuple([-1 if d else None for d in data]))
-    found = []
-    for outputs in (mapped(*given), _loop(operation, built, rows)):
-        outputs = differentiable(outputs)
-        if not outputs:
-            return
-        weights = [w.to(o.dtype) for w, o in zip(_weights(outputs), outputs)]
-        found.append(wengert.autograd.grad(outputs, leaves, weights, allow_unused=True))
-    for leaf, got, want in zip(leaves, *found, strict=True):
-        nothing = wengert.zeros_like(leaf)
-        assert_close(nothing if got is None else got, nothing if want is None else want)
+    for chosen in _derivative_choices(operation, tensors, data):
+        batch = partial(_batch, numbers=range(SIZE), packed=operation.any_layout)
+        given = [batch(t, dim=-1) if c else t for t, c in zip(tensors, chosen)]
+        leaves = [t.requires_grad_() for t, d in zip(given, data) if d]
+        rows = [[t.select(-1, i) if c else t for t, c in zip(given, chosen)] for i in range(SIZE)]
+        if not operation.any_layout:
+            rows = [[t.clone() for t in row] for row in rows]
+        mapped = _vmap(operation, built, tuple([-1 if c else None for c in chosen]))
+        found = []
+        for outputs in (mapped(*given), _loop(operation, built, rows)):
+            outputs = differentiable(outputs)
+            if not outputs:
+                return
+            weights = [w.to(o.dtype) for w, o in zip(_weights(outputs), outputs)]
+            found.append(wengert.autograd.grad(outputs, leaves, weights, allow_unused=True))
+        for leaf, got, want in zip(leaves, *found, strict=True):
+            nothing = wengert.zeros_like(leaf)
+            assert_close(nothing if got is None else got, nothing if want is None else want)
 
 
 def _function(operation, built, tensors, data):
@@ -218,7 +226,8 @@ def _pulled_back(operation, built, tensors, data):
     """Gradients by the data of a weighted sum of the results."""
     function, leaves = _function(operation, built, tensors, data)
     outputs, pull = func.vjp(function, *leaves)
-    return pull(tuple([w.to(o.dtype) for w, o in zip(_weights(outputs), outputs)]))
+    own = 1 + leaves[0].detach().abs().sum()
+    return pull(tuple([(w * own).to(o.dtype) for w, o in zip(_weights(outputs), outputs)]))
 
 
 def _pushed_forward(operation, built, tensors, data):
@@ -232,18 +241,18 @@ def _check_derivative(derivative, operation, sample):
     built = build(wengert, sample, requires_grad=True)
     data = _data(built)
     tensors = [t.detach() for t in _tensors(built)]
-    rows = [[_variant(t, i) if d else t for t, d in zip(tensors, data)] for i in range(SIZE)]
-    if not any(data) or not _floating(call(operation, wengert, _with(built, rows[0]))):
-        return
-    given = [_batch(t, range(SIZE), 0) if d else t for t, d in zip(tensors, data)]
-    mapped = wengert.vmap(
-        lambda *row: derivative(operation, built, row, data),
-        tuple([0 if d else None for d in data]),
-        randomness="same",
-    )
-    want = [derivative(operation, built, row, data) for row in rows]
-    for got, *parts in zip(mapped(*given), *want, strict=True):
-        assert_close(got, wengert.stack(parts))
+    for chosen in _derivative_choices(operation, tensors, data):
+        rows = [[_variant(t, i) if c else t for t, c in zip(tensors, chosen)] for i in range(SIZE)]
+        if not _floating(call(operation, wengert, _with(built, rows[0]))):
+            continue
+        given = [_batch(t, range(SIZE), 0) if c else t for t, c in zip(tensors, chosen)]
+        in_dims = tuple([0 if c else None for c in chosen])
+        mapped = wengert.vmap(
+            lambda *row: derivative(operation, built, row, data), in_dims, randomness="same"
+        )
+        want = [derivative(operation, built, row, data) for row in rows]
+        for got, *parts in zip(mapped(*given), *want, strict=True):
+            assert_close(got, wengert.stack(parts))
 
 
 @without_fallback
@@ -256,6 +265,85 @@ def test_vmap_of_gradients_is_a_loop(operation, sample):
 @each_sample(_is_mappable)
 def test_vmap_of_tangents_is_a_loop(operation, sample):
     _check_derivative(_pushed_forward, operation, sample)
+
+
+# In place -----------------------------------------------------------------------------------------
+
+
+def _has_inplace(operation):
+    path = operation.path or operation.name
+    return isinstance(path, str) and path.isidentifier() and hasattr(wengert.Tensor, path + "_")
+
+
+def _change_whole(method, x, *args, **kwargs):
+    target = x.clone()
+    assert getattr(target, method)(*args, **kwargs) is target
+    return target
+
+
+def _change_part(method, x, *args, **kwargs):
+    """Change one of two equal parts; the other must stay."""
+    base = wengert.stack([x, x], -1)
+    getattr(base.select(-1, 1), method)(*args, **kwargs)
+    return base
+
+
+@without_fallback
+@each_sample(_has_inplace, KINDS)
+def test_in_place_is_a_loop(operation, sample):
+    built = build(wengert, sample)
+    tensors = _tensors(built)
+    if not tensors or built.args[0] is not tensors[0]:
+        return
+    for change in (_change_whole, _change_part):
+
+        def changed(*row, change=change):
+            made = _with(built, row)
+            return change(operation.name + "_", *made.args, **made.kwargs)
+
+        for chosen in _choices(len(tensors)):
+            dims = tuple([0 if c else None for c in chosen])
+            given = [_batch(t, range(SIZE), 0) if c else t for t, c in zip(tensors, chosen)]
+            rows = [
+                [_variant(t, i) if c else t for t, c in zip(tensors, chosen)] for i in range(SIZE)
+            ]
+            try:
+                want = wengert.stack([changed(*row) for row in rows])
+            except (RuntimeError, IndexError):
+                want = None
+            if want is None or not chosen[0]:
+                with pytest.raises((RuntimeError, IndexError)):
+                    wengert.vmap(changed, dims)(*given)
+            else:
+                assert_same(wengert.vmap(changed, dims)(*given), want)
+
+
+@without_fallback
+@each_sample(lambda o: _is_mappable(o) and _has_inplace(o))
+def test_gradient_of_vmap_in_place_is_that_of_the_loop(operation, sample):
+    built = build(wengert, sample, requires_grad=True)
+    data = _data(built)
+    tensors = [t.detach() for t in _tensors(built)]
+    if not data or not data[0] or built.args[0] is not _tensors(built)[0]:
+        return
+    given = [_batch(t, range(SIZE), 0) if d else t for t, d in zip(tensors, data)]
+    leaves = [t.requires_grad_() for t, d in zip(given, data) if d]
+
+    def changed(*row):
+        made = _with(built, row)
+        return _change_part(operation.name + "_", *made.args, **made.kwargs)
+
+    rows = [[t[i] if d else t for t, d in zip(given, data)] for i in range(SIZE)]
+    try:
+        want = wengert.stack([changed(*row) for row in rows])
+    except (RuntimeError, IndexError):
+        return
+    got = wengert.vmap(changed, tuple([0 if d else None for d in data]))(*given)
+    (weights,) = _weights([want])
+    for mine, other in zip(
+        wengert.autograd.grad(got, leaves, weights), wengert.autograd.grad(want, leaves, weights)
+    ):
+        assert_close(mine, other)
 
 
 # Declarations -------------------------------------------------------------------------------------

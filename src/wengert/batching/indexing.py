@@ -115,13 +115,22 @@ def _exchanged(x: Tensor, count: int, other: int) -> Tensor:
 
 def index_sum(operator: Any, args: tuple, dims: tuple) -> tuple[Any, Any]:
     """index() summed to the size of what had been broadcast to its result."""
-    x, indices, size = args
-    found, dim = index(operator_named("index"), (x, indices), dims[:2])
-    found = at_front(found, dim)
-    extra = found.array.ndim - 1 - len(size)
+    x, indices, shape = args
+    place = _batched_mask(indices, dims[1])
+    if place is None:
+        found, dim = index(operator_named("index"), (x, indices), dims[:2])
+        found = at_front(found, dim)
+    else:
+        # All that a mask selects is added up to one.
+        size = batch_size(args, dims)
+        x = with_batch(x, dims[0], size)
+        mask, _ = _mask_and_shape(indices, dims[1], x.array.ndim - 1, shape, size)
+        covered = tuple(range(1 + place, 1 + place + rank_of(indices[place], dims[1][place])))
+        found = apply("where", mask, x, 0).sum(covered).unsqueeze(1 + place)
+    extra = found.array.ndim - 1 - len(shape)
     if extra:
         found = found.sum(tuple(range(1, 1 + extra)))
-    return found.sum_to_size((found.array.shape[0], *size)), 0
+    return found.sum_to_size((found.array.shape[0], *shape)), 0
 
 
 def _put_arguments(
@@ -178,31 +187,40 @@ def _batched_mask(indices: list, dims: Any) -> int | None:
     return None
 
 
+def _mask_and_shape(
+    indices: list, dims: list, rank: int, shape: tuple[int, ...], size: int
+) -> tuple[Tensor, tuple[int, ...]]:
+    """A mask of each example's own, with as many dimensions as the tensor it is for.
+
+    Values of `shape` are the same for all that the mask selects; the second result is their shape
+    for broadcasting. Values that are not would have to be as many as each mask has true elements.
+    """
+    place = _batched_mask(indices, dims)
+    assert place is not None
+    mask = at_front(indices[place], dims[place])
+    covered = mask.array.ndim - 1
+    rest = rank - place - covered
+    full = (1,) * (place + 1 + rest - len(shape)) + shape
+    others = [each for i, each in enumerate(indices) if i != place and each is not None]
+    if others or len(full) > place + 1 + rest or full[place] != 1:
+        raise dynamic_shape("indexing with a mask")
+    mask = reshaped(mask, (size, *(1,) * place, *mask.array.shape[1:], *(1,) * rest))
+    return cast(mask, np.dtype(bool)), full[:place] + (1,) * covered + full[place + 1 :]
+
+
 def _put_by_mask(operator: Any, args: tuple, dims: tuple) -> tuple[Any, Any]:
     """One value, or one row of them, wherever a mask of each example's own is true."""
     x, indices, values, accumulate = args
-    first = _batched_mask(indices, dims[1])
-    assert first is not None
-    mask, dim = indices[first], dims[1][first]
-    others = [each for i, each in enumerate(indices) if i != first and each is not None]
-    covered = rank_of(mask, dim)
-    rank = rank_of(x, dims[0])
-    rest = rank - first - covered
-    shape = shape_of(values, dims[2])
-    full = (1,) * (first + 1 + rest - len(shape)) + shape
-    if others or len(full) > first + 1 + rest or full[first] != 1:
-        raise dynamic_shape("indexing with a mask")
     size = batch_size(args, dims)
-    mask = at_front(mask, dim)
-    mask = reshaped(mask, (size, *(1,) * first, *mask.array.shape[1:], *(1,) * rest))
-    spread = full[:first] + (1,) * covered + full[first + 1 :]
+    shape = shape_of(values, dims[2])
+    mask, shape = _mask_and_shape(indices, dims[1], rank_of(x, dims[0]), shape, size)
     if dims[2] is not None:
-        values, spread = at_front(values, dims[2]), (size, *spread)
-    values = reshaped(values, spread)
+        values, shape = at_front(values, dims[2]), (size, *shape)
+    values = reshaped(values, shape)
     x = with_batch(x, dims[0], size)
     if accumulate:
-        return x + apply("where", cast(mask, np.dtype(bool)), values, 0), 0
-    return apply("where", cast(mask, np.dtype(bool)), values, x), 0
+        return x + apply("where", mask, values, 0), 0
+    return apply("where", mask, values, x), 0
 
 
 index_put = Rewriting(_index_put_rewritten, _put_by_mask)
