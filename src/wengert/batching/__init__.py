@@ -15,8 +15,11 @@ from __future__ import annotations
 from typing import Any
 
 from ..dtypes import can_cast, from_numpy
-from ..levels import Level, unbatched_target
-from .moving import at_front
+from ..errors import shape_text
+from ..levels import Level, is_level, unbatched_target
+from ..state import thread_state
+from ..tensor import Tensor
+from .moving import at_front, shape_of
 from .rules import Rewriting, fallback
 
 
@@ -36,12 +39,24 @@ def write_batched(operator: Any, args: tuple, dims: tuple, level: Level) -> None
         if rewritten is not None:
             operator.call(rewritten[0])
             return
-    result, dim = rule(functional, args, dims)
-    target = at_front(args[0], dims[0])
-    if not (operator.casts_freely or can_cast(result.dtype, target.dtype)):
-        source, goal = from_numpy(result.array.dtype), from_numpy(target.array.dtype)
+    value = args[0]
+    # A rule may save what is about to be overwritten.
+    saved = value.clone() if is_level(value) or thread_state().recording() else value
+    result, dim = rule(functional, (saved, *args[1:]), dims)
+    _check_fits(operator, result, shape_of(result, dim), value, shape_of(value, dims[0]))
+    at_front(value, dims[0]).copy_(at_front(result, dim))
+
+
+def _check_fits(operator: Any, result: Tensor, shape: tuple, target: Tensor, room: tuple) -> None:
+    """Refuse a result that is larger than its target, or of a higher kind of type."""
+    if shape != room:
+        raise RuntimeError(
+            f"output with shape {shape_text(room)} doesn't match the broadcast shape "
+            f"{shape_text(shape)}"
+        )
+    source, goal = from_numpy(result.array.dtype), from_numpy(target.array.dtype)
+    if not (operator.casts_freely or can_cast(source, goal)):
         raise RuntimeError(
             f"result type {source.scalar_name} can't be cast to the desired output type "
             f"{goal.scalar_name}"
         )
-    target.copy_(at_front(result, dim))

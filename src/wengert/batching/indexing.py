@@ -19,6 +19,7 @@ from .moving import (
     cast,
     flattened,
     iota,
+    moved,
     normal_dim,
     padded,
     rank_of,
@@ -27,7 +28,7 @@ from .moving import (
     shape_of,
     with_batch,
 )
-from .rules import Rewriting, Rule, broadcast, dynamic_shape
+from .rules import Rewriting, Rule, broadcast, dynamic_shape, each_example
 
 _MASKS = "bu"
 
@@ -114,13 +115,22 @@ def _exchanged(x: Tensor, count: int, other: int) -> Tensor:
 
 def index_sum(operator: Any, args: tuple, dims: tuple) -> tuple[Any, Any]:
     """index() summed to the size of what had been broadcast to its result."""
-    x, indices, size = args
-    found, dim = index(operator_named("index"), (x, indices), dims[:2])
-    found = at_front(found, dim)
-    extra = found.array.ndim - 1 - len(size)
+    x, indices, shape = args
+    place = _batched_mask(indices, dims[1])
+    if place is None:
+        found, dim = index(operator_named("index"), (x, indices), dims[:2])
+        found = at_front(found, dim)
+    else:
+        # All that a mask selects is added up to one.
+        size = batch_size(args, dims)
+        x = with_batch(x, dims[0], size)
+        mask, _ = _mask_and_shape(indices, dims[1], x.array.ndim - 1, shape, size)
+        covered = tuple(range(1 + place, 1 + place + rank_of(indices[place], dims[1][place])))
+        found = apply("where", mask, x, 0).sum(covered).unsqueeze(1 + place)
+    extra = found.array.ndim - 1 - len(shape)
     if extra:
         found = found.sum(tuple(range(1, 1 + extra)))
-    return found.sum_to_size((found.array.shape[0], *size)), 0
+    return found.sum_to_size((found.array.shape[0], *shape)), 0
 
 
 def _put_arguments(
@@ -177,31 +187,40 @@ def _batched_mask(indices: list, dims: Any) -> int | None:
     return None
 
 
+def _mask_and_shape(
+    indices: list, dims: list, rank: int, shape: tuple[int, ...], size: int
+) -> tuple[Tensor, tuple[int, ...]]:
+    """A mask of each example's own, with as many dimensions as the tensor it is for.
+
+    Values of `shape` are the same for all that the mask selects; the second result is their shape
+    for broadcasting. Values that are not would have to be as many as each mask has true elements.
+    """
+    place = _batched_mask(indices, dims)
+    assert place is not None
+    mask = at_front(indices[place], dims[place])
+    covered = mask.array.ndim - 1
+    rest = rank - place - covered
+    full = (1,) * (place + 1 + rest - len(shape)) + shape
+    others = [each for i, each in enumerate(indices) if i != place and each is not None]
+    if others or len(full) > place + 1 + rest or full[place] != 1:
+        raise dynamic_shape("indexing with a mask")
+    mask = reshaped(mask, (size, *(1,) * place, *mask.array.shape[1:], *(1,) * rest))
+    return cast(mask, np.dtype(bool)), full[:place] + (1,) * covered + full[place + 1 :]
+
+
 def _put_by_mask(operator: Any, args: tuple, dims: tuple) -> tuple[Any, Any]:
     """One value, or one row of them, wherever a mask of each example's own is true."""
     x, indices, values, accumulate = args
-    first = _batched_mask(indices, dims[1])
-    assert first is not None
-    mask, dim = indices[first], dims[1][first]
-    others = [each for i, each in enumerate(indices) if i != first and each is not None]
-    covered = rank_of(mask, dim)
-    rank = rank_of(x, dims[0])
-    rest = rank - first - covered
-    shape = shape_of(values, dims[2])
-    full = (1,) * (first + 1 + rest - len(shape)) + shape
-    if others or len(full) > first + 1 + rest or full[first] != 1:
-        raise dynamic_shape("indexing with a mask")
     size = batch_size(args, dims)
-    mask = at_front(mask, dim)
-    mask = reshaped(mask, (size, *(1,) * first, *mask.array.shape[1:], *(1,) * rest))
-    spread = full[:first] + (1,) * covered + full[first + 1 :]
+    shape = shape_of(values, dims[2])
+    mask, shape = _mask_and_shape(indices, dims[1], rank_of(x, dims[0]), shape, size)
     if dims[2] is not None:
-        values, spread = at_front(values, dims[2]), (size, *spread)
-    values = reshaped(values, spread)
+        values, shape = at_front(values, dims[2]), (size, *shape)
+    values = reshaped(values, shape)
     x = with_batch(x, dims[0], size)
     if accumulate:
-        return x + apply("where", cast(mask, np.dtype(bool)), values, 0), 0
-    return apply("where", cast(mask, np.dtype(bool)), values, x), 0
+        return x + apply("where", mask, values, 0), 0
+    return apply("where", mask, values, x), 0
 
 
 index_put = Rewriting(_index_put_rewritten, _put_by_mask)
@@ -338,19 +357,32 @@ index_fill = Rewriting(_index_fill_rewritten, _index_fill_each)
 
 
 def embedding(operator: Any, args: tuple, dims: tuple) -> tuple[Any, Any]:
-    """The rows of a table; a table for each example is gathered from."""
-    weight, indices, *options = args
+    """The rows of a table; tables of several examples lie side by side or below each other."""
+    weight, indices, padding, scaled, sparse = args
     if dims[0] is None:
         return operator.call(args), dims[1]
-    if rank_of(weight, dims[0]) != 2 or options[-1]:
-        kind = np.zeros((1,) * rank_of(weight, dims[0]), weight.array.dtype)
-        operator.kernel(np, kind, np.zeros((), indices.array.dtype), *options)
-    rows = flattened(indices, dims[1])
-    select = operator_named("index_select")
-    places = (dims[0], None, None if dims[1] is None else 0)
-    out, dim = index_select(select, (weight, 0, rows), places)
-    out = at_front(out, dim)
-    return reshaped(out, (out.array.shape[0], *shape_of(indices, dims[1]), out.array.shape[2])), 0
+    if rank_of(weight, dims[0]) != 2:
+        return operator.call((reshaped(weight, (-1,)), *args[1:])), 0
+    if dims[1] is None:
+        return _side_by_side(operator, moved(weight, dims[0], 1), args[1:])
+    if padding >= 0:
+        # One row of each table gets no gradient, and the operator knows of one row only.
+        return each_example(operator, args, dims)
+    weight, indices = at_front(weight, dims[0]), at_front(indices, dims[1])
+    size, rows, width = weight.array.shape
+    # A wrong index must stay wrong where the rows of the next table follow.
+    valid = (indices >= 0) & (indices < rows)
+    numbers = iota(size, weight, indices.array.ndim - 1) * rows
+    places = cast(apply("where", valid, indices + numbers, -1), indices.array.dtype)
+    table = reshaped(weight, (size * rows, width))
+    return operator.call((table, places, padding, scaled, sparse)), 0
+
+
+def _side_by_side(operator: Any, weight: Tensor, rest: tuple) -> tuple[Any, Any]:
+    """One list of indices for all tables, the batch dimension of which is the second."""
+    rows, size, width = weight.array.shape
+    out = operator.call((reshaped(weight, (rows, size * width)), *rest))
+    return apply("_unsafe_view", out, (*out.array.shape[:-1], size, width)), out.array.ndim - 1
 
 
 # Masks -------------------------------------------------------------------------------------------

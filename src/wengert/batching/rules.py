@@ -266,7 +266,7 @@ def one_by_one(reason: str) -> Rule:
     """The rule of an operator that has to see the examples one after the other, and why."""
 
     def rule(operator: Any, args: tuple, dims: tuple) -> tuple[Any, Any]:
-        return _loop(operator, args, dims)
+        return each_example(operator, args, dims)
 
     rule.__doc__ = reason
     return rule
@@ -282,10 +282,11 @@ def fallback(operator: Any, args: tuple, dims: tuple) -> tuple[Any, Any]:
             UserWarning,
             stacklevel=2,
         )
-    return _loop(operator, args, dims)
+    return each_example(operator, args, dims)
 
 
-def _loop(operator: Any, args: tuple, dims: tuple) -> tuple[Any, Any]:
+def each_example(operator: Any, args: tuple, dims: tuple) -> tuple[Any, Any]:
+    """The operator called once for each example: right for any operator, and slow."""
     size = batch_size(args, dims)
     if not size:
         raise RuntimeError(

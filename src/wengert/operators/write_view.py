@@ -6,6 +6,7 @@ from ast import literal_eval
 from functools import lru_cache
 from typing import Any
 
+from ..batching.moving import at_front, batch_size, padded, with_batch
 from ..creation import zeros_for
 from ..dispatch import Operator, operator_named
 from ..tensor import Tensor
@@ -44,6 +45,19 @@ def view_by(x: Tensor, steps: tuple) -> Tensor:
     return x
 
 
+def _write_view_batched(operator: Any, args: tuple, dims: tuple) -> tuple[Any, int]:
+    """Every step is taken by the rule of its operator."""
+    x, src, steps = args
+    out = part = with_batch(x, dims[0], batch_size(args, dims)).clone()
+    dim = 0
+    for step in steps:
+        view, rest = _step(step)
+        part, dim = view.batch_rule(view, (part, *rest), (dim, *[None] * len(rest)))
+    part = at_front(part, dim)
+    part.copy_(padded(src, dims[1], part.array.ndim - 1) if dims[1] is not None else src)
+    return out, 0
+
+
 write_view: Operator = linear(
     "_write_view(Tensor self, Tensor src, str[] steps) -> Tensor",
     _write_view,
@@ -53,5 +67,6 @@ write_view: Operator = linear(
         ),
         "src": lambda g, steps: view_by(pack.call1(g), steps),
     },
+    batch=_write_view_batched,
     doc="A copy in which the view that the steps lead to has other values.",
 )
