@@ -20,6 +20,7 @@ from ..size import Size
 from ..state import ThreadState, thread_state
 from ..tensor import Tensor, requires_of
 from .cycles import show_graph
+from .forward_ad import tangent_of
 from .node import (
     CopySlices,
     Freed,
@@ -321,20 +322,31 @@ def call_function(function: Any, args: tuple, kwargs: dict) -> Any:
 
         args = bind(function, args, kwargs, separate)
     state = thread_state()
+    if state.profiler is None:
+        return call_bound(function, state, args, setup if separate else None)
+    state.profiler.enter(function.__name__, sequence=state.sequence)
+    try:
+        return call_bound(function, state, args, setup if separate else None)
+    finally:
+        state.profiler.leave()
+
+
+def call_bound(function: Any, state: ThreadState, args: tuple, setup: Any) -> Any:
+    """The same with all arguments by position; `setup` is the Function's `setup_context`."""
     node = new_function_node(function, state, args)
     enabled, forward_enabled = state.grad_enabled, state.forward_grad_enabled
     state.grad_enabled = False
     state.forward_grad_enabled = False
     try:
-        if separate:
+        if setup is None:
+            output = function.forward(node, *args)
+        else:
             output = function.forward(*args)
             setup(node, args, output)
-        else:
-            output = function.forward(node, *args)
     finally:
         state.grad_enabled = enabled
         state.forward_grad_enabled = forward_enabled
-    return finish(node, state, args, output, separate)
+    return finish(node, state, args, output, setup is not None)
 
 
 def new_function_node(function: Any, state: ThreadState, args: tuple) -> FunctionNode:
@@ -370,9 +382,7 @@ def new_function_node(function: Any, state: ThreadState, args: tuple) -> Functio
     if any_needs and state.recording():
         node = new_node(plan, state, _unknown_output, tuple(nodes), tuple(nrs) if any_nr else None)
     else:
-        node = new_node(plan, state, _unknown_output, (), None)
-        node.shown = True
-        _native.show(node)
+        node = plan.node_class()
     node.needs_input_grad = tuple(needs)
     node.arguments = len(needs)
     if not plain:
@@ -460,7 +470,10 @@ def save_tensors(node: FunctionNode, state: ThreadState, outputs: tuple) -> None
                 f"{type(value).__name__}; keep other values as attributes of ctx"
             )
         elif among(value, outputs) and value.node is not None:
-            saved.append(save_output(value, state))
+            item = save_output(value, state)
+            if state.dual_level >= 0:
+                item.tangent = tangent_of(value)
+            saved.append(item)
         else:
             saved.append(save(value, state))
     node.to_save = None
