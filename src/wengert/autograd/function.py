@@ -233,6 +233,8 @@ class InplaceFunction(Function):
 class NestedIOFunction(Function):
     """Kept for old programs; its methods flatten nested lists and tuples of tensors."""
 
+    _nested_input: Any
+
     def __call__(self, *input: Any) -> Any:
         raise RuntimeError(
             "NestedIOFunction can no longer be called: legacy functions with a non-static forward "
@@ -280,7 +282,7 @@ def _refused(value: Any) -> ValueError:
     )
 
 
-def _tensors_in(value: Any, keep_none: bool = False) -> Iterator[Tensor | None]:
+def _tensors_in(value: Any, keep_none: bool = False) -> Iterator[Any]:
     """The tensors in nested lists, tuples and values of dictionaries, in order."""
     if isinstance(value, Tensor) or value is None:
         if value is not None or keep_none:

@@ -15,6 +15,7 @@ import numpy as np
 from ..creation import zeros, zeros_for
 from ..devices import device, of_array
 from ..dtypes import dtype, from_numpy
+from ..levels import innermost
 from ..native import native
 from ..size import Size
 from ..state import ThreadState, thread_state
@@ -130,7 +131,7 @@ class FunctionNode(Node):
                 "forward, None for those that are no tensors"
             )
         flags = self.tensor_flags
-        result = []
+        result: list = []
         for i in range(got):
             value = values[i]
             if value is None:
@@ -316,32 +317,46 @@ def apply(cls: Any, *args: Any, **kwargs: Any) -> Any:
 def call_function(function: Any, args: tuple, kwargs: dict) -> Any:
     """Run `forward` without recording and make its results the results of one node."""
     setup = function.setup_context
-    separate = setup is not no_setup_context
-    if separate or kwargs:
+    if setup is no_setup_context:
+        setup = None
+    if setup is not None or kwargs:
         from .function_arguments import bind
 
-        args = bind(function, args, kwargs, separate)
+        args = bind(function, args, kwargs, setup is not None)
     state = thread_state()
     if state.profiler is None:
-        return call_bound(function, state, args, setup if separate else None)
+        return call_bound(function, state, args, setup)
     state.profiler.enter(function.__name__, sequence=state.sequence)
     try:
-        return call_bound(function, state, args, setup if separate else None)
+        return call_bound(function, state, args, setup)
     finally:
         state.profiler.leave()
 
 
 def call_bound(function: Any, state: ThreadState, args: tuple, setup: Any) -> Any:
-    """The same with all arguments by position; `setup` is the Function's `setup_context`."""
+    """The same with all arguments by position; `setup` is None if `forward` takes the ctx."""
+    if state.levels:
+        level = innermost(args)
+        if level is not None:
+            from .function_transforms import call_at_level
+
+            return call_at_level(function, state, args, setup, level)
+    return call_recorded(function, state, args, setup, function.forward)
+
+
+def call_recorded(
+    function: Any, state: ThreadState, args: tuple, setup: Any, forward: Any
+) -> Any:
+    """One node for one run of `forward`; every tensor among the arguments is of one level."""
     node = new_function_node(function, state, args)
     enabled, forward_enabled = state.grad_enabled, state.forward_grad_enabled
     state.grad_enabled = False
     state.forward_grad_enabled = False
     try:
         if setup is None:
-            output = function.forward(node, *args)
+            output = forward(node, *args)
         else:
-            output = function.forward(*args)
+            output = forward(*args)
             setup(node, args, output)
     finally:
         state.grad_enabled = enabled
@@ -378,6 +393,7 @@ def new_function_node(function: Any, state: ThreadState, args: tuple) -> Functio
             plain = False
             flags.append(False)
             needs.append(False)
+    node: Any
     plan = function._plan
     if any_needs and state.recording():
         node = new_node(plan, state, _unknown_output, tuple(nodes), tuple(nrs) if any_nr else None)
@@ -460,7 +476,7 @@ def save_tensors(node: FunctionNode, state: ThreadState, outputs: tuple) -> None
             f"to_save attribute is expected to be a tuple but is {type(node.to_save).__name__}; "
             "use save_for_backward()"
         )
-    saved = []
+    saved: list = []
     for value in node.to_save:
         if value is None:
             saved.append(None)
