@@ -38,6 +38,8 @@ def call_at_level(
     values, dims = tuple([value for value, _ in parts]), tuple([dim for _, dim in parts])
     if level.kind == "vmap":
         with level.below():
+            if dims.count(None) == len(dims):
+                return _lifted(apply(function, *values), None, level)
             output, out_dims = call_batched(
                 function, VmapInfo(level.batch_size, level.randomness), dims, values
             )
@@ -99,6 +101,7 @@ def call_batched(function: Any, info: VmapInfo, in_dims: tuple, args: tuple) -> 
 def batching_rule(function: Any) -> Callable:
     """The `vmap` staticmethod of a Function, or the rule that is derived for it."""
     from .function import Function
+    from .function_batching import derived_rule
 
     written = function.vmap is not Function.vmap
     if function.generate_vmap_rule and written:
@@ -112,11 +115,3 @@ def batching_rule(function: Any) -> Callable:
             "Override the vmap staticmethod or set generate_vmap_rule=True"
         )
     return function.vmap if written else derived_rule(function)
-
-
-def derived_rule(function: Any) -> Callable:
-    """The rule for ``generate_vmap_rule=True``: the Function's own methods under vmap."""
-    raise RuntimeError(
-        f"{function.__name__} sets generate_vmap_rule=True, which this version cannot do; override "
-        "the vmap staticmethod"
-    )
