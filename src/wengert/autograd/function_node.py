@@ -188,13 +188,17 @@ class FunctionNode(Node):
 
     @property
     def _raw_saved_tensors(self) -> tuple:
-        """The saved tensors as they are kept, each in an object that takes hooks."""
+        """Handles of the saved tensors, on which hooks can be set."""
+        from .inspection import absent_tensor, saved_tensor
+
         if type(self.saved) is Freed:
             unpack_saved(self)
-        if self.saved is None:
-            return ()
-        self.saved = tuple([as_saved_variable(item) for item in self.saved])
-        return self.saved
+        return tuple(
+            [
+                absent_tensor(self) if item is None else saved_tensor(self, i)
+                for i, item in enumerate(self.saved or ())
+            ]
+        )
 
     @property
     def materialize_grads(self) -> bool:
@@ -209,11 +213,6 @@ class FunctionNode(Node):
                 f"bool, got {type(value).__name__}"
             )
         self.keeps_undefined = not value
-
-    @property
-    def requires_grad(self) -> bool:
-        """Always True: the calls that record nothing keep no node."""
-        return True
 
     def maybe_clear_saved_tensors(self) -> None:
         """In a backward that does not keep its graph, let go of the saved tensors now."""
@@ -257,15 +256,6 @@ def is_atom(value: Any) -> bool:
         if type(item) not in _ATOMS:
             return False
     return True
-
-
-def as_saved_variable(item: Any) -> SavedVariable:
-    """A saved tensor that was kept by reference, in the form that can be looked into."""
-    if isinstance(item, SavedVariable):
-        return item
-    saved = SavedVariable()
-    saved.tensor = item
-    return saved
 
 
 def _like_base(copy: CopySlices) -> Any:
