@@ -615,6 +615,13 @@ def test_next_functions_are_there_in_forward(lib):
     assert seen == [("CustomBackward", 1), ("CustomBackward", 0)]
 
 
+def test_input_metadata(lib):
+    y = make(lib, lambda ctx, x: (x.sum(), 3, lib.outer(x, x))).apply(leaf(lib))
+    metadata = y[0].grad_fn._input_metadata
+    assert [tuple(item.shape) for item in metadata] == [(), (), (3, 3)]
+    assert metadata[2].dtype == lib.float32
+
+
 def test_metadata(lib):
     node = double(lib).apply(leaf(lib)).grad_fn
     assert node.metadata == {}
@@ -808,6 +815,15 @@ def test_instances_are_of_no_use(lib):
     instance = quietly(lambda: lib.autograd.Function())
     with pytest.raises(RuntimeError, match="Legacy autograd function"):
         instance(leaf(lib))
+
+
+def test_instances_look_like_nodes(lib):
+    instance = quietly(lambda: double(lib)())
+    assert instance.saved_tensors == ()
+    assert instance.next_functions == ()
+    assert instance.needs_input_grad is None
+    instance.save_for_backward(lib.ones(1))
+    assert len(instance.to_save) == 1
 
 
 def test_inplace_function(lib):

@@ -488,6 +488,32 @@ def test_raw_saved_tensors(lib):
     assert len({type(item).__name__ for item in raw}) == 1
 
 
+def test_hooks_on_one_saved_tensor(lib):
+    seen = []
+
+    def backward(ctx, g):
+        seen.extend(None if t is None else t.tolist() for t in ctx.saved_tensors)
+        return g
+
+    y = saving(lib, lambda x, out: (x, out, None), backward).apply(leaf(lib))
+    first, _, nothing = y.grad_fn._raw_saved_tensors
+    first.register_hooks(lambda t: t.detach() * 10, lambda t: t + 1)
+    with pytest.raises(RuntimeError, match="whose hooks have already been set"):
+        first.register_hooks(lambda t: t, lambda t: t)
+    with pytest.raises(RuntimeError, match="with value None is forbidden"):
+        nothing.register_hooks(lambda t: t, lambda t: t)
+    y.sum().backward()
+    assert seen == [[11.0, 21.0, 31.0], [2.0, 4.0, 6.0], None]
+
+
+def test_hooks_on_a_saved_output(lib):
+    y = saving(lib, lambda x, out: (out,)).apply(leaf(lib))
+    y.grad_fn._raw_saved_tensors[0].register_hooks(lambda t: t.detach() * 10, lambda t: t)
+    (saved,) = y.grad_fn.saved_tensors
+    assert saved.tolist() == [20.0, 40.0, 60.0]
+    assert saved.grad_fn is y.grad_fn
+
+
 # Modes
 
 

@@ -82,6 +82,10 @@ class BackwardCFunction(FunctionNode, FunctionCtx):
         backward = _user_backward(self._forward_cls)
         return backward(self, list(args)) if self.boxed else backward(self, *args)
 
+    def apply_boxed(self, *args: Any) -> Any:
+        """The same for gradients that come in one list, see `boxed_grads_call`."""
+        return _user_backward(self._forward_cls)(self, *args)
+
     def apply_jvp(self, *args: Any) -> Any:
         """What the Function's `jvp` makes of tangents of the inputs."""
         return self._forward_cls.jvp(self, *args)
@@ -100,7 +104,7 @@ class FunctionMeta(type):
         super().__init__(name, bases, attrs)
 
 
-class Function(FunctionCtx, metaclass=FunctionMeta):
+class Function(FunctionNode, FunctionCtx, metaclass=FunctionMeta):
     """An operation with a derivative of its own; subclass it and call `apply`.
 
     >>> import wengert
@@ -132,6 +136,7 @@ class Function(FunctionCtx, metaclass=FunctionMeta):
     boxed_grads_call = False
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
+        FunctionNode.__init__(self)
         warnings.warn(
             f"{type(self)} should not be instantiated. Its methods are static: call "
             f"{type(self).__name__}.apply(...)",
@@ -233,6 +238,8 @@ class InplaceFunction(Function):
 class NestedIOFunction(Function):
     """Kept for old programs; its methods flatten nested lists and tuples of tensors."""
 
+    _nested_input: Any
+
     def __call__(self, *input: Any) -> Any:
         raise RuntimeError(
             "NestedIOFunction can no longer be called: legacy functions with a non-static forward "
@@ -255,6 +262,12 @@ class NestedIOFunction(Function):
         """As in `FunctionCtx`, for nested arguments."""
         self.to_save = tuple(_tensors_in(args))
         self._to_save_nested = args
+
+    @property
+    def saved_tensors(self) -> Any:
+        """As in `FunctionCtx`, nested as they were given."""
+        nested, _ = _nest(list(super().saved_tensors), self._to_save_nested)
+        return nested
 
     def mark_dirty(self, *args: Any, **kwargs: Any) -> None:
         """As in `FunctionCtx`, for nested arguments."""
@@ -280,7 +293,7 @@ def _refused(value: Any) -> ValueError:
     )
 
 
-def _tensors_in(value: Any, keep_none: bool = False) -> Iterator[Tensor | None]:
+def _tensors_in(value: Any, keep_none: bool = False) -> Iterator[Any]:
     """The tensors in nested lists, tuples and values of dictionaries, in order."""
     if isinstance(value, Tensor) or value is None:
         if value is not None or keep_none:

@@ -44,10 +44,12 @@ cdef class ErrorNode(Node):
 
 
 cpdef object user_backward(object function)
-@cython.locals(
-    state=ThreadState, node=FunctionNode, enabled=cython.bint, forward_enabled=cython.bint,
-    separate=cython.bint)
+@cython.locals(state=ThreadState)
 cpdef object call_function(object function, tuple args, dict kwargs)
+cdef object call_bound(object function, ThreadState state, tuple args, object setup)
+@cython.locals(node=FunctionNode, enabled=cython.bint, forward_enabled=cython.bint)
+cpdef object call_recorded(
+    object function, ThreadState state, tuple args, object setup, object forward)
 @cython.locals(
     t=Tensor, node=FunctionNode, plan=GradientPlan, needs=list, flags=list, nodes=list, nrs=list,
     any_needs=cython.bint, any_nr=cython.bint, elsewhere=cython.bint, plain=cython.bint)

@@ -15,11 +15,13 @@ import numpy as np
 from ..creation import zeros, zeros_for
 from ..devices import device, of_array
 from ..dtypes import dtype, from_numpy
+from ..levels import innermost
 from ..native import native
 from ..size import Size
 from ..state import ThreadState, thread_state
 from ..tensor import Tensor, requires_of
 from .cycles import show_graph
+from .forward_ad import tangent_of
 from .node import (
     CopySlices,
     Freed,
@@ -129,7 +131,7 @@ class FunctionNode(Node):
                 "forward, None for those that are no tensors"
             )
         flags = self.tensor_flags
-        result = []
+        result: list = []
         for i in range(got):
             value = values[i]
             if value is None:
@@ -186,13 +188,17 @@ class FunctionNode(Node):
 
     @property
     def _raw_saved_tensors(self) -> tuple:
-        """The saved tensors as they are kept, each in an object that takes hooks."""
+        """Handles of the saved tensors, on which hooks can be set."""
+        from .inspection import absent_tensor, saved_tensor
+
         if type(self.saved) is Freed:
             unpack_saved(self)
-        if self.saved is None:
-            return ()
-        self.saved = tuple([as_saved_variable(item) for item in self.saved])
-        return self.saved
+        return tuple(
+            [
+                absent_tensor(self) if item is None else saved_tensor(self, i)
+                for i, item in enumerate(self.saved or ())
+            ]
+        )
 
     @property
     def materialize_grads(self) -> bool:
@@ -207,11 +213,6 @@ class FunctionNode(Node):
                 f"bool, got {type(value).__name__}"
             )
         self.keeps_undefined = not value
-
-    @property
-    def requires_grad(self) -> bool:
-        """Always True: the calls that record nothing keep no node."""
-        return True
 
     def maybe_clear_saved_tensors(self) -> None:
         """In a backward that does not keep its graph, let go of the saved tensors now."""
@@ -255,15 +256,6 @@ def is_atom(value: Any) -> bool:
         if type(item) not in _ATOMS:
             return False
     return True
-
-
-def as_saved_variable(item: Any) -> SavedVariable:
-    """A saved tensor that was kept by reference, in the form that can be looked into."""
-    if isinstance(item, SavedVariable):
-        return item
-    saved = SavedVariable()
-    saved.tensor = item
-    return saved
 
 
 def _like_base(copy: CopySlices) -> Any:
@@ -315,26 +307,51 @@ def apply(cls: Any, *args: Any, **kwargs: Any) -> Any:
 def call_function(function: Any, args: tuple, kwargs: dict) -> Any:
     """Run `forward` without recording and make its results the results of one node."""
     setup = function.setup_context
-    separate = setup is not no_setup_context
-    if separate or kwargs:
+    if setup is no_setup_context:
+        setup = None
+    if setup is not None or kwargs:
         from .function_arguments import bind
 
-        args = bind(function, args, kwargs, separate)
+        args = bind(function, args, kwargs, setup is not None)
     state = thread_state()
+    if state.profiler is None:
+        return call_bound(function, state, args, setup)
+    state.profiler.enter(function.__name__, sequence=state.sequence)
+    try:
+        return call_bound(function, state, args, setup)
+    finally:
+        state.profiler.leave()
+
+
+def call_bound(function: Any, state: ThreadState, args: tuple, setup: Any) -> Any:
+    """The same with all arguments by position; `setup` is None if `forward` takes the ctx."""
+    if state.levels:
+        level = innermost(args)
+        if level is not None:
+            from .function_transforms import call_at_level
+
+            return call_at_level(function, state, args, setup, level)
+    return call_recorded(function, state, args, setup, function.forward)
+
+
+def call_recorded(
+    function: Any, state: ThreadState, args: tuple, setup: Any, forward: Any
+) -> Any:
+    """One node for one run of `forward`; every tensor among the arguments is of one level."""
     node = new_function_node(function, state, args)
     enabled, forward_enabled = state.grad_enabled, state.forward_grad_enabled
     state.grad_enabled = False
     state.forward_grad_enabled = False
     try:
-        if separate:
-            output = function.forward(*args)
-            setup(node, args, output)
+        if setup is None:
+            output = forward(node, *args)
         else:
-            output = function.forward(node, *args)
+            output = forward(*args)
+            setup(node, args, output)
     finally:
         state.grad_enabled = enabled
         state.forward_grad_enabled = forward_enabled
-    return finish(node, state, args, output, separate)
+    return finish(node, state, args, output, setup is not None)
 
 
 def new_function_node(function: Any, state: ThreadState, args: tuple) -> FunctionNode:
@@ -366,13 +383,12 @@ def new_function_node(function: Any, state: ThreadState, args: tuple) -> Functio
             plain = False
             flags.append(False)
             needs.append(False)
+    node: Any
     plan = function._plan
     if any_needs and state.recording():
         node = new_node(plan, state, _unknown_output, tuple(nodes), tuple(nrs) if any_nr else None)
     else:
-        node = new_node(plan, state, _unknown_output, (), None)
-        node.shown = True
-        _native.show(node)
+        node = plan.node_class()
     node.needs_input_grad = tuple(needs)
     node.arguments = len(needs)
     if not plain:
@@ -450,7 +466,7 @@ def save_tensors(node: FunctionNode, state: ThreadState, outputs: tuple) -> None
             f"to_save attribute is expected to be a tuple but is {type(node.to_save).__name__}; "
             "use save_for_backward()"
         )
-    saved = []
+    saved: list = []
     for value in node.to_save:
         if value is None:
             saved.append(None)
@@ -460,7 +476,10 @@ def save_tensors(node: FunctionNode, state: ThreadState, outputs: tuple) -> None
                 f"{type(value).__name__}; keep other values as attributes of ctx"
             )
         elif among(value, outputs) and value.node is not None:
-            saved.append(save_output(value, state))
+            item = save_output(value, state)
+            if state.dual_level >= 0:
+                item.tangent = tangent_of(value)
+            saved.append(item)
         else:
             saved.append(save(value, state))
     node.to_save = None

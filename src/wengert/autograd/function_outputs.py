@@ -121,12 +121,12 @@ def _view_of_itself(value: Tensor, state: ThreadState, kept: bool) -> Tensor:
             "not supported with setup_context: return and save a view of it, x.view_as(x), or "
             "write a forward that takes ctx"
         )
-    layers, enabled = state.layers, state.grad_enabled
-    state.layers, state.grad_enabled = 0, False
+    modes = state.grad_enabled, state.forward_grad_enabled
+    state.grad_enabled = state.forward_grad_enabled = False
     try:
         return value.view_as(value)
     finally:
-        state.layers, state.grad_enabled = layers, enabled
+        state.grad_enabled, state.forward_grad_enabled = modes
 
 
 def _move_to(
@@ -134,7 +134,7 @@ def _move_to(
 ) -> None:
     """Let `node` compute a tensor that `forward` changed in place."""
     is_view = value.view_meta is not None
-    if value.needs_grad and not is_view and value.node is None:
+    if requires_of(value) and value.node is None:
         raise RuntimeError(
             "a leaf Variable that requires grad has been used in an in-place operation: "
             f"{node.name()} marked it as dirty. Give it a clone()"

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ..devices import as_device, device
 from ..dtypes import dtype, from_numpy
 from ..size import Size
@@ -24,12 +26,16 @@ class InputMetadata(NamedTuple):
 
 
 def input_metadata(node: Node) -> tuple[InputMetadata, ...]:
-    """One entry for each output of the recorded operation; the device is where the node runs."""
+    """One entry for each output of the recorded operation; the device is where the node runs.
+
+    A result of a custom Function that is no tensor counts as a number.
+    """
     place = as_device("cpu" if node.out_device is None else node.out_device)
     metas = node.outputs_meta
     if metas is None:
         metas = [(node.out_shape, node.out_dtype)]
-    return tuple(InputMetadata(from_numpy(kind), place, Size(shape)) for shape, kind in metas)
+    known = [meta or ((), np.dtype(np.float32)) for meta in metas]
+    return tuple(InputMetadata(from_numpy(kind), place, Size(shape)) for shape, kind in known)
 
 
 # Saved values -------------------------------------------------------------------------------------

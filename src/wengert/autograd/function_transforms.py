@@ -1,0 +1,117 @@
+"""Custom Functions inside `grad`, `jvp` and `vmap` (`levels.py`).
+
+A Function has a derivative of its own at every level. So at a level of `grad` or `jvp` it is called
+on the values below, and the call is recorded at this level with the result as its `forward`. At a
+level of `vmap` its batching rule is called on the values below: the `vmap` staticmethod, or the
+rule that ``generate_vmap_rule = True`` asks for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from ..levels import Level, lifted, unwrapped
+from ..state import ThreadState
+from ..tensor import Tensor
+from .function_node import apply, call_recorded
+
+
+class VmapInfo(NamedTuple):
+    """What a `vmap` staticmethod is told about the transform that calls it."""
+
+    batch_size: int | None
+    randomness: str
+
+
+def call_at_level(
+    function: Any, state: ThreadState, args: tuple, setup: Any, level: Level
+) -> Any:
+    """Call a Function some of whose arguments are tensors of a transform; `level` is innermost."""
+    if setup is None:
+        raise RuntimeError(
+            "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, "
+            f"jacrev, ...), it must override the setup_context staticmethod; {function.__name__} "
+            "has a forward that takes ctx"
+        )
+    parts = [unwrapped(a, level) if isinstance(a, Tensor) else (a, None) for a in args]
+    values, dims = tuple([value for value, _ in parts]), tuple([dim for _, dim in parts])
+    if level.kind == "vmap":
+        with level.below():
+            if dims.count(None) == len(dims):
+                return _lifted(apply(function, *values), None, level)
+            output, out_dims = call_batched(
+                function, VmapInfo(level.batch_size, level.randomness), dims, values
+            )
+        return _lifted(output, out_dims, level)
+    inputs = tuple(
+        [
+            lifted(a, level) if isinstance(a, Tensor) and value is a else a
+            for a, value in zip(args, values, strict=True)
+        ]
+    )
+    with level.below():
+        below = apply(function, *values)
+    output = _same_or_lifted(below, values, inputs, level)
+    return call_recorded(function, state, inputs, setup, lambda *same: output)
+
+
+def _same_or_lifted(below: Any, values: tuple, inputs: tuple, level: Level) -> Any:
+    """Results at the level; an input that was changed in place is the input again."""
+    if isinstance(below, tuple):
+        return tuple([_same_or_lifted(item, values, inputs, level) for item in below])
+    for value, given in zip(values, inputs, strict=True):
+        if below is value:
+            return given
+    return lifted(below, level) if isinstance(below, Tensor) else below
+
+
+def _lifted(output: Any, dims: Any, level: Level) -> Any:
+    """Results of a batching rule at the level; one batch dimension for all, or one each."""
+    if isinstance(output, tuple):
+        each = dims if isinstance(dims, tuple) else (dims,) * len(output)
+        return tuple([_lifted(o, d, level) for o, d in zip(output, each, strict=True)])
+    return lifted(output, level, dims) if isinstance(output, Tensor) else output
+
+
+# Batching ----------------------------------------------------------------------------------------
+
+
+def call_batched(function: Any, info: VmapInfo, in_dims: tuple, args: tuple) -> tuple[Any, Any]:
+    """The outputs of a Function on batched arguments, and where their batch dims are."""
+    returned = batching_rule(function)(info, in_dims, *args)
+    if not isinstance(returned, tuple) or len(returned) != 2:
+        raise RuntimeError(
+            "Expected the vmap staticmethod to have two returns, an output and out_dims with "
+            f"pytree structure compatible with the output. {function.__name__} returned a "
+            f"{type(returned).__name__}"
+        )
+    output, out_dims = returned
+    if isinstance(out_dims, tuple) and (
+        not isinstance(output, tuple) or len(output) != len(out_dims)
+    ):
+        raise RuntimeError(
+            "The autograd.Function's vmap staticmethod returned an incompatible (output, out_dims) "
+            f"tuple. Expected out_dims={out_dims} to be compatible with the structure of `output`, "
+            f"a {type(output).__name__}"
+        )
+    return output, out_dims
+
+
+def batching_rule(function: Any) -> Callable:
+    """The `vmap` staticmethod of a Function, or the rule that is derived for it."""
+    from .function import Function
+    from .function_batching import derived_rule
+
+    written = function.vmap is not Function.vmap
+    if function.generate_vmap_rule and written:
+        raise RuntimeError(
+            f"You tried to vmap over {function.__name__}, but it has both generate_vmap_rule=True "
+            "and an overridden vmap staticmethod. Delete one of them"
+        )
+    if not function.generate_vmap_rule and not written:
+        raise RuntimeError(
+            f"You tried to vmap over {function.__name__}, but it does not have vmap support. "
+            "Override the vmap staticmethod or set generate_vmap_rule=True"
+        )
+    return function.vmap if written else derived_rule(function)
