@@ -13,13 +13,11 @@ from operators.support import (
     call,
     differentiable,
     each_sample,
-    leaves_of,
     map_tensors,
     results,
     weights_like,
 )
 from wengert import func
-from wengert.autograd import forward_ad
 from wengert.batching import rules
 from wengert.dispatch import operators
 

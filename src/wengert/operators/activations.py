@@ -9,6 +9,7 @@ import math
 from typing import Any
 
 from ..batching.rules import along
+from ..batching.rules import elementwise as batched
 from ..state import thread_state
 from ..tensor import Tensor
 from .along import packed
@@ -22,6 +23,7 @@ _tied = primitive(
     {"self": lambda g: g, "other": lambda g, other: zeros_like(other)},
     lambda tangents, self: tangents["self"] if "self" in tangents else zeros_like(self),
     widens=False,
+    batch=batched,
     doc="The first tensor, with a derivative by the second one that is zero.",
 )
 
