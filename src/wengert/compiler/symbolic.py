@@ -22,7 +22,13 @@ from .ir import Graph
 from .nodes import HOLE, Node, Value, fill, split_arguments
 from .passes.cse import merge_equal_nodes
 from .passes.dce import remove_dead_nodes
-from .passes.shapes import call_on_types, example_of, example_types, without_grad
+from .passes.shapes import (
+    broadcasting_example_types,
+    call_on_types,
+    example_of,
+    example_types,
+    without_grad,
+)
 from .printer import literal_key
 from .types import INT, ListType, OptionalType, TensorType, Type, type_of
 
@@ -166,9 +172,10 @@ def _make(node: Node, types: list[Type], results: list[Type], needs: tuple) -> R
             raise NotDifferentiable("a dtype is not known")
     if all(not isinstance(t, TensorType) or t.is_complete for t in (*types, *results)):
         return _pruned(_record(node, types, results, needs))
+    examples_of = broadcasting_example_types if node.operator.broadcasts else example_types
     examples = []
     for number in (0, 1):
-        given = example_types(types, number)
+        given = examples_of(types, number)
         try:
             made = call_on_types(node, given)
         except (RuntimeError, TypeError, ValueError, IndexError):
