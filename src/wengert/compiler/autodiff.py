@@ -22,6 +22,7 @@ from .nodes import HOLE, Block, Node, Value
 from .passes.cse import merge_equal_nodes
 from .passes.dce import eliminate_dead_code, remove_dead_nodes
 from .passes.inline import inline
+from .passes.rematerialize import Policy, rematerialize
 from .passes.requires_grad import clear_requires_grad, propagate_requires_grad
 from .passes.shapes import propagate_shapes
 from .passes.tuples import lower_tuples
@@ -67,6 +68,13 @@ class Gradient:
             *[outputs[i] for i in self.df_input_captured_outputs],
         ]
 
+    @property
+    def saved_bytes(self) -> int:
+        """The memory of the temporaries that `f` returns for `df`, as far as it is known."""
+        temporaries = dict.fromkeys(self.f.outputs[self.f_real_outputs :])
+        types = [value.type for value in temporaries]
+        return sum(t.nbytes or 0 for t in types if isinstance(t, TensorType))
+
     def __str__(self) -> str:
         fields = "".join(
             f"{name}: {getattr(self, name)}\n"
@@ -81,21 +89,28 @@ class Gradient:
 
 
 def differentiate(
-    graph: Graph, undefined: Collection[int] = (), *, once: bool = False
+    graph: Graph,
+    undefined: Collection[int] = (),
+    *,
+    once: bool = False,
+    recompute: Policy | None = None,
 ) -> Gradient:
     """The reverse of a graph. The graph is used up: pass a copy to keep it.
 
     Gradients are made for the inputs that require grad or may do so. If the graph computes
     gradients itself, `undefined` numbers the inputs that are undefined ones; all others are taken
     to be tensors. `once` promises that `df` will not be differentiated, which saves work in some
-    rules. Raises NotDifferentiable if the gradient of a node that is needed cannot be written as a
-    graph.
+    rules. With `recompute`, `df` computes again what costs more to keep. Raises NotDifferentiable
+    if the gradient of a node that is needed cannot be written as a graph.
     """
     with _collector_paused():
         gradient = Gradient(prepare(graph.take("differentiate"), undefined))
         reverse = _Reverse(gradient, once)
         reverse.add_inline()
         reverse.optimize()
+        if recompute is not None:
+            rematerialize(gradient.f.block, reverse.block, recompute)
+            eliminate_dead_code(gradient.f)
         reverse.lift()
         clear_requires_grad(gradient.f)
     return gradient
