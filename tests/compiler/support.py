@@ -10,8 +10,10 @@ import numpy as np
 from hypothesis import strategies as st
 
 import wengert
-from wengert.compiler import Graph, TensorType, parse
+from wengert.compiler import Gradient, Graph, TensorType, parse, run
 from wengert.compiler.passes import propagate_shapes
+from wengert.compiler.symbolic import Recorder
+from wengert.compiler.types import type_of
 
 
 def graph(text: str) -> Graph:
@@ -111,3 +113,35 @@ def inputs_for(graph: Graph, seed: int = 0) -> list:
         x = wengert.tensor(random.uniform(-1.5, 1.5, t.shape)).to(t.dtype)
         out.append(x.requires_grad_(bool(t.requires_grad)))
     return out
+
+
+def record(function: Callable, tensors: list) -> Graph:
+    """The graph of what a function of tensors calls; requires_grad is taken from the tensors."""
+    graph = Graph()
+    recorder = Recorder(graph)
+    plain = [x.detach() for x in tensors]
+    for x, given in zip(plain, tensors, strict=True):
+        recorder.note(x, graph.add_input(type_of(given)))
+    with wengert.no_grad(), recorder:
+        out = function(*plain)
+    for value in out:
+        if isinstance(value, wengert.Tensor):
+            graph.register_output(recorder.value_of(value))
+    return graph
+
+
+def run_gradient(gradient: Gradient, inputs: list, vjps: list) -> tuple[tuple, list]:
+    """Run f and df: all outputs of f, and gradients for all inputs, None where there is none."""
+    outputs = run(gradient.f, *inputs)
+    found = run(gradient.df, *gradient.df_inputs(inputs, outputs, vjps))
+    out: list = [None] * len(inputs)
+    for i, g in zip(gradient.df_output_vjps, found, strict=True):
+        out[i] = g
+    return outputs, out
+
+
+def accumulate(total: object, g: object) -> object:
+    """The sum of two gradients, either of which may be undefined."""
+    if total is None or g is None:
+        return g if total is None else total
+    return total + g  # type: ignore[operator]

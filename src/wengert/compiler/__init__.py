@@ -1,5 +1,10 @@
 """Programs as graphs: build, print and read them, run them, differentiate and transform them."""
 
+from .autodiff import Gradient as Gradient
+from .autodiff import NotDifferentiable as NotDifferentiable
+from .autodiff import differentiate as differentiate
+from .autodiff import is_differentiable as is_differentiable
+from .autodiff import isDifferentiable as isDifferentiable
 from .interpreter import Program as Program
 from .interpreter import run as run
 from .ir import Graph as Graph

@@ -17,8 +17,15 @@ from .types import ANY, TENSOR, Type, type_of
 class Graph:
     """A function in static single assignment form. `insert_point` is where new nodes go."""
 
-    def __init__(self) -> None:
-        self.block = Block(self)
+    def __init__(self, block: Block | None = None) -> None:
+        """An empty graph, or the graph of a block, which must use nothing from outside."""
+        if block is not None:
+            block.owner = None
+            for each in _all_blocks(block):
+                each.graph = self
+                for node in (each.param_node, *each.nodes(), each.return_node):
+                    node.graph = self
+        self.block = Block(self) if block is None else block
         self.insert_point: Node = self.block.return_node
         self.owner: Any = None
 
@@ -206,12 +213,7 @@ class Graph:
                 f"{purpose} will mutate and destroy the graph, so it requires that nobody else "
                 f"uses it, but it belongs to {self.owner!r}; pass graph.copy()"
             )
-        fresh = Graph.__new__(Graph)
-        fresh.__dict__.update(self.__dict__)
-        for block in _all_blocks(fresh.block):
-            block.graph = fresh
-            for node in (block.param_node, *block.nodes(), block.return_node):
-                node.graph = fresh
+        fresh = Graph(self.block)
         self.__dict__ = {"taken_by": purpose}
         return fresh
 

@@ -172,12 +172,12 @@ class Node:
     @property
     def is_inplace(self) -> bool:
         """Whether it writes into its first argument."""
-        return hasattr(self.operator, "functional")
+        return self.operator is not None and self.operator.mutates
 
     @property
     def is_view(self) -> bool:
         """Whether its outputs share memory with its first input."""
-        return getattr(self.operator, "is_view", False)
+        return self.operator is not None and not self.operator.mutates and self.operator.is_view
 
     @property
     def has_effects(self) -> bool:

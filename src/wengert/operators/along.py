@@ -11,7 +11,7 @@ from ..errors import dimension_error
 from ..out import copy_to_out
 from ..return_types import NamedResult
 from ..tensor import Tensor
-from .pointwise import isnan, where
+from .pointwise import isnan, new_zeros, where
 
 # Dimensions --------------------------------------------------------------------------------------
 
@@ -128,7 +128,7 @@ def put_along(g: Tensor, shape: tuple, dim: int, index: Tensor, keepdim: bool) -
     """Zeros of `shape` with `g` at the indices it was taken from along `dim`, each one once."""
     if shape and not keepdim:
         g, index = g.unsqueeze(dim), index.unsqueeze(dim)
-    return g.new_zeros(shape).scatter(dim, index, g)
+    return new_zeros.call((g, shape)).scatter(dim, index, g)
 
 
 def take_along(t: Tensor, dim: int, index: Tensor, keepdim: bool) -> Tensor:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..backends import meta
 from ..batching.rules import elementwise as batched
 from .declare import keep, nondifferentiable, promote
 
@@ -72,4 +73,11 @@ zeros_like = nondifferentiable(
     lambda xp, x: xp.zeros(x.shape, x.dtype),
     batch=batched,
     doc="Zeros in the shape and dtype of a tensor, as gradient rules need them.",
+)
+new_zeros = nondifferentiable(
+    "_new_zeros(Tensor self, int[] size) -> Tensor",
+    lambda xp, x, size: xp.zeros(size, x.dtype),
+    meta=lambda x, size: meta.empty(size, x.dtype),
+    batch=lambda operator, args, dims: (operator.call(args), None),
+    doc="Zeros of a size in the dtype of a tensor, as gradient rules need them.",
 )

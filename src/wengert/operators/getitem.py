@@ -211,6 +211,7 @@ index_backward: Operator = linear(
     _index_backward,
     lambda g, indices: index.call((g, indices)),
     widens=True,
+    meta=lambda g, size, indices: meta.empty(size, g.dtype),
     batch=batched.index_backward,
     doc="Zeros of a size with a gradient added at the given indices.",
 )

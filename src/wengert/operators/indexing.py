@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes
+from ..backends import meta
 from ..batching import indexing as batched
 from ..batching.rules import varying
 from ..dispatch import Operator
@@ -25,7 +26,7 @@ from .getitem import (
     tangent_of,
     update,
 )
-from .pointwise import where, zeros_like
+from .pointwise import new_zeros, where, zeros_like
 from .products import total_size
 from .scatter import gather
 
@@ -349,7 +350,7 @@ def _masked_scatter_source(g: Tensor, mask: Tensor, shape: tuple) -> Tensor:
     """The gradient of the source, in which the ones of the mask are counted to find a place."""
     size = total_size(shape)
     if not size:
-        return g.new_zeros(shape)
+        return new_zeros.call((g, shape))
     mask = mask.expand(g.array.shape).reshape(-1)
     places = where(mask, mask.cumsum(0) - 1, 0)
     picked = where(mask, g.reshape(-1), 0)
@@ -369,6 +370,7 @@ masked_scatter: Operator = update(
     kernel=_masked_scatter_whole,
     widens=False,
     from_itself=True,
+    meta=lambda x, mask, source: meta.empty(np.broadcast_shapes(x.shape, mask.shape), x.dtype),
     batch=batched.masked_scatter,
     doc="The tensor with the elements of `source`, in order, where the mask is true.",
 )
@@ -433,7 +435,9 @@ put: Operator = update(
     _put,
     {
         "self": lambda g, index, accumulate: (
-            g if accumulate else put.call((g, index, g.new_zeros(index.array.shape), False))
+            g
+            if accumulate
+            else put.call((g, index, new_zeros.call((g, index.array.shape)), False))
         ),
         "source": lambda g, index, source_shape: take.call((g, index)).reshape(source_shape),
     },

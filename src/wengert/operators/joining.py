@@ -9,7 +9,7 @@ from ..backends import meta
 from ..backends.numpy import ndarray
 from ..batching import joining as batched
 from ..batching.views import parts as parts_rule
-from ..creation import new_zeros, zeros
+from ..creation import zeros
 from ..dispatch import Operator
 from ..dtypes import result_dtype
 from ..errors import shape_text
@@ -17,6 +17,7 @@ from ..out import copy_to_out
 from ..tensor import Tensor
 from .declare import linear
 from .geometry import at, broadcast_shape, wrap_dim
+from .pointwise import new_zeros
 from .views import expand, reshape, slice_, unsqueeze, view_
 
 __all__ = [
@@ -82,7 +83,7 @@ def _cat_parts(g: Tensor, dim: int, sizes: tuple[int, ...]) -> list[Tensor]:
     start = 0
     for n in sizes:
         if n < 0:
-            parts.append(new_zeros(g, 0))
+            parts.append(new_zeros.call((g, (0,))))
         else:
             parts.append(slice_.call((g, dim, start, start + n, 1)))
             start += n

@@ -3,6 +3,7 @@
 from .arithmetic import *  # noqa: F403
 from .arithmetic import div_ as div_
 from .comparison import *  # noqa: F403
+from .comparison import new_zeros as new_zeros
 from .comparison import zeros_like as zeros_like
 from .loops import ADD as ADD
 from .selection import *  # noqa: F403

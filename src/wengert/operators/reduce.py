@@ -28,7 +28,7 @@ from .along import (
     working_dtype,
 )
 from .declare import linear, nondifferentiable, primitive
-from .pointwise import isnan, logical_not, where
+from .pointwise import isnan, logical_not, where, zeros_like
 
 __all__ = [
     "all", "allclose", "any", "count_nonzero", "equal", "isclose", "mean", "nanmean", "nansum",
@@ -245,7 +245,7 @@ def _product_of_others(x: Tensor, dim: int) -> Tensor:
     from .scan import cumprod, shift
 
     if not x.array.ndim:
-        return x.new_ones(())
+        return zeros_like(x) + 1
     before = shift(cumprod(x, dim), dim, 1, 1)
     after = shift(cumprod(x.flip(dim), dim), dim, 1, 1).flip(dim)
     return before * after

@@ -10,6 +10,7 @@ from ..errors import shape_text
 from ..tensor import Tensor
 from .declare import linear
 from .geometry import at, may_overlap, offset_of, owner_of, seen_from, span, strided, wrap_dim
+from .pointwise import zeros_like
 
 __all__ = ["as_strided", "unfold"]
 
@@ -74,7 +75,7 @@ def _as_strided_backward(
     if not may_overlap(shape, layout):
         return inner
     # Elements of the input that share memory share its gradient too.
-    ones = inner.new_ones(inner.array.shape)
+    ones = zeros_like(inner) + 1
     count = restride.call((ones, shape, layout, 0, shape, layout, 0))
     return inner / count
 

@@ -11,6 +11,8 @@ from .memory import liveness as liveness
 from .peephole import peephole as peephole
 from .profile import insert_profiles as insert_profiles
 from .profile import remove_profiles as remove_profiles
+from .rematerialize import Policy as Policy
+from .rematerialize import rematerialize as rematerialize
 from .requires_grad import clear_requires_grad as clear_requires_grad
 from .requires_grad import propagate_requires_grad as propagate_requires_grad
 from .shapes import propagate_shapes as propagate_shapes

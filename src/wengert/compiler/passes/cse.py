@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from .. import primitives as prim
 from ..aliasing import Aliases
 from ..ir import Graph
-from ..nodes import Block, Node, Value
+from ..nodes import Block, Node
 from ..printer import literal_key
 
-Replaced = Callable[[Value, Value], None]
+#: While gradients are collected, each value's own sum must stay its own.
+_NOT_MERGED = {prim.AUTOGRAD_ADD, prim.AUTOGRAD_ZERO}
 
 
 def eliminate_common_subexpressions(graph: Graph) -> Graph:
@@ -20,19 +20,15 @@ def eliminate_common_subexpressions(graph: Graph) -> Graph:
     return graph
 
 
-def merge_equal_nodes(
-    block: Block, aliases: Aliases | None, replaced: Replaced | None = None
-) -> None:
+def merge_equal_nodes(block: Block, aliases: Aliases | None) -> None:
     """The same for one block. Without `aliases`, its outputs are allowed to share memory."""
-    _visit(block, aliases, replaced, [{}])
+    _visit(block, aliases, [{}])
 
 
-def _visit(
-    block: Block, aliases: Aliases | None, replaced: Replaced | None, scopes: list[dict]
-) -> None:
+def _visit(block: Block, aliases: Aliases | None, scopes: list[dict]) -> None:
     for node in block.nodes():
         for inner in node.blocks:
-            _visit(inner, aliases, replaced, [*scopes, {}])
+            _visit(inner, aliases, [*scopes, {}])
         key = key_of(node)
         if key is None or (aliases is not None and aliases.touches_written(node)):
             continue
@@ -44,14 +40,12 @@ def _visit(
                 old.replace_all_uses_with(new)
                 if aliases is not None:
                     aliases.replaced(old, new)
-                if replaced is not None:
-                    replaced(old, new)
             node.destroy()
 
 
 def key_of(node: Node) -> Any:
     """What nodes that compute the same have in common; None for nodes that are never merged."""
-    if node.blocks or node.has_effects or not node._outputs:
+    if node.blocks or node.has_effects or not node._outputs or node.kind in _NOT_MERGED:
         return None
     attributes: Any = ()
     if node.attributes:

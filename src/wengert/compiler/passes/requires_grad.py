@@ -10,10 +10,16 @@ from ..types import ListType, TensorType
 
 def propagate_requires_grad(graph: Graph) -> Graph:
     """Decide for every tensor whether it requires grad; inputs of which nothing is known do if
-    their dtype allows it."""
+    their dtype allows it. A result that is said not to require grad is cut off and stays so."""
     for value in graph.inputs:
         set_requires_grad(value, value.requires_grad)
-    visit(graph.block)
+    cut_off = {
+        value
+        for node in graph.all_nodes()
+        for value in node._outputs
+        if isinstance(value.type, TensorType) and value.type.requires_grad is False
+    }
+    visit(graph.block, cut_off)
     return graph
 
 
@@ -38,16 +44,15 @@ def set_requires_grad(value: Value, flag: bool) -> None:
         value.type = ListType(element.with_requires_grad(flag and element.can_require_grad))
 
 
-def visit(block: Block) -> None:
+def visit(block: Block, cut_off: set[Value]) -> None:
     """The same for one block, whose inputs know."""
     for node in block.nodes():
-        if node.blocks:
-            _through_blocks(node)
-        else:
-            _mark(node)
+        flags = _through_blocks(node, cut_off) if node.blocks else _of_node(node)
+        for value, flag in zip(node._outputs, flags, strict=True):
+            set_requires_grad(value, flag and value not in cut_off)
 
 
-def _mark(node: Node) -> None:
+def _of_node(node: Node) -> list[bool]:
     if node.kind in (prim.CONSTANT, prim.FULL, prim.SIZE, prim.SIZE_IF_NOT_EQUAL):
         needed = False
     elif node.operator is not None:
@@ -55,8 +60,7 @@ def _mark(node: Node) -> None:
     else:
         needed = any(value.requires_grad for value in node._inputs)
     fixed = getattr(node.operator, "nondifferentiable_outputs", ())
-    for i, value in enumerate(node._outputs):
-        set_requires_grad(value, needed and i not in fixed)
+    return [needed and i not in fixed for i in range(len(node._outputs))]
 
 
 def differentiable_inputs(node: Node) -> list[Value]:
@@ -73,41 +77,38 @@ def differentiable_inputs(node: Node) -> list[Value]:
     return found
 
 
-def _through_blocks(node: Node) -> None:
+def _through_blocks(node: Node, cut_off: set[Value]) -> list[bool]:
     if node.kind == prim.GRAD_OF:
-        visit(node.blocks[0])
-        results = [value.requires_grad for value in node.blocks[0].outputs]
-    elif node.kind == prim.WHILE:
-        results = _loop(node.blocks[1], node._inputs, len(node._outputs))
-        _enter(node.blocks[0], [value.requires_grad for value in node.blocks[1].inputs])
-    elif node.kind in (prim.SCAN, prim.MAP):
-        results = _loop(node.blocks[0], node._inputs, node.attributes.get("carried", 0))
-    else:
-        given = node._inputs[1:] if node.kind == prim.COND else node._inputs
-        for block in node.blocks:
-            _enter(block, [value.requires_grad for value in given])
-        results = [
-            any(value.requires_grad for value in each)
-            for each in zip(*[block.outputs for block in node.blocks], strict=True)
-        ]
-    for value, flag in zip(node._outputs, results, strict=True):
-        set_requires_grad(value, flag)
+        visit(node.blocks[0], cut_off)
+        return [value.requires_grad for value in node.blocks[0].outputs]
+    if node.kind == prim.WHILE:
+        results = _loop(node.blocks[1], node._inputs, len(node._outputs), cut_off)
+        _enter(node.blocks[0], [value.requires_grad for value in node.blocks[1].inputs], cut_off)
+        return results
+    if node.kind in (prim.SCAN, prim.MAP):
+        carried = node.attributes.get("carried", 0)
+        return _loop(node.blocks[0], node._inputs, carried, cut_off)
+    given = node._inputs[1:] if node.kind == prim.COND else node._inputs
+    for block in node.blocks:
+        _enter(block, [value.requires_grad for value in given], cut_off)
+    return [
+        any(value.requires_grad for value in each)
+        for each in zip(*[block.outputs for block in node.blocks], strict=True)
+    ]
 
 
-def _enter(block: Block, flags: list[bool]) -> None:
+def _enter(block: Block, flags: list[bool], cut_off: set[Value]) -> None:
     for value, flag in zip(block.inputs, flags, strict=True):
         set_requires_grad(value, flag)
-    visit(block)
+    visit(block, cut_off)
 
 
-def _loop(block: Block, inputs: list[Value], carried: int) -> list[bool]:
+def _loop(block: Block, inputs: list[Value], carried: int, cut_off: set[Value]) -> list[bool]:
     """A carried value requires grad if it does so in any round."""
     flags = [value.requires_grad for value in inputs]
     while True:
-        _enter(block, flags)
+        _enter(block, flags, cut_off)
         results = [value.requires_grad for value in block.outputs]
         if not any(b and not a for a, b in zip(flags[:carried], results, strict=False)):
-            return results[: max(carried, len(results))]
+            return [*flags[:carried], *results[carried:]]
         flags[:carried] = [a or b for a, b in zip(flags[:carried], results, strict=False)]
-
-

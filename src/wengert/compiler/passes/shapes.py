@@ -6,6 +6,7 @@ holds for all shapes.
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 from ... import dtypes
@@ -160,22 +161,28 @@ def example_of(type: Type) -> Any:
 
 
 def example_types(types: list[Type], number: int) -> list[Type]:
-    """The types with unknown lengths replaced by those of one of the examples."""
+    """The types with unknown lengths replaced by those of one of the examples, all different."""
     lengths, rank = EXAMPLES[number]
-    taken = 0
+    supply = itertools.cycle(lengths)
     out: list[Type] = []
     for t in types:
         if isinstance(t, TensorType) and t.dtype is not None and not t.is_complete:
             shape = (None,) * rank if t.shape is None else t.shape
-            filled = []
-            for length in shape:
-                if length is None:
-                    length = lengths[taken % len(lengths)]
-                    taken += 1
-                filled.append(length)
-            # Tensors of unknown rank may be of one shape, so they are in the examples.
-            taken = 0 if t.shape is None else taken
-            t = TensorType(t.dtype, filled)
+            t = TensorType(t.dtype, [next(supply) if n is None else n for n in shape])
+        out.append(t)
+    return out
+
+
+def broadcasting_example_types(types: list[Type], number: int) -> list[Type]:
+    """The types with shapes that are the ends of one shape; their numbers of dimensions stay."""
+    lengths, rank = EXAMPLES[number]
+    ranks = [len(t.shape) for t in types if isinstance(t, TensorType) and t.shape is not None]
+    whole = lengths[: max([rank, *ranks])]
+    out: list[Type] = []
+    for t in types:
+        if isinstance(t, TensorType):
+            own = len(whole) if t.shape is None else len(t.shape)
+            t = TensorType(t.dtype, whole[len(whole) - own :])
         out.append(t)
     return out
 
