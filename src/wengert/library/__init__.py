@@ -4,6 +4,8 @@
 are called themselves or through ``wengert.ops.<namespace>.<name>``.
 """
 
+from .checks import OpCheckError as OpCheckError
+from .checks import opcheck as opcheck
 from .custom_ops import CustomOpDef as CustomOpDef
 from .custom_ops import custom_op as custom_op
 from .libraries import Library as Library
@@ -33,6 +35,7 @@ __all__ = [
     "get_kernel",
     "impl",
     "infer_schema",
+    "opcheck",
     "register_autograd",
     "register_fake",
     "register_kernel",

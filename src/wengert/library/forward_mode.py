@@ -43,6 +43,8 @@ def push_tangents(
         node = new_operator_node(operator, state, args, operator.no_output)
         if operator.setup_context is not None:
             set_up(operator, state, node, args, out)
+        if node.saved_for_forward is None:
+            node.saved_for_forward = node.to_save
     if not node.keeps_undefined:
         tangents = [_with_zeros(v, t) for v, t in zip(args, tangents, strict=False)]
     pushed = operator.jvp(node, *tangents)

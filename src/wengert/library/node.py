@@ -6,81 +6,28 @@ from typing import Any
 
 import numpy as np
 
-from ..autograd.cycles import show_graph
-from ..autograd.node import (
-    Freed,
-    GradientPlan,
-    Node,
-    edge_target,
-    new_node,
-    save,
-    save_output,
-    unpack_saved,
-)
-from ..creation import zeros_for
-from ..devices import device
-from ..dtypes import dtype
+from ..autograd.function import FunctionCtx
+from ..autograd.function_node import FunctionNode
+from ..autograd.node import GradientPlan, edge_target, new_node, save, save_output
 from ..native import native
-from ..size import Size
 from ..state import ThreadState
 from ..tensor import Tensor, requires_of
 
 _native = native
 _no_output = np.empty(())
 
-# Types of attributes of a ctx through which no cycle of references can lead back to it.
-_ATOMS = frozenset((int, float, complex, bool, str, type(None), Size, dtype, device))
 
-
-class OperatorNode(Node):
+class OperatorNode(FunctionNode):
     """One recorded call. Each operator has a subclass of its own, with `_operator` set.
 
-    `arguments` has an entry per positional argument: whether it is a tensor, or a tuple of that
-    for the elements of a list. `results` is the same for the results, None for a single tensor.
+    `inputs` has an entry per positional argument: whether it is a tensor, or a tuple of that for
+    the elements of a list. `results` is the same for the results, None for a single tensor.
     """
 
     def __init__(self) -> None:
-        Node.__init__(self, self._operator.plan, (), None)
-        self.needs_input_grad: Any = None
-        self.arguments: tuple = ()
+        FunctionNode.__init__(self)
+        self.inputs: tuple = ()
         self.results: tuple | None = None
-        self.to_save: Any = None
-        self.saved_for_forward: Any = None
-        self.non_differentiable: Any = None
-        self.keeps_undefined = False
-
-    # What the user sees in ctx -----------------------------------------------------------------
-
-    def save_for_backward(self, *tensors: Tensor | None) -> None:
-        """Keep tensors for `backward`, which reads them as ``ctx.saved_tensors``."""
-        for i, tensor in enumerate(tensors):
-            if tensor is not None and not isinstance(tensor, Tensor):
-                raise TypeError(
-                    f"save_for_backward can only save variables, but argument {i} is of type "
-                    f"{type(tensor).__name__}; keep other values as attributes of ctx"
-                )
-        self.to_save = tensors
-
-    def save_for_forward(self, *tensors: Tensor | None) -> None:
-        """Keep tensors for a forward rule, which reads them as ``ctx.saved_tensors``."""
-        self.saved_for_forward = tensors
-
-    def mark_non_differentiable(self, *args: Tensor) -> None:
-        """Declare results that have no gradient."""
-        self.non_differentiable = args
-
-    def set_materialize_grads(self, value: bool) -> None:
-        """Whether zeros stand for gradients that nobody computed; else None does."""
-        self.keeps_undefined = not value
-
-    @property
-    def saved_tensors(self) -> tuple:
-        """What was given to `save_for_backward`; in a forward rule, to `save_for_forward`."""
-        if self.saved_for_forward is not None:
-            return self.saved_for_forward
-        if self.to_save is not None:
-            return self.to_save
-        return tuple(unpack_saved(self))
 
     # Backward ----------------------------------------------------------------------------------
 
@@ -95,18 +42,15 @@ class OperatorNode(Node):
             returned = backward(self, *self._nested_gradients(grads))
         else:
             if grads is None and not self.keeps_undefined:
-                grads = zeros_for(self.out_shape, self.out_dtype)
+                grads = self.zeros(0)
             returned = backward(self, grads)
-        show_if_needed(self)
         return self.gradients(returned)
 
     def _nested_gradients(self, grads: Any) -> list:
         """The gradients of the results, in the structure of the results."""
         flat: list = [None] * len(self.outputs_meta) if grads is None else grads
         if not self.keeps_undefined:
-            flat = [
-                zeros_for(*self.outputs_meta[i]) if g is None else g for i, g in enumerate(flat)
-            ]
+            flat = [self.zeros(i) if g is None else g for i, g in enumerate(flat)]
         found = iter(flat)
         return [
             [next(found) if is_tensor else None for is_tensor in result]
@@ -118,12 +62,12 @@ class OperatorNode(Node):
     def gradients(self, returned: Any) -> list:
         """What the user's formula returned, checked, as one gradient per edge."""
         values = returned if isinstance(returned, tuple) else (returned,)
-        arguments = self.arguments
-        if len(values) != len(arguments):
+        inputs = self.inputs
+        if len(values) != len(inputs):
             values = self._of_right_length(values)
         result: list = []
-        for i in range(len(arguments)):
-            kind, value = arguments[i], values[i]
+        for i in range(len(inputs)):
+            kind, value = inputs[i], values[i]
             if kind is True:
                 if value is not None and not isinstance(value, Tensor):
                     raise self._wrong_gradient(i, value)
@@ -151,7 +95,7 @@ class OperatorNode(Node):
 
     def _of_right_length(self, values: tuple) -> tuple:
         """The gradients without superfluous None, or with None for arguments left at defaults."""
-        expected = len(self.arguments)
+        expected = len(self.inputs)
         lists = self._operator.has_lists
         if len(values) > expected and not lists and all(v is None for v in values[expected:]):
             return values[:expected]
@@ -159,7 +103,7 @@ class OperatorNode(Node):
         if len(values) < expected and all(self._operator.has_default(i) for i in missing):
             return values + tuple(
                 [None] * len(kind) if type(kind) is tuple else None
-                for kind in self.arguments[len(values) :]
+                for kind in self.inputs[len(values) :]
             )
         if lists:
             raise self._wrong_structure(-1, values)
@@ -170,7 +114,7 @@ class OperatorNode(Node):
         )
 
     def _wrong_structure(self, index: int, value: Any) -> RuntimeError:
-        expected = [["*"] * len(k) if type(k) is tuple else "*" for k in self.arguments]
+        expected = [["*"] * len(k) if type(k) is tuple else "*" for k in self.inputs]
         if index < 0:
             got = [_starred(v) for v in value]
         else:
@@ -195,9 +139,6 @@ class OperatorNode(Node):
             "have gradients"
         )
 
-    def release(self, freed: Freed) -> None:
-        self.saved = freed
-
 
 def _starred(value: Any) -> Any:
     """A gradient's structure, with stars for what could be gradients."""
@@ -211,16 +152,11 @@ def _text(structure: list) -> str:
     return repr(tuple(structure)).replace("'", "")
 
 
-def node_class_for(operator: Any, name: str) -> type:
-    """The class of the nodes of one operator."""
-    return type(name, (OperatorNode,), {"_operator": operator, "__module__": __name__})
-
-
 def plan_for(operator: Any, name: str) -> GradientPlan:
-    """What `new_node` makes the nodes of one operator from."""
-    plan = GradientPlan(None, name, 0)
-    plan.node_class = node_class_for(operator, name)
-    return plan
+    """What `new_node` makes the nodes of one operator from, of a class of their own."""
+    attributes = {"_operator": operator, "__module__": __name__}
+    node_class = type(name, (OperatorNode, FunctionCtx), attributes)
+    return GradientPlan(None, name, 0, custom_class=node_class)
 
 
 # Recording ---------------------------------------------------------------------------------------
@@ -233,7 +169,6 @@ def record_call(operator: Any, state: ThreadState, args: tuple, out: Any) -> Ope
     node = new_operator_node(operator, state, args, first)
     if operator.setup_context is not None:
         set_up(operator, state, node, args, out)
-        show_if_needed(node)
     if not operator.returns_one_tensor:
         node.results = _structure(operator, out)
         node.outputs_meta = [(t.array.shape, t.array.dtype) for t in outs]
@@ -258,29 +193,29 @@ def new_operator_node(
 ) -> OperatorNode:
     """A node with edges to what computed the tensors among the positional arguments."""
     needs: list = []
-    arguments: list = []
+    inputs: list = []
     nodes: list = []
     nrs: list = []
     several = False
     for i in range(operator.positional):
         value = args[i]
         if isinstance(value, Tensor):
-            arguments.append(True)
+            inputs.append(True)
             needs.append(_add_edge(value, nodes, nrs))
             if nrs[-1]:
                 several = True
         elif type(value) is list and i in operator.list_positions:
             flags, needed = _add_edges(value, nodes, nrs)
-            arguments.append(flags)
+            inputs.append(flags)
             needs.append(needed)
             several = True
         else:
-            arguments.append(False)
+            inputs.append(False)
             needs.append(False)
     node: Any = new_node(
         operator.plan, state, out_array, tuple(nodes), tuple(nrs) if several else None
     )
-    node.arguments = tuple(arguments)
+    node.inputs = tuple(inputs)
     node.needs_input_grad = tuple(needs)
     return node
 
@@ -317,6 +252,11 @@ def set_up(operator: Any, state: ThreadState, node: OperatorNode, args: tuple, o
             operator.setup_context(ctx=node, inputs=args, output=out)
     finally:
         state.grad_enabled = enabled
+    if node.dirty_tensors is not None:
+        raise RuntimeError(
+            f"ctx.mark_dirty() is not for operators: what {operator.name} changes is part of its "
+            "schema, see mutates_args"
+        )
 
 
 def _tensors_in(out: Any) -> list:
@@ -342,7 +282,12 @@ def _structure(operator: Any, out: Any) -> tuple:
 
 def _save(node: OperatorNode, state: ThreadState, outs: list) -> None:
     saved = []
-    for value in node.to_save:
+    for i, value in enumerate(node.to_save):
+        if value is not None and not isinstance(value, Tensor):
+            raise TypeError(
+                f"save_for_backward can only save variables, but argument {i} is of type "
+                f"{type(value).__name__}; keep other values as attributes of ctx"
+            )
         if isinstance(value, Tensor) and value.node is node and _among(value, outs):
             saved.append(save_output(value, state))
         else:
@@ -363,19 +308,5 @@ def _among(value: Any, items: Any) -> bool:
     return False
 
 
-def show_if_needed(node: OperatorNode) -> None:
-    """Let the collector see a node that has attributes through which a cycle could lead."""
-    if node.shown or not _native.compiled:
-        return
-    for value in node.__dict__.values():
-        if type(value) not in _ATOMS:
-            show_graph(node)
-            return
-
-
 if not _native.compiled:  # fields of a compiled class begin as None, zero and False by themselves
-    for _name in (
-        "needs_input_grad", "results", "to_save", "saved_for_forward", "non_differentiable"
-    ):  # fmt: skip
-        setattr(OperatorNode, _name, None)
-    OperatorNode.keeps_undefined = False
+    OperatorNode.results = None

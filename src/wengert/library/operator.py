@@ -137,7 +137,12 @@ class CustomOperator(AbstractOperator):
         if self.mutated:
             self._check_mutation(state, args)
         tangents = None
-        if layered and state.dual_level >= 0 and state.forward_grad_enabled:
+        if (
+            layered
+            and state.dual_level >= 0
+            and state.forward_grad_enabled
+            and not state.tangents_aside
+        ):
             from .forward_mode import push_tangents, tangents_of
 
             tangents = tangents_of(self, args)
@@ -168,11 +173,11 @@ class CustomOperator(AbstractOperator):
         """The results, by the layers below autograd or by a kernel."""
         if layered:
             from ..layers import call_mode
-            from ..levels import innermost, lower
+            from ..levels import innermost
 
             level = innermost(args)
             if level is not None:
-                return _as_tensors(lower(self, args, level))
+                return _as_tensors(level.call(self, args))
             if state.modes:
                 return _as_tensors(call_mode(state, self, args))
         device_type = self._device_type(args) if layered else "cpu"
@@ -259,9 +264,9 @@ class CustomOperator(AbstractOperator):
 
     def _check_aliases(self, args: tuple, out: Any) -> None:
         """Refuse results that share memory with an argument or with each other."""
-        seen = [_owner(t) for t in _flat_tensors(args)]
+        seen = [memory_owner(t) for t in _flat_tensors(args)]
         for t in _flat_tensors(out if isinstance(out, tuple) else (out,)):
-            owner = _owner(t)
+            owner = memory_owner(t)
             if owner is None:
                 continue
             for other in seen:
@@ -321,7 +326,7 @@ def _flat_tensors(values: tuple) -> list[Tensor]:
     return found
 
 
-def _owner(t: Tensor) -> Any:
+def memory_owner(t: Tensor) -> Any:
     """The object that owns the memory of a tensor; None for arrays that have none."""
     array = t.array
     if type(array) is not np.ndarray:
