@@ -76,7 +76,7 @@ def __getattr__(name: str) -> _Any:
         from .func import vmap
 
         return vmap
-    if name in ("compiler", "demo", "func", "library", "nn", "utils"):
+    if name in ("compiler", "demo", "func", "library", "nn", "ops", "utils"):
         from importlib import import_module
 
         return import_module("." + name, __name__)

@@ -395,6 +395,8 @@ def _split(args: tuple) -> tuple[tuple, tuple]:
 
 def _raised(out: Any, dims: Any, level: Level) -> Any:
     """Results as arrays of `level`; one batch dimension for all, or one each."""
+    if out is None:
+        return None
     if isinstance(out, Tensor):
         return level_array(out, level, dims)
     each = dims if isinstance(dims, (tuple, list)) else [dims] * len(out)

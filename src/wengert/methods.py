@@ -226,7 +226,7 @@ def _refuse_meta(self: Tensor, name: str) -> None:
 
 def numpy(self: Tensor, *, force: bool = False) -> Any:
     """The tensor's own memory as a NumPy array; with `force` a detached copy if need be."""
-    if self.requires() and not force:
+    if not force and self.requires() and thread_state().recording():
         raise RuntimeError(
             "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
         )

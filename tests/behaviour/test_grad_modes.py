@@ -649,3 +649,13 @@ def test_modes_are_found_in_all_their_places(lib, name):
     mode = getattr(lib, name)
     assert getattr(lib.autograd, name) is mode
     assert getattr(lib.autograd.grad_mode, name) is mode
+
+
+def test_memory_of_a_tensor_that_requires_grad(lib):
+    x = lib.ones(2, requires_grad=True)
+    with pytest.raises(RuntimeError, match="Can't call numpy"):
+        x.numpy()
+    with lib.no_grad():
+        assert x.numpy().tolist() == [1.0, 1.0]
+    with lib.inference_mode():
+        assert x.numpy().tolist() == [1.0, 1.0]

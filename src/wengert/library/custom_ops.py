@@ -1,0 +1,297 @@
+"""`custom_op` and the object it makes of a function."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, overload
+
+from ..devices import device
+from .operator import ANY_DEVICE, CustomOperator
+from .overloads import OpOverload, add_custom, overload_of, split_qualname
+from .schema import FunctionSchema
+from .schema_parser import parse_schema
+from .signatures import infer_schema
+
+DeviceTypes = str | Sequence[str] | None
+
+
+@overload
+def custom_op(
+    name: str,
+    fn: None = None,
+    /,
+    *,
+    mutates_args: str | Iterable[str],
+    device_types: DeviceTypes = None,
+    schema: str | None = None,
+) -> Callable[[Callable[..., Any]], CustomOpDef]: ...
+
+
+@overload
+def custom_op(
+    name: str,
+    fn: Callable[..., Any],
+    /,
+    *,
+    mutates_args: str | Iterable[str],
+    device_types: DeviceTypes = None,
+    schema: str | None = None,
+) -> CustomOpDef: ...
+
+
+def custom_op(
+    name: str,
+    fn: Callable[..., Any] | None = None,
+    /,
+    *,
+    mutates_args: str | Iterable[str],
+    device_types: DeviceTypes = None,
+    schema: str | None = None,
+) -> Any:
+    """Make a function an operator, as a decorator or by a call.
+
+    `name` is ``namespace::name``. The function is the kernel for `device_types`, None meaning all.
+    Its annotations give the schema, unless `schema` is given, as ``(Tensor x) -> Tensor``. It must
+    return fresh tensors and change no tensors but those in `mutates_args`.
+
+    >>> import wengert
+    >>> @wengert.library.custom_op("doc::double", mutates_args=())
+    ... def double(x: wengert.Tensor) -> wengert.Tensor:
+    ...     return wengert.from_numpy(x.numpy() * 2)
+    >>> double.register_autograd(lambda ctx, grad: grad * 2)
+    >>> x = wengert.ones(2, requires_grad=True)
+    >>> double(x).sum().backward()
+    >>> x.grad
+    tensor([2., 2.])
+    """
+
+    def define(function: Callable[..., Any]) -> CustomOpDef:
+        namespace, opname = split_qualname(name)
+        text = schema
+        if text is None:
+            text = infer_schema(function, mutates_args=mutates_args)
+        elif not text.lstrip().startswith("("):
+            raise ValueError(
+                f"custom_op({name!r}): expected schema to look like e.g. \"(Tensor x) -> Tensor\" "
+                f"but got {text!r}"
+            )
+        parsed = parse_schema(f"{namespace}::{opname}{text}")
+        if schema is not None:
+            _check_mutated(parsed, mutates_args, schema)
+        if any(a.kwarg_only and a.type.base == "Tensor" for a in parsed.arguments):
+            raise NotImplementedError(
+                f"custom_op with kwarg-only Tensor args: tensors must not be keyword-only. Got: "
+                f"{parsed}"
+            )
+        return CustomOpDef(parsed, function, _device_names(device_types))
+
+    return define if fn is None else define(fn)
+
+
+def _check_mutated(parsed: FunctionSchema, mutates_args: str | Iterable[str], text: str) -> None:
+    mutated = {a.name for a in parsed.arguments if a.is_write}
+    given = (
+        {a.name for a in parsed.arguments if a.type.base == "Tensor"}
+        if mutates_args == "unknown"
+        else set(mutates_args)
+    )
+    if mutated != given:
+        raise ValueError(
+            f"Attempted to create a custom op with `mutates_args={mutates_args}` and "
+            f"`schema={text}`. The schema says that it mutates {mutated or 'nothing'}, "
+            "`mutates_args` says otherwise: the two must be consistent"
+        )
+
+
+def _device_names(device_types: DeviceTypes) -> list[str]:
+    if device_types is None:
+        return [ANY_DEVICE]
+    names = [device_types] if isinstance(device_types, str) else list(device_types)
+    return [device(name).type for name in names]
+
+
+class CustomOpDef:
+    """A custom operator with one overload, and the ways to complete it."""
+
+    def __init__(
+        self, schema: FunctionSchema, fn: Callable[..., Any], device_names: list[str]
+    ) -> None:
+        self._operator = CustomOperator(schema)
+        self._namespace, self._name = schema.name.split("::")
+        self._qualname = self._operator.name
+        self._schema = str(schema)[len(self._qualname) :]
+        self._init_fn = fn
+        self._backend_fns: dict[str, Callable[..., Any]] = {}
+        self._disabled: set[str] = set()
+        self._operator.records = True
+        self._operator.checks_aliases = True
+        self._operator.kernels["meta"] = self._no_fake
+        self.__doc__ = fn.__doc__
+        self.__name__ = getattr(fn, "__name__", self._name)
+        self.__wrapped__ = fn
+        add_custom(self._operator, replace=True)
+        for name in device_names:
+            self._set_kernel(name, fn)
+
+    @property
+    def _opoverload(self) -> OpOverload:
+        return overload_of(self._operator)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        operator = self._operator
+        return operator.call(operator.binder.bind(args, kwargs))
+
+    def __repr__(self) -> str:
+        return f"<CustomOpDef({self._qualname})>"
+
+    def _no_fake(self, *args: Any, **kwargs: Any) -> Any:
+        raise RuntimeError(
+            f"There was no fake impl registered for {self!r}, so it cannot be called with meta "
+            "tensors. Use `register_fake` to add one."
+        )
+
+    def _set_kernel(self, name: str, fn: Callable[..., Any]) -> None:
+        self._backend_fns[name] = fn
+        if name not in self._disabled:
+            self._operator.kernels[name] = fn
+
+    def register_kernel(
+        self, device_types: DeviceTypes, fn: Callable[..., Any] | None = None, /
+    ) -> Any:
+        """Give the operator a kernel for some types of devices, all if None; also a decorator."""
+
+        def register(function: Callable[..., Any]) -> Callable[..., Any]:
+            for name in _device_names(device_types):
+                self._set_kernel(name, function)
+            return function
+
+        return register if fn is None else register(fn)
+
+    @contextmanager
+    def set_kernel_enabled(self, device_type: str, enabled: bool = True) -> Iterator[None]:
+        """Within a ``with`` block, use the kernel for a device or the function first given."""
+        name = device(device_type).type
+        was_enabled = name not in self._disabled
+        if enabled == was_enabled or (not enabled and name not in self._backend_fns):
+            state = "enabled" if was_enabled else "disabled"
+            warnings.warn(
+                f"set_kernel_enabled({device_type!r}, {enabled}) of {self!r} changes nothing: "
+                + (
+                    f"the kernel is {state}"
+                    if name in self._backend_fns
+                    else "there is no such kernel"
+                ),
+                stacklevel=3,
+            )
+            yield
+            return
+        self._switch(name, enabled)
+        try:
+            yield
+        finally:
+            self._switch(name, not enabled)
+
+    def _switch(self, name: str, enabled: bool) -> None:
+        if enabled:
+            self._disabled.discard(name)
+            self._operator.kernels[name] = self._backend_fns[name]
+        else:
+            self._disabled.add(name)
+            self._operator.kernels[name] = self._init_fn
+
+    def register_fake(self, fn: Callable[..., Any], /) -> Callable[..., Any]:
+        """Say what the operator returns for meta tensors: shapes and dtypes, without data."""
+        self._operator.kernels["meta"] = fn
+        return fn
+
+    def register_autograd(
+        self,
+        backward: Callable[..., Any],
+        /,
+        *,
+        setup_context: Callable[..., Any] | None = None,
+    ) -> None:
+        """Give the operator a derivative.
+
+        ``setup_context(ctx, inputs, output)`` keeps what is needed; an operator that has
+        keyword-only arguments also gets ``keyword_only_inputs``, a dictionary. Defaults are filled
+        in. ``backward(ctx, *grads)`` returns a gradient per positional argument, None for what is
+        no tensor, a list for a list of tensors.
+        """
+        set_autograd(self._operator, repr(self), backward, setup_context)
+
+    def register_jvp(self, jvp: Callable[..., Any], /) -> Callable[..., Any]:
+        """Give the operator a forward rule: ``jvp(ctx, *tangents)`` returns those of the results.
+
+        The tangents are in the structure of the positional arguments, None for what is no tensor.
+        `ctx` was filled by the `setup_context` of `register_autograd`.
+        """
+        self._operator.jvp = jvp
+        return jvp
+
+    def register_vmap(self, func: Callable[..., Any] | None = None, /) -> Any:
+        """Say what the operator does to batched tensors; also a decorator.
+
+        ``func(info, in_dims, *args, **kwargs)`` returns the results and their batch dimensions.
+        """
+
+        def register(function: Callable[..., Any]) -> None:
+            set_vmap(self._operator, function)
+
+        return register if func is None else register(func)
+
+
+class VmapInfo:
+    """What a batch rule is told besides the arguments."""
+
+    def __init__(self, batch_size: int, randomness: str) -> None:
+        self.batch_size = batch_size
+        self.randomness = randomness
+
+    def __repr__(self) -> str:
+        return f"VmapInfo(batch_size={self.batch_size}, randomness={self.randomness!r})"
+
+
+def set_autograd(
+    operator: CustomOperator,
+    shown: str,
+    backward: Callable[..., Any],
+    setup_context: Callable[..., Any] | None,
+) -> None:
+    """Register a formula for a functional operator."""
+    schema = operator._schema
+    if any(a.alias_info is not None for a in (*schema.arguments, *schema.returns)):
+        raise RuntimeError(
+            f"Cannot register autograd formula for non-functional operator {shown} with schema "
+            f"{schema}. Write a functional operator and register a formula for that."
+        )
+    if any(a.kwarg_only and a.type.base == "Tensor" for a in schema.arguments):
+        raise NotImplementedError(
+            f"register_autograd with kwarg-only Tensor args: tensors must not be keyword-only. "
+            f"Got: {schema}"
+        )
+    operator.records = True
+    operator.backward = backward
+    operator.setup_context = setup_context
+
+
+def set_vmap(operator: CustomOperator, function: Callable[..., Any]) -> None:
+    """Register a batch rule in the form that the batching layer calls."""
+
+    def rule(_: Any, args: tuple, dims: tuple) -> tuple[Any, Any]:
+        from ..batching import batch_size
+        from ..state import thread_state
+
+        levels = thread_state().levels
+        randomness = levels[-1].randomness if levels else "error"
+        positional = operator.positional
+        return function(
+            VmapInfo(batch_size(args, dims), randomness),
+            dims[:positional],
+            *args[:positional],
+            **operator.keywords_of(args),
+        )
+
+    operator.batch_rule = rule

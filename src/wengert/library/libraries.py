@@ -1,0 +1,360 @@
+"""`Library` and the functions that define operators and complete them by name."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from ..devices import device
+from .custom_ops import CustomOpDef, set_autograd, set_vmap
+from .operator import ANY_DEVICE, CustomOperator
+from .overloads import (
+    NAMESPACE,
+    OWN_NAMESPACE,
+    DispatchKeySet,
+    OpOverload,
+    OpOverloadPacket,
+    add_custom,
+    find_custom,
+    full_keyset,
+    remove_custom,
+    split_qualname,
+)
+from .schema_parser import parse_schema
+
+_RESERVED = ("prim",)
+_KINDS = ("DEF", "IMPL", "FRAGMENT")
+_DEVICE_KEYS = {
+    "CPU": "cpu",
+    "CUDA": "cuda",
+    "Meta": "meta",
+    "CompositeExplicitAutograd": ANY_DEVICE,
+}
+_COMPOSITE = "CompositeImplicitAutograd"
+_AUTOGRAD = ("Autograd", "AutogradCPU", "AutogradCUDA")
+_KEYS = (*_DEVICE_KEYS, _COMPOSITE, *_AUTOGRAD)
+_defined_namespaces: set[str] = {NAMESPACE, OWN_NAMESPACE}
+
+Op = str | OpOverload | OpOverloadPacket | CustomOpDef
+
+
+def fallthrough_kernel(*args: Any, **kwargs: Any) -> Any:
+    """Stands for "nothing here" where PyTorch registers kernels per key; not supported."""
+    raise NotImplementedError("fallthrough_kernel() should never be called.")
+
+
+class Library:
+    """Definitions and kernels of operators of one namespace, which live as long as this object.
+
+    `kind` is ``DEF`` for the one library that owns a namespace, ``FRAGMENT`` for further
+    definitions, ``IMPL`` for kernels alone, with `dispatch_key` the default key of `impl`.
+    """
+
+    def __init__(self, ns: str, kind: str, dispatch_key: str = "") -> None:
+        if kind not in _KINDS:
+            raise ValueError(f"Unsupported kind: {kind}; the kinds are {', '.join(_KINDS)}")
+        if not ns.isidentifier():
+            raise ValueError(f"a namespace is an identifier, and {ns!r} is none")
+        if ns in _RESERVED:
+            raise ValueError(f"{ns} is a reserved namespace; choose another name")
+        if kind == "DEF":
+            if ns in _defined_namespaces:
+                raise RuntimeError(
+                    f"Only a single TORCH_LIBRARY can be used to register the namespace {ns}: a "
+                    "library of kind DEF exists. Use the kind FRAGMENT for further definitions"
+                )
+            _defined_namespaces.add(ns)
+        self.ns = ns
+        self.kind = kind
+        self.dispatch_key = dispatch_key
+        self._undo: list[Callable[[], None]] = []
+        self._finalizer = weakref.finalize(self, _release, ns, kind, self._undo)
+
+    def __repr__(self) -> str:
+        return f"Library(kind={self.kind}, ns={self.ns}, dispatch_key={self.dispatch_key})"
+
+    def define(self, schema: str, alias_analysis: str = "", *, tags: Any = ()) -> str:
+        """Define an operator by its schema, ``name(Tensor x) -> Tensor``; returns its name."""
+        if alias_analysis or tags:
+            raise NotImplementedError("define(): alias_analysis and tags are not supported")
+        if self.kind == "IMPL":
+            raise RuntimeError(
+                f'def("{schema}"): Cannot define an operator inside of a library of kind IMPL'
+            )
+        namespace, separator, _ = schema.partition("(")[0].partition("::")
+        if separator and namespace.strip() != self.ns:
+            raise RuntimeError(
+                f"Explicitly provided namespace ({namespace.strip()}) in schema string does not "
+                f"match the namespace of the library ({self.ns})"
+            )
+        operator = CustomOperator(
+            parse_schema(schema if separator else f"{self.ns}::{schema.lstrip()}")
+        )
+        add_custom(operator)
+        self._undo.append(lambda: remove_custom(operator))
+        return operator.base_name
+
+    def impl(
+        self,
+        op_name: str | OpOverload,
+        fn: Callable[..., Any],
+        dispatch_key: str = "",
+        *,
+        with_keyset: bool = False,
+        allow_override: bool = True,
+    ) -> None:
+        """Give an operator of the namespace a kernel.
+
+        `dispatch_key` says for what: a device (``CPU``, ``CUDA``, ``Meta``), all devices
+        (``CompositeExplicitAutograd``), all devices and autograd (``CompositeImplicitAutograd``,
+        the default), or autograd (``Autograd``).
+        """
+        if fn is fallthrough_kernel:
+            raise NotImplementedError(
+                "impl(): fallthrough_kernel is not supported; a key without kernel falls through"
+            )
+        if not callable(fn):
+            raise TypeError(
+                f"Input function is required to be a callable but found type {type(fn)}"
+            )
+        name = op_name.name() if isinstance(op_name, OpOverload) else op_name
+        if "::" not in name:
+            name = f"{self.ns}::{name}"
+        elif split_qualname(name)[0] != self.ns:
+            raise RuntimeError(f"impl(): {name} is not an operator of the namespace {self.ns}")
+        undo = set_kernel(
+            find_custom(name), dispatch_key or self.dispatch_key or _COMPOSITE, fn,
+            with_keyset, allow_override,
+        )  # fmt: skip
+        self._undo.append(undo)
+
+    def fallback(self, *args: Any, **kwargs: Any) -> None:
+        """Not supported: kernels for all operators of a key at once."""
+        raise NotImplementedError("Library.fallback() is not supported")
+
+    def _destroy(self) -> None:
+        """Take back all definitions and kernels of this library."""
+        self._finalizer()
+
+
+def _release(ns: str, kind: str, undo: list[Callable[[], None]]) -> None:
+    while undo:
+        undo.pop()()
+    if kind == "DEF":
+        _defined_namespaces.discard(ns)
+
+
+@contextmanager
+def _scoped_library(*args: Any, **kwargs: Any) -> Iterator[Library]:
+    """A library that lives for a ``with`` block."""
+    library = Library(*args, **kwargs)
+    try:
+        yield library
+    finally:
+        library._destroy()
+
+
+def set_kernel(
+    operator: CustomOperator,
+    key: str,
+    fn: Callable[..., Any],
+    with_keyset: bool = False,
+    allow_override: bool = True,
+) -> Callable[[], None]:
+    """Register a kernel under one of PyTorch's keys; returns how to take it back."""
+    if key not in _KEYS:
+        raise RuntimeError(f"could not parse dispatch key: {key}; the keys are {', '.join(_KEYS)}")
+    kernel = _with_keyset(fn) if with_keyset else fn
+    previous = get_known_kernel(operator, key)
+    if previous is not None and not allow_override:
+        raise RuntimeError(f"{operator.name} has a kernel for {key}, and it is not to be replaced")
+    _store_kernel(operator, key, kernel)
+
+    def undo() -> None:
+        if get_known_kernel(operator, key) is kernel:
+            _store_kernel(operator, key, previous)
+
+    return undo
+
+
+def get_known_kernel(operator: CustomOperator, key: str) -> Callable[..., Any] | None:
+    if key == _COMPOSITE:
+        return operator.composite
+    if key in _AUTOGRAD:
+        return operator.autograd_kernel
+    return operator.kernels.get(_DEVICE_KEYS[key])
+
+
+def _store_kernel(
+    operator: CustomOperator, key: str, kernel: Callable[..., Any] | None
+) -> None:
+    if key == _COMPOSITE:
+        operator.composite = kernel
+    elif key in _AUTOGRAD:
+        operator.autograd_kernel = kernel
+    elif kernel is None:
+        operator.kernels.pop(_DEVICE_KEYS[key], None)
+    else:
+        operator.kernels[_DEVICE_KEYS[key]] = kernel
+
+
+def _with_keyset(fn: Callable[..., Any]) -> Callable[..., Any]:
+    def kernel(*args: Any, **kwargs: Any) -> Any:
+        return fn(full_keyset, *args, **kwargs)
+
+    return kernel
+
+
+# By name -----------------------------------------------------------------------------------------
+
+
+def define(qualname: str, schema: str, *, lib: Library | None = None, tags: Any = ()) -> None:
+    """Define the operator ``namespace::name`` with a schema ``(Tensor x) -> Tensor``."""
+    if tags:
+        raise NotImplementedError("define(): tags are not supported")
+    namespace, name = split_qualname(qualname)
+    if not schema.lstrip().startswith("("):
+        raise ValueError(
+            'define(qualname, schema, ...): expected schema to look like e.g. "(Tensor x) -> '
+            f'Tensor" but got "{schema}"'
+        )
+    if lib is not None:
+        lib.define(name + schema)
+    else:
+        add_custom(CustomOperator(parse_schema(f"{namespace}::{name}{schema}")))
+
+
+def impl(
+    qualname: str,
+    types: str | Sequence[str],
+    func: Callable[..., Any] | None = None,
+    *,
+    lib: Library | None = None,
+) -> Any:
+    """Give an operator a kernel for types of devices, ``default`` meaning all; also a decorator."""
+    names = [types] if isinstance(types, str) else list(types)
+    keys = [_key_of(name) for name in names]
+
+    def register(function: Callable[..., Any]) -> None:
+        operator = find_custom(qualname)
+        for key in keys:
+            undo = set_kernel(operator, key, function)
+            if lib is not None:
+                lib._undo.append(undo)
+
+    return register if func is None else register(func)
+
+
+def _key_of(name: str) -> str:
+    if name == "default":
+        return "CompositeExplicitAutograd"
+    if name in _KEYS:
+        return name
+    kind = device(name).type
+    return next(key for key, known in _DEVICE_KEYS.items() if known == kind)
+
+
+def _custom_of(op: Op, what: str) -> CustomOperator:
+    if isinstance(op, CustomOpDef):
+        return op._operator
+    if isinstance(op, OpOverloadPacket):
+        return find_custom(op._qualified_op_name)
+    if isinstance(op, OpOverload):
+        return find_custom(op.name())
+    if isinstance(op, str):
+        return find_custom(op)
+    raise ValueError(f"{what}({op!r}): got unexpected type for op: {type(op)}")
+
+
+def register_kernel(
+    op: Op,
+    device_types: str | Sequence[str] | None,
+    func: Callable[..., Any] | None = None,
+    /,
+    *,
+    lib: Library | None = None,
+) -> Any:
+    """Give an operator a kernel for types of devices, None meaning all; also a decorator."""
+    if isinstance(op, CustomOpDef):
+        return op.register_kernel(device_types, func)
+    operator = _custom_of(op, "register_kernel")
+    return impl(operator.name, device_types or "default", func, lib=lib)
+
+
+def register_fake(
+    op: Op,
+    func: Callable[..., Any] | None = None,
+    /,
+    *,
+    lib: Library | None = None,
+) -> Any:
+    """Say what an operator returns for meta tensors; also a decorator."""
+    operator = _custom_of(op, "register_fake")
+
+    def register(function: Callable[..., Any]) -> Callable[..., Any]:
+        undo = set_kernel(operator, "Meta", function)
+        if lib is not None:
+            lib._undo.append(undo)
+        return function
+
+    return register if func is None else register(func)
+
+
+def register_autograd(
+    op: Op,
+    backward: Callable[..., Any],
+    /,
+    *,
+    setup_context: Callable[..., Any] | None = None,
+) -> None:
+    """Give an operator a derivative, see `CustomOpDef.register_autograd`."""
+    operator = _custom_of(op, "register_autograd")
+    set_autograd(operator, operator.overload_text(), backward, setup_context)
+
+
+def register_vmap(op: Op, func: Callable[..., Any] | None = None, /) -> Any:
+    """Say what an operator does to batched tensors, see `CustomOpDef.register_vmap`."""
+    operator = _custom_of(op, "register_vmap")
+
+    def register(function: Callable[..., Any]) -> None:
+        set_vmap(operator, function)
+
+    return register if func is None else register(func)
+
+
+class SafeKernelFunction:
+    """A kernel of an operator, to be called past everything else."""
+
+    def __init__(self, operator: CustomOperator, kernel: Callable[..., Any]) -> None:
+        self._operator = operator
+        self._kernel = kernel
+
+    def call_boxed(self, keyset: DispatchKeySet, /, *args: Any, **kwargs: Any) -> Any:
+        """Call the kernel; `keyset` is what a kernel registered with keyset would be given."""
+        if not isinstance(keyset, DispatchKeySet):
+            raise TypeError(
+                f"call_boxed(): expected a DispatchKeySet, got {type(keyset).__name__}"
+            )
+        operator = self._operator
+        bound = operator.binder.bind(args, kwargs)
+        return operator.result_types.convert(operator.apply(self._kernel, bound))
+
+    def __repr__(self) -> str:
+        return f"SafeKernelFunction({self._operator.name})"
+
+
+def get_kernel(op: Op, dispatch_key: str) -> SafeKernelFunction:
+    """The kernel that an operator has for a key such as ``CPU``."""
+    operator = _custom_of(op, "get_kernel")
+    if dispatch_key not in _KEYS:
+        raise RuntimeError(
+            f"could not parse dispatch key: {dispatch_key}; the keys are {', '.join(_KEYS)}"
+        )
+    kernel = get_known_kernel(operator, dispatch_key)
+    if kernel is None and dispatch_key in ("CPU", "CUDA"):
+        kernel = operator.kernels.get(ANY_DEVICE)
+    if kernel is None:
+        raise RuntimeError(f"no kernel is registered for {operator.name} and {dispatch_key}")
+    return SafeKernelFunction(operator, kernel)

@@ -1,0 +1,33 @@
+cimport cython
+from ..autograd.function_node cimport FunctionNode
+from ..autograd.node cimport GradientPlan, edge_target, new_node, save, save_output
+from ..native cimport Native
+from ..state cimport ThreadState
+from ..tensor cimport Tensor, requires_of
+
+
+cdef Native _native
+cdef object _no_output
+
+
+cdef class OperatorNode(FunctionNode):
+    cdef public tuple inputs
+    cdef public tuple results
+
+    @cython.locals(i=cython.int, values=tuple, inputs=tuple, result=list)
+    cdef list gradients(self, object returned)
+
+
+@cython.locals(node=OperatorNode, t=Tensor, i=cython.int, outs=list)
+cpdef OperatorNode record_call(object operator, ThreadState state, tuple args, object out)
+@cython.locals(
+    node=OperatorNode, i=cython.int, needs=list, inputs=list, nodes=list, nrs=list,
+    several=cython.bint)
+cpdef OperatorNode new_operator_node(
+    object operator, ThreadState state, tuple args, object out_array)
+cdef bint _add_edge(Tensor t, list nodes, list nrs)
+@cython.locals(enabled=cython.bint)
+cpdef set_up(object operator, ThreadState state, OperatorNode node, tuple args, object out)
+@cython.locals(saved=list)
+cdef _save(OperatorNode node, ThreadState state, list outs)
+cdef bint _among(object value, object items)

@@ -1,0 +1,336 @@
+"""An operator that was defined at run time: its kernels, its formula, and one call of it.
+
+Where the operators of the library have kernels on arrays, a custom one has kernels on tensors, one
+per type of device. Operators made by `custom_op` and those with a registered formula get one node
+per call; other operators are transparent, what their kernels call is recorded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..autograd.forward_ad import duals_aside
+from ..devices import of_array
+from ..dispatch import any_foreign, any_requires
+from ..inplace import check_inplace
+from ..schema import REQUIRED
+from ..schema import Argument as InnerArgument
+from ..schema import Schema as InnerSchema
+from ..state import ThreadState, thread_state
+from ..tensor import AbstractOperator, Tensor, bump_version, requires_of, wrap
+from .arguments import Binder, Results
+from .node import plan_for, record_call
+from .schema import Argument, FunctionSchema
+
+ANY_DEVICE = "any"
+
+
+class CustomOperator(AbstractOperator):
+    """One overload of a custom operator."""
+
+    family = "custom"
+    broadcasts = False
+    mutates = False
+    rules: dict[str, Any] = {}
+    no_output = np.empty(())
+
+    def __init__(self, schema: FunctionSchema) -> None:
+        self._schema = schema
+        self.namespace, _, self.base_name = schema.name.partition("::")
+        self.overload = schema.overload_name
+        self.name = schema.name + (f".{self.overload}" if self.overload else "")
+        arguments = schema.arguments
+        self.schema = _inner_schema(self.name, schema)
+        self.binder = Binder(schema)
+        self.result_types = Results(schema)
+        self.positional = self.binder.positional
+        self.keyword_names = tuple(a.name for a in arguments if a.kwarg_only)
+        self.list_positions = tuple(i for i, a in enumerate(arguments) if _is_tensor_list(a))
+        self.grad_positions = tuple(
+            i for i, a in enumerate(arguments) if a.type.base == "Tensor" and not a.kwarg_only
+        )
+        self.mutated = tuple(i for i, a in enumerate(arguments) if a.is_write)
+        self.has_lists = any(map(_is_tensor_list, (*arguments, *schema.returns)))
+        self.returns_one_tensor = (
+            len(schema.returns) == 1 and schema.returns[0].type.text("", None) == "Tensor"
+        )
+        self.kernels: dict[str, Callable] = {}
+        self.composite: Callable | None = None
+        self.autograd_kernel: Callable | None = None
+        self.records = False
+        self.backward: Callable | None = None
+        self.setup_context: Callable | None = None
+        self.jvp: Callable | None = None
+        self.batch_rule: Callable | None = None
+        self.batches_by_loop = False
+        self.checks_aliases = False
+        self.plan = plan_for(
+            self,
+            f"GeneratedBackwardFor_{self.namespace}_{self.base_name}_"
+            f"{self.overload or 'default'}Backward",
+        )
+
+    # Facts about the schema --------------------------------------------------------------------
+
+    def overload_text(self) -> str:
+        """The overload as PyTorch prints it: ``namespace.name.overload``."""
+        return f"{self.namespace}.{self.base_name}.{self.overload or 'default'}"
+
+    def optional_list(self, index: int) -> bool:
+        """Whether the elements of a list argument may be None."""
+        return self._schema.arguments[index].type.text("", None) == "Tensor?[]"
+
+    def has_default(self, index: int) -> bool:
+        return self._schema.arguments[index].has_default_value()
+
+    def returns_list(self, index: int) -> bool:
+        return _is_tensor_list(self._schema.returns[index])
+
+    def keywords_of(self, args: tuple) -> dict[str, Any]:
+        """The keyword-only arguments by name."""
+        return dict(zip(self.keyword_names, args[self.positional :], strict=True))
+
+    # The call ----------------------------------------------------------------------------------
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.call(self.binder.bind(args, kwargs))
+
+    def call1(self, x: Any) -> Any:
+        return self(x)
+
+    def call2(self, x: Any, y: Any) -> Any:
+        return self(x, y)
+
+    def call(self, args: tuple) -> Any:
+        """All arguments, in schema order."""
+        state = thread_state()
+        if state.layers or any_foreign(args):
+            from ..layers import call_layers
+
+            return call_layers(self, args)
+        return self._run(state, args, False)
+
+    def call_recorded(self, state: ThreadState, args: tuple) -> Any:
+        """A call with something active below autograd or in forward mode."""
+        return self._run(state, args, True)
+
+    def call_below_autograd(self, args: tuple) -> Any:
+        """A call that is not recorded, whatever its arguments require."""
+        state = thread_state()
+        enabled, state.grad_enabled = state.grad_enabled, False
+        try:
+            return self.call(args)
+        finally:
+            state.grad_enabled = enabled
+
+    def _run(self, state: ThreadState, args: tuple, layered: bool) -> Any:
+        if self.autograd_kernel is not None and state.recording():
+            return self.result_types.convert(self.apply(self.autograd_kernel, args))
+        if self.composite is not None and not self._has_kernel(args, layered):
+            return self.result_types.convert(self.apply(self.composite, args))
+        recording = state.recording() and any_requires(args, self.grad_positions)
+        if not self.records:
+            return self._run_transparent(state, args, layered, recording)
+        if self.mutated:
+            self._check_mutation(state, args)
+        tangents = None
+        if (
+            layered
+            and state.dual_level >= 0
+            and state.forward_grad_enabled
+            and not state.tangents_aside
+        ):
+            from .forward_mode import push_tangents, tangents_of
+
+            tangents = tangents_of(self, args)
+        if tangents is not None:
+            with duals_aside(state):
+                out = self._compute(state, args, True)
+        else:
+            out = self._compute(state, args, layered)
+        self._count_changes(args)
+        node = record_call(self, state, args, out) if recording else None
+        if tangents is not None:
+            with duals_aside(state):
+                push_tangents(self, state, args, out, tangents, node)
+        if node is not None:
+            node.saved_for_forward = None
+        return out
+
+    def _run_transparent(
+        self, state: ThreadState, args: tuple, layered: bool, recording: bool
+    ) -> Any:
+        """Without a formula, the operators inside the kernel are what is recorded."""
+        out = self._compute(state, args, layered)
+        if not recording:
+            self._count_changes(args)
+        return out
+
+    def _compute(self, state: ThreadState, args: tuple, layered: bool) -> Any:
+        """The results, by the layers below autograd or by a kernel."""
+        if layered:
+            from ..layers import call_mode
+            from ..levels import innermost
+
+            level = innermost(args)
+            if level is not None:
+                return _as_tensors(level.call(self, args))
+            if state.modes:
+                return _as_tensors(call_mode(state, self, args))
+        device_type = self._device_type(args) if layered else "cpu"
+        if not self.records:
+            return self.run_kernel(args, device_type)
+        enabled, state.grad_enabled = state.grad_enabled, False
+        try:
+            return self.run_kernel(args, device_type)
+        finally:
+            state.grad_enabled = enabled
+
+    def _has_kernel(self, args: tuple, layered: bool) -> bool:
+        """Whether there is a kernel for the device, which goes before a composite one."""
+        device_type = self._device_type(args) if layered else "cpu"
+        return device_type in self.kernels or ANY_DEVICE in self.kernels
+
+    def run_kernel(self, args: tuple, device_type: str) -> Any:
+        """The kernel for a device, with its results checked."""
+        kernel = self.kernels.get(device_type) or self.kernels.get(ANY_DEVICE)
+        if kernel is None:
+            raise self._no_kernel(device_type)
+        out = self.result_types.convert(self.apply(kernel, args))
+        if self.checks_aliases:
+            self._check_aliases(args, out)
+        return out
+
+    def apply(self, function: Callable, args: tuple) -> Any:
+        """Call a function of the operator's arguments."""
+        if not self.keyword_names:
+            return function(*args)
+        return function(*args[: self.positional], **self.keywords_of(args))
+
+    def _device_type(self, args: tuple) -> str:
+        """The device type of the tensors; of a Device argument, if there is no tensor."""
+        found = None
+        for position in self.grad_positions:
+            value = args[position]
+            for item in value if type(value) is list else (value,):
+                if isinstance(item, Tensor):
+                    found = of_array(item.array).type
+                    if found != "cpu":
+                        return found
+        if found is None:
+            for argument, value in zip(self._schema.arguments, args, strict=True):
+                if argument.type.base == "Device" and value is not None:
+                    return value.type
+        return found or "cpu"
+
+    def _no_kernel(self, device_type: str) -> NotImplementedError:
+        known = ", ".join(sorted(self.kernels)) or "none"
+        return NotImplementedError(
+            f"Could not run '{self.name}' with arguments from the '{device_type.upper()}' backend: "
+            f"no kernel is registered for it. Kernels exist for: {known}"
+        )
+
+    # Mutation and aliases ----------------------------------------------------------------------
+
+    def _mutated_tensors(self, args: tuple) -> list[Tensor]:
+        found = []
+        for position in self.mutated:
+            value = args[position]
+            found.extend(
+                [v for v in (value if type(value) is list else (value,)) if v is not None]
+            )
+        return found
+
+    def _check_mutation(self, state: ThreadState, args: tuple) -> None:
+        """Refuse to change what autograd cannot follow: there is no formula for mutation."""
+        recording = state.recording()
+        for t in self._mutated_tensors(args):
+            check_inplace(t, recording, state)
+            if recording and requires_of(t):
+                raise RuntimeError(
+                    f"{self.name} changes an argument that requires grad, and an operator that "
+                    "mutates has no derivative: the graph would keep the formula of the old value. "
+                    "Call it under no_grad(), on a detach()ed tensor, or write a functional "
+                    "operator"
+                )
+
+    def _count_changes(self, args: tuple) -> None:
+        if self.mutated:
+            for t in self._mutated_tensors(args):
+                bump_version(t, self.name)
+
+    def _check_aliases(self, args: tuple, out: Any) -> None:
+        """Refuse results that share memory with an argument or with each other."""
+        seen = [memory_owner(t) for t in _flat_tensors(args)]
+        for t in _flat_tensors(out if isinstance(out, tuple) else (out,)):
+            owner = memory_owner(t)
+            if owner is None:
+                continue
+            for other in seen:
+                if other is owner:
+                    raise RuntimeError(
+                        f"{self.name}: The output of this custom operator (1) must not also be an "
+                        "input to this custom operator and (2) may not alias any inputs to this "
+                        "custom operator or other returns. Return a clone() of what shares memory, "
+                        "or do not return it"
+                    )
+            seen.append(owner)
+
+    def __repr__(self) -> str:
+        return f"<operator {self._schema}>"
+
+
+def _is_tensor_list(argument: Argument) -> bool:
+    return argument.type.base == "Tensor" and argument.type.text("", None).rstrip("?")[-1] == "]"
+
+
+def _inner_schema(name: str, schema: FunctionSchema) -> InnerSchema:
+    """The schema in the form that the layers above a kernel read."""
+    arguments = tuple(
+        InnerArgument(
+            a.name,
+            _inner_type(a),
+            a.default_value if a.has_default_value() else REQUIRED,
+            a.kwarg_only,
+            None if a.alias_info is None else str(a.alias_info)[1:-1],
+        )
+        for a in schema.arguments
+    )
+    return InnerSchema(name, arguments, tuple(str(r) for r in schema.returns), str(schema))
+
+
+def _inner_type(argument: Argument) -> str:
+    text = argument.type.text("", None)
+    return text.replace("SymInt", "int").replace("ScalarType", "dtype")
+
+
+def _as_tensors(out: Any) -> Any:
+    """What the layers below return, with a tensor for each array."""
+    if isinstance(out, np.ndarray):
+        return wrap(out)
+    if type(out) is tuple or type(out) is list:
+        return type(out)([_as_tensors(item) for item in out])
+    return out
+
+
+def _flat_tensors(values: tuple) -> list[Tensor]:
+    found: list[Tensor] = []
+    for value in values:
+        if isinstance(value, Tensor):
+            found.append(value)
+        elif type(value) is list:
+            found.extend([item for item in value if isinstance(item, Tensor)])
+    return found
+
+
+def memory_owner(t: Tensor) -> Any:
+    """The object that owns the memory of a tensor; None for arrays that have none."""
+    array = t.array
+    if type(array) is not np.ndarray:
+        return None
+    while isinstance(array, np.ndarray) and array.base is not None:
+        array = array.base
+    return array

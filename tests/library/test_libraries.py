@@ -1,0 +1,347 @@
+"""`Library`, definitions by name, and looking operators up. What has `lib` runs on PyTorch too."""
+
+import pickle
+import warnings
+
+import pytest
+
+import wengert
+from library.support import fresh_name, make
+from wengert.library.overloads import overload_of
+
+
+@pytest.fixture
+def library(lib):
+    """A library with a namespace of its own, until the test has ended."""
+    with lib.library._scoped_library(fresh_name("wengert_library"), "DEF") as made:
+        yield made
+
+
+@pytest.fixture
+def ops(lib, library):
+    """The operators of that library."""
+    return getattr(lib.ops, library.ns)
+
+
+def test_define_and_implement(lib, library, ops):
+    assert library.define("mul(Tensor x, Tensor y) -> Tensor") == "mul"
+    x = lib.ones(2)
+    with pytest.raises(NotImplementedError, match=f"Could not run '{library.ns}::mul'"):
+        ops.mul(x, x)
+    library.impl("mul", lambda x, y: x * y, "CPU")
+    assert ops.mul(x, x + 1).tolist() == [2.0, 2.0]
+    assert ops.mul.default(x, y=x + 1).tolist() == [2.0, 2.0]
+
+
+def test_kinds_of_libraries(lib, library):
+    with pytest.raises(ValueError, match="Unsupported kind: SOMETHING"):
+        lib.library.Library("ns", "SOMETHING")
+    with pytest.raises(ValueError, match="prim is a reserved namespace"):
+        lib.library.Library("prim", "DEF")
+    with pytest.raises(RuntimeError, match="Only a single TORCH_LIBRARY can be used to register"):
+        lib.library.Library(library.ns, "DEF")
+    with pytest.raises(RuntimeError, match="Only a single TORCH_LIBRARY can be used to register"):
+        lib.library.Library("aten", "DEF")
+
+
+def test_fragments_and_implementations(lib, library, ops):
+    with lib.library._scoped_library(library.ns, "FRAGMENT") as fragment:
+        fragment.define("double(Tensor x) -> Tensor")
+        with lib.library._scoped_library(library.ns, "IMPL", "CPU") as kernels:
+            with pytest.raises(RuntimeError, match="Cannot define an operator inside of"):
+                kernels.define("other(Tensor x) -> Tensor")
+            kernels.impl("double", lambda x: x * 2)
+            assert ops.double(lib.ones(1)).item() == 2.0
+        with pytest.raises(NotImplementedError, match="Could not run"):
+            ops.double(lib.ones(1))
+    with pytest.raises(AttributeError, match="object has no attribute 'double'"):
+        ops.double(lib.ones(1))
+
+
+def test_definitions_end_with_their_library(lib):
+    namespace = fresh_name("wengert_library")
+    first = lib.library.Library(namespace, "DEF")
+    first.define("f(Tensor x) -> Tensor")
+    del first
+    second = lib.library.Library(namespace, "DEF")
+    with pytest.raises(AttributeError):
+        getattr(lib.ops, namespace).f
+    second.define("f(Tensor x) -> Tensor")
+
+
+@pytest.mark.parametrize(
+    ("schema", "message"),
+    [
+        ("mul(Tensor x) -> Tensor", "multiple times"),
+        ("elsewhere::f(Tensor x) -> Tensor", r"Explicitly provided namespace \(elsewhere\)"),
+        ("f(Tensr x) -> Tensor", "unknown type specifier"),
+        ("f(Tensor x)", "expected"),
+    ],
+)
+def test_definitions_that_are_refused(library, schema, message):
+    library.define("mul(Tensor x) -> Tensor")
+    with pytest.raises(RuntimeError, match=message):
+        library.define(schema)
+
+
+def test_kernels_that_are_refused(library):
+    library.define("f(Tensor x) -> Tensor")
+    with pytest.raises(RuntimeError, match="could not parse dispatch key: TOASTER"):
+        library.impl("f", lambda x: x, "TOASTER")
+    with pytest.raises(TypeError, match="Input function is required to be a callable"):
+        library.impl("f", 3, "CPU")
+
+
+def test_overloads(lib, library, ops):
+    library.define("f(Tensor x, Tensor y) -> Tensor")
+    library.define("f.number(Tensor x, float y) -> Tensor")
+    library.impl("f", lambda x, y: x + y, "CPU")
+    library.impl("f.number", lambda x, y: x - y, "CPU")
+    x = lib.ones(1)
+    assert sorted(ops.f.overloads()) == ["default", "number"]
+    assert ops.f(x, x).item() == 2.0
+    assert ops.f(x, 3.0).item() == -2.0
+    assert ops.f.number(x, 3).item() == -2.0
+    with pytest.raises(RuntimeError, match="failed to match any schema"):
+        ops.f(x, "a")
+    with pytest.raises(AttributeError, match="has no overload name 'other'"):
+        ops.f.other
+
+
+def test_an_overload(lib, library, ops):
+    library.define("f(Tensor x) -> Tensor")
+    library.define("f.second(Tensor x) -> Tensor")
+    overload = ops.f.second
+    assert overload.name() == f"{library.ns}::f.second"
+    assert ops.f.default.name() == f"{library.ns}::f"
+    assert str(overload) == f"{library.ns}.f.second"
+    assert repr(overload) == f"<OpOverload(op='{library.ns}.f', overload='second')>"
+    assert overload.__name__ == "f.second"
+    assert (overload.namespace, overload._opname, overload._overloadname) == (
+        library.ns,
+        "f",
+        "second",
+    )
+    assert str(overload._schema) == f"{library.ns}::f.second(Tensor x) -> Tensor"
+    assert overload._schema.overload_name == "second"
+    assert overload.overloadpacket is ops.f
+    assert ops.f.second is overload
+    assert overload.tags == []
+    assert str(ops.f) == f"{library.ns}.f"
+    assert repr(ops.f) == f"<OpOverloadPacket(op='{library.ns}.f')>"
+    assert ops.f.__name__ == "f"
+
+
+def test_what_is_not_there(lib, ops):
+    with pytest.raises(AttributeError, match="object has no attribute 'nothing'"):
+        ops.nothing
+    with pytest.raises(AttributeError, match="object has no attribute 'f'"):
+        lib.ops.no_such_namespace.f
+
+
+def test_without_formula_kernels_are_transparent(lib, library, ops):
+    library.define("square(Tensor x) -> Tensor")
+    library.impl("square", lambda x: x * x, "CPU")
+    x = lib.tensor(3.0, requires_grad=True)
+    out = ops.square(x)
+    assert out.grad_fn.name() == "MulBackward0"
+    out.backward()
+    assert x.grad.item() == 6.0
+
+
+def test_composite_kernels(lib, library, ops):
+    library.define("square(Tensor x) -> Tensor")
+    library.impl("square", lambda x: x * x)
+    x = lib.tensor(3.0, requires_grad=True)
+    ops.square(x).backward()
+    assert x.grad.item() == 6.0
+    library.impl("square", lambda x: x * 0, "CPU")
+    assert ops.square(x).item() == 0.0
+
+
+def test_kernels_for_all_devices(lib, library, ops):
+    library.define("f(Tensor x) -> Tensor")
+    library.impl("f", lambda x: x + 1, "CompositeExplicitAutograd")
+    assert ops.f(lib.ones(1)).item() == 2.0
+    assert ops.f(lib.ones(1, device="meta")).device.type == "meta"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        library.impl("f", lambda x: x + 5, "CPU")
+    assert ops.f(lib.ones(1)).item() == 6.0
+
+
+def test_a_formula_for_a_defined_operator(lib, library, ops):
+    library.define("double(Tensor x) -> Tensor")
+    library.impl("double", lambda x: x * 2, "CPU")
+    lib.library.register_autograd(f"{library.ns}::double", lambda ctx, grad: grad * 7)
+    x = lib.tensor(3.0, requires_grad=True)
+    out = ops.double(x)
+    assert out.grad_fn.name() == f"GeneratedBackwardFor_{library.ns}_double_defaultBackward"
+    out.backward()
+    assert x.grad.item() == 7.0
+
+
+def test_formulas_need_positional_tensors(lib, library):
+    library.define("f(Tensor x, *, Tensor y) -> Tensor")
+    with pytest.raises(NotImplementedError, match="register_autograd with kwarg-only Tensor args"):
+        lib.library.register_autograd(f"{library.ns}::f", lambda ctx, grad: grad)
+
+
+def test_autograd_kernels(lib, library, ops):
+    library.define("f(Tensor x) -> Tensor")
+    library.impl("f", lambda x: x.detach() * 2, "CPU")
+    library.impl("f", lambda x: x * 3, "Autograd")
+    x = lib.tensor(1.0, requires_grad=True)
+    out = ops.f(x)
+    assert out.item() == 3.0
+    out.backward()
+    assert x.grad.item() == 3.0
+
+
+def test_definitions_by_name(lib):
+    name = f"wengert_tests::{fresh_name('named')}"
+    found = name.partition("::")[2]
+    lib.library.define(name, "(Tensor x) -> Tensor")
+    with pytest.raises(RuntimeError, match="multiple times"):
+        lib.library.define(name, "(Tensor x) -> Tensor")
+
+    @lib.library.impl(name, "cpu")
+    def _(x):
+        return x * 2
+
+    @lib.library.register_fake(name)
+    def _(x):
+        return lib.empty_like(x)
+
+    operator = getattr(lib.ops.wengert_tests, found)
+    assert operator(lib.ones(1)).item() == 2.0
+    assert operator(lib.ones(1, device="meta")).device.type == "meta"
+    lib.library.register_kernel(name, "cpu", lambda x: x * 3)
+    assert operator(lib.ones(1)).item() == 3.0
+
+
+def test_names_without_namespace(lib):
+    with pytest.raises(ValueError, match='Expected `qualname` to be of the form "namespace::name"'):
+        lib.library.define("f", "(Tensor x) -> Tensor")
+    with pytest.raises(ValueError, match="expected schema to look like"):
+        lib.library.define("wengert_tests::named", "named(Tensor x) -> Tensor")
+
+
+def test_what_can_be_registered_for(lib, define):
+    operator = define("(Tensor x) -> Tensor", lambda x: x * 2)
+    packet = getattr(lib.ops.wengert_tests, operator._name)
+    x = lib.tensor(1.0, requires_grad=True)
+    for factor, target in enumerate((operator._qualname, packet.default, operator), 1):
+        lib.library.register_autograd(target, lambda ctx, grad, factor=factor: grad * factor)
+        x.grad = None
+        operator(x).backward()
+        assert x.grad.item() == factor
+    with pytest.raises(ValueError, match="got unexpected type for op"):
+        lib.library.register_autograd(3, lambda ctx, grad: grad)
+    with pytest.raises(AttributeError):
+        lib.library.register_autograd("wengert_tests::nothing", lambda ctx, grad: grad)
+
+
+def test_kernels_can_be_taken_out(lib, define):
+    operator = define("(Tensor x) -> Tensor", lambda x: x * 2, device_types="cpu")
+    kernel = lib.library.get_kernel(operator._qualname, "CPU")
+    keys = (
+        wengert.library.after_autograd_keyset
+        if lib is wengert
+        else lib._C.DispatchKeySet(lib._C.DispatchKey.CPU)
+    )
+    assert kernel.call_boxed(keys, lib.ones(1)).item() == 2.0
+
+
+@pytest.mark.parametrize(
+    ("name", "overload", "arguments", "expected"),
+    [
+        ("add", "Tensor", (2.0, 3.0), 5.0),
+        ("mul", "Tensor", (2.0, 3.0), 6.0),
+        ("relu", "default", (-1.0,), 0.0),
+        ("pow", "Tensor_Tensor", (2.0, 3.0), 8.0),
+        ("add_", "Tensor", (2.0, 3.0), 5.0),
+        ("sum", "default", (2.0,), 2.0),
+    ],
+)
+def test_operators_of_the_library(lib, name, overload, arguments, expected):
+    packet = getattr(lib.ops.aten, name)
+    assert overload in packet.overloads()
+    found = getattr(packet, overload)
+    assert found(*map(lib.tensor, arguments)).item() == expected
+    assert packet(*map(lib.tensor, arguments)).item() == expected
+    assert found._schema.name == f"aten::{name}"
+    assert str(found) == f"aten.{name}.{overload}"
+
+
+def test_operators_of_the_library_record(lib):
+    x = lib.tensor(3.0, requires_grad=True)
+    lib.ops.aten.mul.Tensor(x, x).backward()
+    assert x.grad.item() == 6.0
+
+
+# Ours alone --------------------------------------------------------------------------------------
+
+
+def test_both_namespaces_have_the_operators_of_the_library():
+    assert wengert.ops.wengert.add is wengert.ops.aten.add
+    assert wengert.ops.aten.add.Tensor is overload_of(wengert.add)
+    assert wengert.ops.aten.add.Tensor.op is wengert.add
+    assert {"add", "add_", "mean"} <= set(dir(wengert.ops.aten))
+    assert {"default", "dim"} <= set(dir(wengert.ops.aten.mean))
+
+
+def test_redispatch():
+    operator = make("(Tensor x) -> Tensor", lambda x: x * 2)._opoverload
+    x = wengert.ones(1, requires_grad=True)
+    everything, below = wengert.library.full_keyset, wengert.library.after_autograd_keyset
+    assert operator.redispatch(everything, x).requires_grad
+    assert not operator.redispatch(everything & below, x).requires_grad
+    assert not wengert.ops.aten.mul.Tensor.redispatch(below, x, x).requires_grad
+    assert wengert.is_grad_enabled()
+    with pytest.raises(TypeError, match="expected a DispatchKeySet"):
+        operator.redispatch(x)
+
+
+def test_kernels_with_keyset():
+    with wengert.library._scoped_library(fresh_name("wengert_library"), "DEF") as library:
+        library.define("f(Tensor x) -> Tensor")
+        library.impl("f", lambda x: x * 2, "CPU")
+        found = getattr(wengert.ops, library.ns).f.default
+
+        def autograd(keyset, x):
+            return found.redispatch(keyset & wengert.library.after_autograd_keyset, x) * x
+
+        library.impl("f", autograd, "Autograd", with_keyset=True)
+        x = wengert.tensor(3.0, requires_grad=True)
+        out = found(x)
+        out.backward()
+        assert x.grad.item() == 6.0
+
+
+def test_overloads_are_pickled():
+    for found in (wengert.ops.aten.add.Tensor, wengert.ops.aten.add):
+        assert pickle.loads(pickle.dumps(found)) is found
+
+
+def test_the_library_itself_is_not_changed():
+    with pytest.raises(NotImplementedError, match="is an operator of the library itself"):
+        wengert.library.impl("aten::relu", "cpu", lambda x: x)
+    with pytest.raises(RuntimeError, match="multiple times"):
+        wengert.library.define("aten::relu", "(Tensor self) -> Tensor")
+
+
+def test_what_is_not_supported_says_so():
+    with wengert.library._scoped_library(fresh_name("wengert_library"), "DEF") as library:
+        library.define("f(Tensor x) -> Tensor")
+        with pytest.raises(NotImplementedError, match="fallthrough_kernel is not supported"):
+            library.impl("f", wengert.library.fallthrough_kernel, "Autograd")
+        with pytest.raises(NotImplementedError, match="fallback"):
+            library.fallback(lambda: None)
+        with pytest.raises(NotImplementedError, match="tags"):
+            library.define("g(Tensor x) -> Tensor", tags=("pt2_compliant_tag",))
+        library.impl("f", lambda x: x * 2, "CPU")
+        with pytest.raises(RuntimeError, match="not to be replaced"):
+            library.impl("f", lambda x: x * 2, "CPU", allow_override=False)
+        with pytest.raises(RuntimeError, match="is not an operator of the namespace"):
+            library.impl("elsewhere::f", lambda x: x * 2, "CPU")
