@@ -76,6 +76,10 @@ def __getattr__(name: str) -> _Any:
         from .func import vmap
 
         return vmap
+    if name == "compile":
+        from .compiler import compile
+
+        return compile
     if name in ("compiler", "demo", "func", "library", "nn", "ops", "utils"):
         from importlib import import_module
 

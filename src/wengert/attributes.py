@@ -187,6 +187,9 @@ def backward(
 
 def detach(self: Tensor) -> Tensor:
     """The same memory outside the graph; in-place changes are seen by both."""
+    levels = thread_state().levels
+    if levels and levels[-1].kind == "trace":
+        return levels[-1].detached(self)
     out = wrap(detached(self) if is_level(self) else self.array)
     out.counter = self.shared_counter()
     out.inference = self.inference

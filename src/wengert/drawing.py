@@ -6,12 +6,39 @@ becomes a batched tensor; with the "same" it is one draw that all examples share
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
 from .levels import Level, captured_mutation, lifted, unwrapped
 from .state import thread_state
 from .tensor import Tensor
+
+# Functions that draw, by name: what a traced graph calls again.
+DRAWS: dict[str, Callable[..., Tensor]] = {}
+
+
+def draws(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """Decorates a function that draws: traced, a call of it is one node of the graph."""
+    name = function.__name__
+    DRAWS[name] = function
+
+    @functools.wraps(function)
+    def draw(*args: Any, **kwargs: Any) -> Tensor:
+        levels = thread_state().levels
+        if levels and levels[-1].kind == "trace":
+            return levels[-1].draw(name, args, kwargs)
+        return function(*args, **kwargs)
+
+    return draw
+
+
+@draws
+def drawn_in_place_of(t: Tensor, name: str, *args: Any, **options: Any) -> Tensor:
+    """A new tensor in the shape of `t`, filled by one of its in-place samplers."""
+    from .creation import empty_like
+
+    return getattr(empty_like(t), name)(*args, **options)
 
 
 def sizes_here(out: Tensor | None = None) -> tuple[int, ...]:

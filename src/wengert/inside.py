@@ -39,6 +39,8 @@ def plain(t: Tensor, action: str) -> Tensor:
     """The tensor below all transforms that `t` stands for, to be read; refused for a batch."""
     while type(t.array) is LevelArray:
         check_alive(t.array.level)
+        if t.array.level.kind == "trace":
+            raise t.array.level.unknown(action)
         if t.array.dim is not None:
             raise RuntimeError(
                 f"vmap: It looks like you're calling {action} on a Tensor, or attempting to use a "
@@ -58,8 +60,6 @@ def check_readable(t: Tensor) -> None:
 def detached(t: Tensor) -> Any:
     """The array of a level tensor with its value outside the graphs of all levels."""
     array = t.array
-    if array.level.kind == "trace":
-        return array
     with array.level.below():
         return level_array(array.value.detach(), array.level, array.dim)
 

@@ -10,7 +10,7 @@ import numpy as np
 from . import dtypes
 from .conversion import dtype_of, require_grad
 from .devices import as_device, of_array, transfer
-from .drawing import drawn_by_rows, drawn_here, drawn_like, sizes_here
+from .drawing import drawn_by_rows, drawn_here, drawn_like, draws, sizes_here
 from .errors import broadcast_error
 from .factory import (
     check_tensor,
@@ -73,6 +73,7 @@ def _blank_like(input: Tensor, dtype: Any, device: Any, memory_format: Any) -> A
     return new_array_like(input.array, kind, place, memory_format)
 
 
+@draws
 def rand(
     *sizes: Any,
     size: Any = None,
@@ -91,6 +92,7 @@ def rand(
     return _drawn("rand", array, out, requires_grad)
 
 
+@draws
 def randn(
     *sizes: Any,
     size: Any = None,
@@ -109,6 +111,7 @@ def randn(
     return _drawn("randn", array, out, requires_grad)
 
 
+@draws
 def randint(
     *bounds: Any,
     low: Any = None,
@@ -150,6 +153,7 @@ def _bounds(function: str, given: list[Any], low: Any, high: Any) -> tuple[int, 
     return first, whole(function, "high", high)
 
 
+@draws
 def randperm(
     n: int,
     *,
@@ -184,6 +188,7 @@ def randperm(
     return _drawn("randperm", array, out, requires_grad)
 
 
+@draws
 def normal(
     mean: Any,
     std: Any = 1.0,
@@ -230,6 +235,7 @@ def normal(
     return _drawn("normal", array, out, requires_grad)
 
 
+@draws
 def bernoulli(
     input: Tensor,
     p: float | None = None,
@@ -251,6 +257,7 @@ def bernoulli(
     return finish("bernoulli", array, out, False)
 
 
+@draws
 def multinomial(
     input: Tensor,
     num_samples: int,
@@ -290,6 +297,7 @@ def multinomial(
     return finish("multinomial", transfer(drawn, place), out, False)
 
 
+@draws
 def rand_like(
     input: Tensor,
     *,
@@ -312,6 +320,7 @@ def rand_like(
     return finish("rand_like", array, None, requires_grad)
 
 
+@draws
 def randn_like(
     input: Tensor,
     *,
@@ -334,6 +343,7 @@ def randn_like(
     return finish("randn_like", array, None, requires_grad)
 
 
+@draws
 def randint_like(
     input: Tensor,
     *bounds: Any,

@@ -243,3 +243,58 @@ def test_text_round_trip():
 
     traced = trace(lambda x: (x * 2)[0].sin(), X)
     assert str(parse(str(traced.graph))) == str(traced.graph)
+
+
+# Randomness and values that are not known ---------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda x: x * wengert.rand(2, 3),
+        lambda x: wengert.nn.functional.dropout(x, 0.5),
+        lambda x: x + wengert.randn_like(x),
+        lambda x: wengert.bernoulli(x.sigmoid()),
+        lambda x: (x * 0).normal_(1.0, 2.0),
+        lambda x: x[:, wengert.randperm(3)],
+        lambda x: wengert.normal(x, 2.0),
+    ],
+)
+def test_random_numbers_are_drawn_at_every_run(draw):
+    state = wengert.get_rng_state()
+    traced = trace(draw, X)
+    assert wengert.equal(wengert.get_rng_state(), state)
+    assert any(node.kind == "prim::random" for node in traced.graph.nodes())
+    wengert.manual_seed(3)
+    expected = [draw(X), draw(X)]
+    wengert.manual_seed(3)
+    _equal([traced(X), traced(X)], expected)
+
+
+def test_unused_draws_are_kept():
+    from wengert.compiler.passes.dce import eliminate_dead_code
+
+    def function(x):
+        wengert.rand(2)
+        return x * 2
+
+    traced = trace(function, X)
+    eliminate_dead_code(traced.graph)
+    assert "prim::random" in [node.kind for node in traced.graph.nodes()]
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x * 2 if x.sum() > 0 else x,
+        lambda x: x * x.sum().item(),
+        lambda x: x * float(x[0, 0]),
+        lambda x: x.tolist(),
+        lambda x: x[x > 0],
+        lambda x: x.nonzero(),
+    ],
+)
+def test_values_that_are_not_known_are_refused(function):
+    with pytest.raises((TraceError, NotImplementedError, RuntimeError)) as failure:
+        trace(function, X)
+    assert "test_trace.py" in str(failure.value)

@@ -5,6 +5,10 @@ from .autodiff import NotDifferentiable as NotDifferentiable
 from .autodiff import differentiate as differentiate
 from .autodiff import is_differentiable as is_differentiable
 from .autodiff import isDifferentiable as isDifferentiable
+from .compile import Compiled as Compiled
+from .compile import compile as compile
+from .compile import explain as explain
+from .executable import Executable as Executable
 from .interpreter import Program as Program
 from .interpreter import run as run
 from .ir import Graph as Graph

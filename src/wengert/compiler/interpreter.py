@@ -14,6 +14,7 @@ from typing import Any
 
 from .. import dispatch
 from ..creation import full
+from ..drawing import DRAWS
 from ..operators.copying import pack
 from ..operators.joining import stack
 from ..operators.views import reshape
@@ -171,6 +172,25 @@ class _Constant(Instruction):
 
     def run(self, registers: list) -> None:
         registers[self.outputs[0]] = self.value
+
+
+class _Random(Instruction):
+    """A draw: the function is called again and draws other numbers."""
+
+    __slots__ = ("function", "args", "tensors", "kwargs")
+
+    def __init__(self, node: Node, inputs: tuple, outputs: tuple) -> None:
+        Instruction.__init__(self, node, inputs, outputs)
+        self.function = DRAWS[node.attributes["function"]]
+        self.args = list(node.attributes["args"])
+        self.tensors = node.attributes["tensors"]
+        self.kwargs = dict(node.attributes["kwargs"])
+
+    def run(self, registers: list) -> None:
+        args = self.args.copy()
+        for position, register in zip(self.tensors, self.inputs, strict=True):
+            args[position] = registers[register]
+        registers[self.outputs[0]] = self.function(*args, **self.kwargs)
 
 
 class _Profile(Instruction):
@@ -355,6 +375,8 @@ class _Builder:
             return _Call(node, inputs, outputs, callable_of(node))
         if node.kind == prim.CONSTANT:
             return _Constant(node, inputs, outputs)
+        if node.kind == prim.RANDOM:
+            return _Random(node, inputs, outputs)
         if node.kind == prim.PROFILE:
             return _Profile(node, inputs, outputs)
         if node.kind in _WITH_BLOCKS:

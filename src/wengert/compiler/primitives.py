@@ -39,6 +39,7 @@ COND = "prim::cond"
 WHILE = "prim::while"
 SCAN = "prim::scan"
 MAP = "prim::map"
+RANDOM = "prim::random"
 PARAM = "prim::Param"
 RETURN = "prim::Return"
 
@@ -135,6 +136,7 @@ for _primitive in (
         "full(int[] size, Scalar fill_value, dtype dtype, Device? device=None) -> Tensor",
         _full,
     ),
+    Primitive(RANDOM, attributes=("function", "args", "tensors", "kwargs"), effects=True),
     Primitive(PROFILE, effects=True),
     Primitive(DIFFERENTIABLE_GRAPH, blocks=1),
     Primitive(REVERSE, blocks=1, effects=True),

@@ -13,13 +13,17 @@ from __future__ import annotations
 
 import linecache
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from ..autograd.grad_mode import is_grad_enabled, set_grad_enabled
 from ..backends import meta
+from ..creation import full
+from ..drawing import DRAWS
+from ..generator import fork_rng
 from ..levels import Level, LevelArray, level_array
 from ..operators.write_view import step_text
 from ..state import thread_state
@@ -28,6 +32,7 @@ from ..utils.pytree import tree_flatten, tree_unflatten
 from . import primitives as prim
 from .ir import Graph
 from .nodes import Value, split_arguments
+from .passes.shapes import without_grad
 from .types import type_of
 
 __all__ = ["TraceError", "TraceLevel", "Traced", "trace"]
@@ -106,7 +111,7 @@ def trace(function: Callable, *examples: Any, **keywords: Any) -> Traced:
     leaves, in_tree = tree_flatten((examples, keywords))
     level = TraceLevel()
     names = _parameter_names(function, examples, keywords)
-    with level.entered():
+    with level.entered(), _without_hooks():
         stand_ins = [
             level.add_input(leaf, names.get(id(leaf))) if isinstance(leaf, Tensor) else leaf
             for leaf in leaves
@@ -117,6 +122,17 @@ def trace(function: Callable, *examples: Any, **keywords: Any) -> Traced:
         traced = level.finished(out_leaves)
     traced.in_tree, traced.out_tree = in_tree, out_tree
     return traced
+
+
+@contextmanager
+def _without_hooks() -> Iterator[None]:
+    """Saved-tensor hooks are for the values of a program, not for its shapes."""
+    state = thread_state()
+    hooks, state.saved_hooks = state.saved_hooks, []
+    try:
+        yield
+    finally:
+        state.saved_hooks = hooks
 
 
 def _parameter_names(function: Callable, examples: tuple, keywords: dict) -> dict[int, str]:
@@ -175,6 +191,11 @@ class TraceLevel(Level):
         self.captured.append(t)
         return stand_in
 
+    def inside(self, t: Tensor) -> Tensor:
+        """A tensor as one of this level."""
+        array = t.array
+        return t if type(array) is LevelArray and array.level is self else self.lift(t)
+
     def made(self, t: Tensor) -> Tensor:
         """A tensor that the function has made itself: a constant of the graph."""
         value = self.graph.constant(t)
@@ -182,6 +203,26 @@ class TraceLevel(Level):
 
     def seen(self, t: Any) -> Any:
         return self.stand_ins.get(id(t), t)
+
+    def detached(self, t: Tensor) -> Tensor:
+        """The same memory without history; a change of either is one of both."""
+        t = self.inside(t)
+        array: Any = t.array
+        symbol = self.graph.insert("wengert::_stop_gradient", self.symbol_of(t))
+        symbol.type = array.symbol.type
+        out = self.stand_in(symbol, array.value.array)
+        out.counter = t.shared_counter()
+        out.array.__dict__["version"] = out.version()
+        out.array.__dict__["source"] = t
+        return out
+
+    def unknown(self, action: str) -> TraceError:
+        """The refusal of a value that is known only when the graph runs."""
+        return TraceError(
+            f"{action} needs the value of a tensor, which is not known while a function is traced: "
+            "the graph must hold for all values. Use where() or the control flow of "
+            f"wengert.compiler (cond, while_loop, scan, map).\n  {where()}"
+        )
 
     # Calls -----------------------------------------------------------------------------------
 
@@ -208,7 +249,7 @@ class TraceLevel(Level):
         node = self.graph.create(
             prim.OPERATOR + operator.name,
             inputs,
-            [type_of(o) for o in outs],
+            [without_grad(type_of(o)) for o in outs],
             arguments=arguments,
         )
         node.source = where()
@@ -230,20 +271,53 @@ class TraceLevel(Level):
             return [self.shape_of(item) for item in value]
         return value
 
+    def draw(self, name: str, args: tuple, kwargs: dict[str, Any]) -> Tensor:
+        """Note a call that draws random numbers; the generator stays where it is."""
+        positions = tuple([i for i, a in enumerate(args) if isinstance(a, Tensor)])
+        if any(isinstance(value, Tensor) for value in kwargs.values()):
+            raise TraceError(f"{name}(): give tensors as positional arguments; {where()}")
+        inputs = [self.inside(args[i]) for i in positions]
+        examples = list(args)
+        with self.below(), fork_rng():
+            for position in positions:
+                examples[position] = full(args[position].shape, 0.5, dtype=args[position].dtype)
+            example = DRAWS[name](*examples, **kwargs)
+        node = self.graph.create(
+            prim.RANDOM,
+            [self.symbol_of(t) for t in inputs],
+            [without_grad(type_of(example))],
+            attributes={
+                "function": name,
+                "args": tuple([None if i in positions else a for i, a in enumerate(args)]),
+                "tensors": positions,
+                "kwargs": tuple(sorted(kwargs.items())),
+            },
+        )
+        node.source = where()
+        self.graph.insert_node(node)
+        return self.stand_in(node.output, shape_only(example.array))
+
     # Views and changes in place ------------------------------------------------------------------
 
     def symbol_of(self, t: Tensor) -> Value:
         """The value that a tensor has now; a view of a changed base is made again."""
         array: Any = t.array
         view = t.view_meta
-        if view is not None and array.version != t.version() and view.base is not t:
+        if array.version == t.version():
+            return array.symbol
+        source = array.__dict__.get("source")
+        if source is not None:
+            symbol = self.graph.insert("wengert::_stop_gradient", self.symbol_of(source))
+        elif view is not None:
             symbol = self.symbol_of(view.base)
             for operator, args in steps_of(view.steps):
                 symbol = self.graph.insert(prim.OPERATOR + operator.name, symbol, *args)
-            symbol.type = array.symbol.type
-            array.__dict__["symbol"] = symbol
-            array.__dict__["version"] = t.version()
-        return array.symbol
+        else:
+            return array.symbol
+        symbol.type = array.symbol.type
+        array.__dict__["symbol"] = symbol
+        array.__dict__["version"] = t.version()
+        return symbol
 
     def write(self, operator: Any, args: tuple) -> None:
         """An in-place operator as its functional form; the target stands for the new value."""
@@ -265,20 +339,22 @@ class TraceLevel(Level):
             from ..dtypes import from_numpy
 
             symbol = self.graph.insert("wengert::_to_copy", symbol, from_numpy(target.dtype))
-            symbol.type = type_of(target.value)
+            symbol.type = without_grad(type_of(target.value))
         return symbol
 
     def assign(self, target: Tensor, symbol: Value) -> None:
         """Let a tensor, and the base that it is a view of, stand for new values."""
         view = target.view_meta
-        if view is not None and view.base is not target:
+        source = target.array.__dict__.get("source")
+        if source is not None:
+            self.assign(source, symbol)
+        elif view is not None:
             base = view.base
             whole = self.graph.insert(
                 "wengert::_write_view", self.symbol_of(base), symbol, _step_texts(view.steps)
             )
             whole.type = base.array.__dict__["symbol"].type
-            base.array.__dict__["symbol"] = whole
-            base.array.__dict__["version"] = target.version() + 1
+            self.assign(base, whole)
         array: Any = target.array
         array.__dict__["symbol"] = symbol
         array.__dict__["version"] = target.version() + 1  # the count after this operation
@@ -290,9 +366,7 @@ class TraceLevel(Level):
         traced = Traced(self.graph)
         for leaf in results:
             if isinstance(leaf, Tensor):
-                if not (type(leaf.array) is LevelArray and leaf.array.level is self):
-                    leaf = self.lift(leaf)
-                self.graph.register_output(self.symbol_of(leaf))
+                self.graph.register_output(self.symbol_of(self.inside(leaf)))
                 traced.output_literals.append(_HOLE)
             else:
                 traced.output_literals.append(leaf)

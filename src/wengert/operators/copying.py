@@ -13,7 +13,7 @@ from ..batching.rules import Rewriting, elementwise
 from ..devices import transfer
 from ..dispatch import Operator, operator_named
 from ..tensor import Tensor
-from .declare import linear, primitive
+from .declare import linear, nondifferentiable, primitive
 from .pointwise import zeros_like
 
 __all__ = ["clone"]
@@ -25,6 +25,13 @@ clone = linear(
     meta=lambda x: x.copy(copy_order(x)),
     batch=batched.in_place,
     doc="A copy that gradients flow through.",
+)
+stop_gradient = nondifferentiable(
+    "_stop_gradient(Tensor(a) self) -> Tensor(a)",
+    lambda xp, x: x.view(),
+    view=True,
+    batch=batched.in_place,
+    doc="The same memory, which no gradient passes: detach() in a graph.",
 )
 cast = linear(
     "_to_copy(Tensor self, dtype dtype) -> Tensor",

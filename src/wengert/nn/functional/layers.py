@@ -11,7 +11,7 @@ import numpy as np
 from ... import dtypes
 from ...autograd.grad_mode import no_grad
 from ...devices import of_array, transfer
-from ...drawing import drawn_like
+from ...drawing import drawn_like, draws
 from ...errors import shape_text
 from ...factory import new_array_like
 from ...inside import plain
@@ -109,13 +109,15 @@ def dropout(
 
 def _masked(input: Tensor, pattern: Tensor, p: float, inplace: bool) -> Tensor:
     """The input times random zeros and ones in the shape of `pattern`, scaled up."""
-    mask = _mask(pattern, p)
+    mask = dropout_mask(pattern, p)
     return input.mul_(mask) if inplace else input * mask
 
 
-def _mask(pattern: Tensor, p: float) -> Tensor:
+@draws
+def dropout_mask(pattern: Tensor, p: float) -> Tensor:
+    """Random zeros, and ones scaled up to keep the mean."""
     if thread_state().levels:
-        return drawn_like(_mask, pattern, p=p)
+        return drawn_like(dropout_mask, pattern, p=p)
     kind = dtypes.from_numpy(pattern.array.dtype)
     noise = new_array_like(pattern.array, kind.to_real(), of_array(pattern.array))
     fill_bernoulli(noise, 1 - p)
