@@ -18,6 +18,7 @@ SOURCE = Path("src")
 PACKAGE = SOURCE / "wengert"
 COMPILED_WITHOUT_PXD = [
     "wengert/attributes.py",
+    "wengert/autograd/function_outputs.py",
     "wengert/overlap.py",
     "wengert/operators/affine.py",
     "wengert/operators/along.py",

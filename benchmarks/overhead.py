@@ -99,6 +99,30 @@ def mixed_chain(lib: Any) -> Chain:
     return build, [x, factor, shift]
 
 
+def custom_chain(lib: Any) -> Chain:
+    """CHAIN calls of a custom Function that multiplies: both factors saved, two gradients."""
+    x, factor = leaf(lib, (4,), 1.0, 0), near_one(lib).requires_grad_()
+
+    class Multiply(lib.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, y: Any) -> Any:
+            ctx.save_for_backward(x, y)
+            return x * y
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            x, y = ctx.saved_tensors
+            return g * y, g * x
+
+    def build() -> Any:
+        y = x
+        for _ in range(CHAIN):
+            y = Multiply.apply(y, factor)
+        return y
+
+    return build, [x, factor]
+
+
 def forward_backward(chain: Callable[[Any], Chain]) -> Callable[[Any], Work]:
     """Time the chain built, differentiated and destroyed."""
 
@@ -222,6 +246,7 @@ PROGRAMS = [
     Program("backward_constant (per op)", backward_alone(constant_chain), 0.30, operations=CHAIN),
     Program("backward_learned (per op)", backward_alone(learned_chain), 0.30, operations=CHAIN),
     Program("backward_mixed (per op)", backward_alone(mixed_chain), 0.30, operations=CHAIN),
+    Program("chain_custom (per op)", forward_backward(custom_chain), 0.50, operations=CHAIN),
     Program("rk4_neural_ode", rk4_neural_ode, 0.45),
     Program("lstm", lstm, 0.45),
     Program("mlp_adam_step", mlp_adam_step, 0.45),

@@ -13,6 +13,7 @@ import wengert
 from custom_functions import double, doubled_in_place, exponential, make, product
 
 STEPS = 5_000
+REPEATS = 800 if wengert.__compiled__ else 200
 DEEP = 200_000 if wengert.__compiled__ else 20_000
 
 
@@ -118,7 +119,7 @@ def test_steps_do_not_grow(make_one, no_collector):
     tracemalloc.start()
     try:
         before = tracemalloc.get_traced_memory()[0]
-        for _ in range(STEPS // len(MAKERS)):
+        for _ in range(REPEATS):
             step()
         growth = tracemalloc.get_traced_memory()[0] - before
     finally:
@@ -378,6 +379,56 @@ def test_dtype_of_materialize_grads_can_be_read():
     assert node.materialize_grads is True
     node.set_materialize_grads(False)
     assert node.materialize_grads is False
+
+
+def batched(forward, backward, **attributes):
+    setup = {"setup_context": lambda ctx, inputs, output: None, "generate_vmap_rule": True}
+    return make(wengert, forward, backward, **{**setup, **attributes})
+
+
+def test_gradient_of_a_result_that_all_examples_share():
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    def backward(ctx, g, h):
+        x, w = ctx.saved_tensors
+        return g * w, g * x + h
+
+    f = batched(lambda x, w: ((x * w).sum(), w * 1), backward, setup_context=setup_context)
+    x = wengert.tensor([[1.0, 2.0], [3.0, 4.0]])
+    w = leaf(1.0, 1.0)
+    products, shared = wengert.vmap(f.apply, (0, None), (0, None))(x, w)
+    (products.sum() + shared.sum()).backward()
+    assert w.grad.tolist() == [5.0, 7.0]
+
+
+def test_derived_batching_rule_of_a_function_that_changes_its_input():
+    f = batched(
+        lambda x: x.mul_(2),
+        lambda ctx, g: g * 2,
+        setup_context=lambda ctx, inputs, output: ctx.mark_dirty(*inputs),
+    )
+    x = wengert.ones(2, 3, requires_grad=True)
+    out = wengert.vmap(lambda x: f.apply(x * 1))(x)
+    assert out.tolist() == [[2.0] * 3] * 2
+    out.sum().backward()
+    assert x.grad.tolist() == [[2.0] * 3] * 2
+
+
+def test_derived_batching_rule_of_a_result_without_gradient():
+    f = batched(
+        lambda x: (x * 2, x * 3),
+        lambda ctx, g, h: g * 2,
+        setup_context=lambda ctx, inputs, output: ctx.mark_non_differentiable(output[1]),
+    )
+    first, second = wengert.vmap(f.apply)(wengert.ones(2, 3, requires_grad=True))
+    assert first.requires_grad and not second.requires_grad
+
+
+def test_no_batching_rule_is_needed_without_a_batch():
+    f = batched(lambda x: x * 2, lambda ctx, g: g * 2, generate_vmap_rule=False)
+    out = wengert.vmap(lambda x, w: f.apply(w) + x, (0, None))(wengert.ones(2, 3), wengert.ones(3))
+    assert out.tolist() == [[3.0] * 3] * 2
 
 
 # Contexts that are made by hand
