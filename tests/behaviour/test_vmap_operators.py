@@ -53,6 +53,15 @@ def test_a_shared_mask(lib):
     _check(lib, lambda x: x[mask[:, 0]], (x,), (0,))
 
 
+@pytest.mark.filterwarnings("ignore:There is a performance drop")
+def test_repetitions_of_equal_totals(lib):
+    x, counts = _tensor(lib, 2, 3), lib.tensor([[1, 0, 2], [2, 1, 0]])
+    _check(lib, lambda x, n: x.repeat_interleave(n), (x, counts), (0, 0))
+    _check(lib, lambda x, n: x.repeat_interleave(n), (x[0], counts), (None, 0))
+    with pytest.raises(RuntimeError):
+        lib.vmap(lambda x, n: x.repeat_interleave(n))(x, lib.tensor([[1, 0, 2], [2, 1, 1]]))
+
+
 # Refusals -----------------------------------------------------------------------------------------
 
 
