@@ -27,8 +27,8 @@ SIZE = 2
 READERS = {
     "allclose", "argwhere", "equal", "nonzero", "unique", "unique_consecutive", "where of one",
 }  # fmt: skip
-#: Operations in which a mask, or a number of repetitions, decides the shape of the result.
-DECIDED = {"Tensor.__getitem__": "b", "masked_select": "b", "repeat_interleave": "i"}
+#: Operations in which a mask decides the shape of the result.
+MASKED = {"Tensor.__getitem__", "masked_select"}
 #: Operations that write into a copy of their first tensor, which therefore must be batched.
 WRITERS = {"Tensor.__setitem__", "Tensor.copy", "Tensor.fill by a tensor"}
 REFUSED = "dynamic shape|data-dependent control flow|inplace arithmetic"
@@ -72,8 +72,9 @@ def _is_refused(operation, tensors, chosen):
     """Whether an operation cannot be mapped over the chosen tensors."""
     if operation.name in READERS:
         return True
-    kinds = DECIDED.get(operation.name, "")
-    if any(c and t.array.dtype.kind in kinds for t, c in zip(tensors[1:], chosen[1:])):
+    if operation.name in MASKED and any(
+        c and t.array.dtype.kind == "b" for t, c in zip(tensors, chosen)
+    ):
         return True
     if operation.name in WRITERS and not chosen[0]:
         return True

@@ -9,7 +9,7 @@ import math
 from typing import Any
 
 from ..batching.rules import along
-from ..batching.rules import elementwise as batched
+from ..batching.views import in_place
 from ..state import thread_state
 from ..tensor import Tensor
 from .along import packed
@@ -23,7 +23,7 @@ _tied = primitive(
     {"self": lambda g: g, "other": lambda g, other: zeros_like(other)},
     lambda tangents, self: tangents["self"] if "self" in tangents else zeros_like(self),
     widens=False,
-    batch=batched,
+    batch=in_place,
     doc="The first tensor, with a derivative by the second one that is zero.",
 )
 

@@ -5,17 +5,16 @@ from __future__ import annotations
 import operator as python_operator
 from typing import Any
 
-from ..backends.meta import MetaArray
 from ..backends.numpy import copy_order
 from ..batching import views as batched
-from ..batching.rules import along
+from ..batching.moving import at_front
+from ..batching.rules import along, dynamic_shape
 from ..dispatch import Operator
 from ..dtypes import from_numpy
 from ..errors import dimension_error, shape_text
-from ..inside import plain
-from ..tensor import Tensor, wrap
+from ..tensor import Tensor
 from .copying import pack
-from .declare import linear
+from .declare import linear, nondifferentiable
 from .geometry import int_sequence, wrap_dim, wrap_dims
 from .views import expand, flatten, reshape, unsqueeze
 
@@ -151,8 +150,7 @@ def repeat_interleave(
     Called with a tensor of counts only, the index of each count that many times.
     """
     if repeats is None:
-        counts = plain(input, "repeat_interleave()").array
-        return wrap(_repeated_indices(counts, None, output_size))
+        return _repeated.call((input, None, output_size, 0))
     if not isinstance(repeats, Tensor):
         if not hasattr(repeats, "__index__"):
             raise TypeError(
@@ -163,9 +161,8 @@ def repeat_interleave(
     if dim is None:
         input, dim = flatten(input), 0
     dim = wrap_dim(dim, input.array.ndim)
-    counts = plain(repeats, "repeat_interleave()").array
-    indices = _repeated_indices(counts, input.array.shape[dim], output_size)
-    return input.index_select(dim, wrap(indices))
+    indices = _repeated.call((repeats, input.array.shape[dim], output_size, 0))
+    return input.index_select(dim, indices)
 
 
 def _repeat_alike(input: Tensor, repeats: int, dim: int | None, output_size: int | None) -> Tensor:
@@ -184,36 +181,59 @@ def _repeat_alike(input: Tensor, repeats: int, dim: int | None, output_size: int
     return flatten(pack.call1(wide), dim, dim + 1)
 
 
-def _repeated_indices(counts: Any, length: int | None, output_size: int | None) -> Any:
-    """The index of each of `counts`, that many times; one count alone serves for all."""
-    if isinstance(counts, MetaArray):
-        raise RuntimeError(
-            "repeat_interleave() needs the values of repeats: meta tensors have none"
-        )
+def _repeated_indices(
+    xp: Any, counts: Any, length: int | None, output_size: int | None, leading: int
+) -> Any:
+    """The index of each of `counts`, that many times; one count alone serves for all.
+
+    Dimensions in front, `leading` of them, are examples, which need the same total.
+    """
+    shape = counts.shape[leading:]
     if counts.dtype.name not in ("int32", "int64"):
         raise NotImplementedError(
             "repeat_interleave(): not implemented for repeats of type "
             f"'{from_numpy(counts.dtype).scalar_name}': they must be int32 or int64"
         )
-    if counts.ndim > 1:
+    if len(shape) > 1:
         raise RuntimeError(
             "repeat_interleave only accept 1D vector as repeat, but got repeats of shape "
-            f"{shape_text(counts.shape)}"
+            f"{shape_text(shape)}"
         )
     if (counts < 0).any():
         raise RuntimeError("repeats can not be negative")
-    counts = counts.reshape(-1)
-    if length is not None and counts.size == 1:
-        counts = counts.repeat(length)
-    if length is not None and counts.size != length:
+    rows = counts if shape else counts[..., None]
+    if length is not None and rows.shape[-1] == 1:
+        rows = xp.broadcast_to(rows, (*rows.shape[:-1], length))
+    if length is not None and rows.shape[-1] != length:
         raise RuntimeError(
             "repeats must have the same size as input along dim, but got repeats.size(0) = "
-            f"{counts.size} and input.size(dim) = {length}"
+            f"{rows.shape[-1]} and input.size(dim) = {length}"
         )
-    _check_output_size(int(counts.sum()), output_size)
-    ordinal = counts.copy()
-    ordinal.fill(1)
-    return (ordinal.cumsum() - 1).astype(counts.dtype).repeat(counts)
+    totals = rows.sum(-1)
+    total = int(totals.max()) if totals.size else 0
+    if (totals != total).any():
+        raise dynamic_shape("repeat_interleave()")
+    _check_output_size(total, output_size)
+    ordinal = xp.broadcast_to(xp.arange(rows.shape[-1], dtype=counts.dtype), rows.shape)
+    return ordinal.reshape(-1).repeat(rows.reshape(-1)).reshape((*rows.shape[:-1], total))
+
+
+def _refuse_meta(*args: Any) -> Any:
+    raise RuntimeError("repeat_interleave() needs the values of repeats: meta tensors have none")
+
+
+def _repeated_batched(operator: Any, args: tuple, dims: tuple) -> tuple[Any, int]:
+    counts, length, output_size, leading = args
+    return operator.call((at_front(counts, dims[0]), length, output_size, leading + 1)), 0
+
+
+_repeated = nondifferentiable(
+    "_repeated_indices(Tensor repeats, int? length, int? output_size, int leading) -> Tensor",
+    _repeated_indices,
+    meta=_refuse_meta,
+    batch=_repeated_batched,
+    doc="Each index as often as its count says.",
+)
 
 
 def _check_output_size(total: int, output_size: int | None) -> None:

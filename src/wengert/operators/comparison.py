@@ -23,6 +23,7 @@ def _comparison(name: str, ufunc: str, doc: str, refuses: str = "") -> Any:
         dtype=promote,
         refuses=refuses,
         inplace=True,
+        batch=batched,
         doc=doc,
     )
 
@@ -37,7 +38,13 @@ ge = _comparison("ge", "greater_equal", "Whether elements are larger or equal.",
 
 def _logical(name: str, ufunc: str, operands: str, dtype: Any, doc: str) -> Any:
     return nondifferentiable(
-        f"{name}({operands}) -> Tensor", ufunc, broadcasts=True, dtype=dtype, inplace=True, doc=doc
+        f"{name}({operands}) -> Tensor",
+        ufunc,
+        broadcasts=True,
+        dtype=dtype,
+        inplace=True,
+        batch=batched,
+        doc=doc,
     )
 
 

@@ -12,6 +12,9 @@
 The name of an operator's nodes is its own in title case with ``Backward0``; `name` gives another
 one, as a string or as a function of the arguments.
 
+`batch` says what becomes of a batch of examples, see `batching`: elementwise operators broadcast,
+for all others it has to be said. None is a loop over the examples, which warns.
+
 The parameter names of a rule say what it reads and therefore what is saved: an argument by its
 name, ``out`` (``out0``, ``out1``) for results, ``self_shape`` for only a shape.
 """
@@ -75,7 +78,7 @@ def linear(
     widens: bool = False,
     guarded: bool = True,
     meta: Callable | None = None,
-    batch: Callable | None = None,
+    batch: Callable | None,
     name: str | Callable[..., str] | None = None,
     doc: str = "",
     aliases: dict[str, str] | None = None,
@@ -107,7 +110,7 @@ def primitive(
     widens: bool = True,
     guarded: bool = True,
     meta: Callable | None = None,
-    batch: Callable | None = None,
+    batch: Callable | None,
     name: str | Callable[..., str] | None = None,
     doc: str = "",
     aliases: dict[str, str] | None = None,
@@ -141,14 +144,14 @@ def nondifferentiable(
     inplace: bool = False,
     view: bool = False,
     meta: Callable | None = None,
-    batch: Callable | None = None,
+    batch: Callable | None,
     name: str | Callable[..., str] | None = None,
     doc: str = "",
     aliases: dict[str, str] | None = None,
 ) -> Operator:
     """Declare an operator whose results carry no gradient: comparisons, indices, samplers."""
     operator = _operator(schema, "nondifferentiable", kernel, None, name, doc, aliases)
-    operator.batch_rule = batch_rules.elementwise if broadcasts and batch is None else batch
+    operator.batch_rule = batch
     operator.refuses = refuses
     operator.broadcasts = broadcasts
     operator.dtype_rule = dtype

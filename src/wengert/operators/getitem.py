@@ -384,6 +384,8 @@ def getitem(tensor: Tensor, item: Any) -> Tensor:
     if kind is slice and tensor.array.ndim:
         return views.slice_.call((tensor, 0, *_bounds(item, tensor.array.shape[0])))
     part, indices = _split(tensor, item)
+    if indices and _selects_apart(indices):
+        part, indices = _selected(part, indices)
     if indices:
         return index.call((part, indices))
     return alias.call((part,)) if part is tensor else part
@@ -394,6 +396,12 @@ def setitem(tensor: Tensor, item: Any, value: Any) -> None:
     if item is False:
         return
     part, indices = _split(tensor, item)
+    if indices and _selects_apart(indices):
+        # Where each example writes is found by reading: positions from positions.
+        places = wrap(np.arange(tensor.array.size).reshape(tensor.array.shape))[item]
+        value = _without_leading_ones(_values(tensor, value), places.array.ndim)
+        operator_named("put_").call((tensor, places, value.expand(places.array.shape), False))
+        return
     if indices:
         index_put_.call((part, indices, _values(part, value), False))
         return
@@ -507,6 +515,30 @@ def _split(x: Tensor, item: Any) -> tuple[Tensor, list]:
         dim += each.array.ndim if each.array.dtype in _MASK_TYPES else 1
         covered = dim
     return x, indices
+
+
+def _selects(index: Any) -> bool:
+    """Whether an index is one number for each example of a batch."""
+    return index is not None and not index.array.ndim and index.array.dtype not in _MASK_TYPES
+
+
+def _selects_apart(indices: list) -> bool:
+    """Whether such an index, which takes its dimension away first, stands beside other tensors."""
+    numbers = [_selects(each) for each in indices if each is not None]
+    return any(numbers) and not all(numbers)
+
+
+def _selected(x: Tensor, indices: list) -> tuple[Tensor, list]:
+    """The part of `x` at one number for each example, and the indices of the other dimensions."""
+    left = []
+    for each in indices:
+        if _selects(each):
+            x = index.call((x, [None] * len(left) + [each]))
+        else:
+            left.append(each)
+    while left[-1] is None:
+        left.pop()
+    return x, left
 
 
 def _items(item: Any) -> tuple:
