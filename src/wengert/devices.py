@@ -140,10 +140,10 @@ def of_array(array: Any) -> device:
     if isinstance(array, MetaArray):
         return META
     if isinstance(array, np.ndarray):
-        level = getattr(array, "level", None)  # of a tensor inside a transform
-        if level is None or level.kind == "trace":
+        inside: Any = array  # of a tensor inside a transform, perhaps
+        if getattr(inside, "level", None) is None or inside.level.kind == "trace":
             return CPU
-        return of_array(array.value.array)
+        return of_array(inside.value.array)
     index = array.device.id
     found = _CUDA.get(index)
     if found is None:

@@ -37,7 +37,7 @@ class Level:
     )  # fmt: skip
 
     def __init__(
-        self, kind: str, batch_size: int | None = None, randomness: str = "error"
+        self, kind: str, batch_size: int = 0, randomness: str = "error"
     ) -> None:
         self.kind = kind
         self.number = 0

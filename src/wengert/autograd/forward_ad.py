@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from ..dtypes import is_differentiable
+from ..levels import is_level
 from ..state import ThreadState, thread_state
 from ..tensor import Tensor
 from .grad_mode import _Flag, _Mode
@@ -181,15 +182,15 @@ def tangent_of(value: Any) -> Tensor | None:
     """The tangent of a tensor; a view takes its part of the base's."""
     if not isinstance(value, Tensor):
         return None
-    cold = value.cold
+    cold, view = value.cold, value.view_meta
     source = _base_tangent(value)
     if cold is not None and cold.tangents is not None and cold.tangent_source is source:
         return cold.tangents
-    if source is None:
+    if source is None or view is None:
         return None
     from .node import replay
 
-    tangent = replay(source, value.view_meta.steps)
+    tangent = replay(source, view.steps)
     set_tangent(value, tangent)
     return tangent
 
@@ -261,6 +262,11 @@ def jvp(operator: Any, args: tuple, tangents: dict[str, Any], outs: tuple) -> An
             for name, rule in operator.rules.items()
             if name in tangents
         )
+    if operator.is_view:
+        try:
+            return operator.call((tangents["self"], *args[1:]))
+        except RuntimeError:
+            return operator.call((_laid_out_tangent(args[0]), *args[1:]))
     if operator.family == "linear":
         return _sum_outputs(
             [
@@ -280,6 +286,20 @@ def jvp(operator: Any, args: tuple, tangents: dict[str, Any], outs: tuple) -> An
             "has no forward rule"
         )
     return rule(tangents, *_reads(operator, rule, args, outs))
+
+
+def _laid_out_tangent(t: Any) -> Any:
+    """The tangent of `t` with strides like those of `t`, which a view may depend on.
+
+    What is laid out anew is the tangent of the base, of which that of a view remains a part.
+    """
+    from .node import copy_in_order
+
+    owner = t if t.view_meta is None or t.cold.tangent_source is None else t.view_meta.base
+    strides = owner.array.strides
+    order = tuple(sorted(range(len(strides)), key=lambda i: -strides[i]))
+    set_tangent(owner, copy_in_order(owner.cold.tangents, order))
+    return tangent_of(t)
 
 
 def _reads(operator: Any, rule: Any, args: tuple, outs: tuple) -> list:
@@ -330,8 +350,11 @@ def _fitted(tangent: Tensor, t: Tensor) -> Tensor:
 def in_layout_of(t: Tensor, tangent: Tensor) -> Tensor:
     """The tangent, or a copy with the strides of `t`, so that every view of `t` is one of it too.
 
-    A view whose elements share memory keeps the tangent that its own operator makes.
+    A view whose elements share memory keeps the tangent that its own operator makes. Inside a
+    transform, where strides depend on batches, views lay out a tangent that they do not fit.
     """
+    if is_level(tangent):
+        return tangent
     array = t.array
     wanted, given = array.strides, tangent.array.strides
     if given == wanted or 0 in wanted or array.size < 2:
@@ -359,7 +382,7 @@ def _call_inplace(operator: Any, functional: Any, args: tuple, tangents: dict) -
     return target
 
 
-def _write_tangent(target: Tensor, tangent: Tensor) -> None:
+def _write_tangent(target: Any, tangent: Tensor) -> None:
     """Replace the tangent of a tensor that was changed in place, and so of its views and base."""
     own = tangent_of(target)
     view = target.view_meta
@@ -373,7 +396,8 @@ def _write_tangent(target: Tensor, tangent: Tensor) -> None:
         if own is not None:
             whole = whole + target.cold.tangent_source
         set_tangent(view.base, whole)
-        tangent_of(target).copy_(tangent)
+        part: Any = tangent_of(target)
+        part.copy_(tangent)
 
 
 def _is_fwd_grad_enabled() -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..levels import Level, lifted, unwrapped
 from ..tensor import Tensor
-from ..utils._pytree import tree_map
+from ..utils.pytree import tree_map
 
 Argnums = int | tuple[int, ...]
 

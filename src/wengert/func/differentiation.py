@@ -16,7 +16,7 @@ from ..creation import zeros_like
 from ..dtypes import is_differentiable
 from ..levels import Level, LevelArray, lifted, unwrapped
 from ..tensor import Tensor
-from ..utils._pytree import tree_flatten, tree_unflatten
+from ..utils.pytree import tree_flatten, tree_unflatten
 from .arguments import (
     Argnums,
     at,

@@ -10,7 +10,7 @@ from ..autograd.forward_ad import check_tangent, set_tangent, tangent_of
 from ..creation import zeros_like
 from ..levels import Level, lifted
 from ..tensor import Tensor
-from ..utils._pytree import tree_flatten, tree_unflatten
+from ..utils.pytree import tree_flatten, tree_unflatten
 from .arguments import Argnums, at, outside, replaced, split_aux
 from .differentiation import as_leaf, backward_at, check_outputs, filled, values_of
 

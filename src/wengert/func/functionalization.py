@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..tensor import Tensor
-from ..utils._pytree import tree_flatten, tree_map
+from ..utils.pytree import tree_flatten, tree_map
 
 
 def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Callable[..., Any]:

@@ -10,7 +10,7 @@ from ..creation import zeros
 from ..operators.joining import cat
 from ..ranges import eye
 from ..tensor import Tensor
-from ..utils._pytree import tree_flatten, tree_map, tree_unflatten
+from ..utils.pytree import tree_flatten, tree_map, tree_unflatten
 from .arguments import Argnums, chosen_argnums, selected
 from .differentiation import check_outputs, vjp_in
 from .forward import jvp_in

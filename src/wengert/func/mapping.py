@@ -9,7 +9,7 @@ from typing import Any
 from ..levels import Level, lifted, unwrapped
 from ..operators.joining import cat
 from ..tensor import Tensor
-from ..utils._pytree import _broadcast_to_and_flatten, tree_flatten, tree_unflatten
+from ..utils.pytree import _broadcast_to_and_flatten, tree_flatten, tree_unflatten
 
 Dims = int | tuple | list | dict | None
 
@@ -90,7 +90,7 @@ class _Call:
                 self.unwrap(level, result, place)
                 for result, place in zip(results, places, strict=True)
             ]
-        return [_placed(*each, size) for each in found], places, spec
+        return [_placed(value, dim, place, size) for value, dim, place in found], places, spec
 
     def unwrap(self, level: Level, result: Any, place: int | None) -> tuple:
         """One result below the level, its batch dimension, and where that is to be."""
