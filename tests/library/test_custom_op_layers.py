@@ -1,11 +1,10 @@
-"""Custom operators under forward mode, dispatch modes, batching and the profiler."""
+"""Custom operators under forward mode, dispatch modes, anomaly and inference mode."""
 
 import pytest
 
 import wengert
 import wengert.autograd.forward_ad as fwAD
 from library.support import make
-from wengert.levels import Level, lifted, unwrapped
 from wengert.utils._python_dispatch import TorchDispatchMode
 
 
@@ -138,45 +137,6 @@ def test_dispatch_modes_see_keywords_and_decide():
     with Replace() as mode:
         assert operator(wengert.ones(1), f=3.0).item() == 106.0
     assert mode.seen == [(operator._qualname, 1, {"f": 3.0})]
-
-
-def mapped(operator, *args, dims):
-    """An operator over tensors with a batch dimension each, or None."""
-    level = Level("vmap", 3)
-    with level.entered():
-        inner = [a if d is None else lifted(a, level, d) for a, d in zip(args, dims, strict=True)]
-        return unwrapped(operator(*inner), level)
-
-
-@pytest.mark.filterwarnings("ignore:There is a performance drop")
-def test_batching_one_by_one(mul):
-    x = wengert.arange(6.0).reshape(3, 2)
-    out, dim = mapped(mul, x, wengert.tensor([1.0, 10.0]), dims=(0, None))
-    assert dim == 0
-    assert out.tolist() == [[0.0, 10.0], [2.0, 30.0], [4.0, 50.0]]
-
-
-def test_batching_by_a_rule(mul):
-    seen = []
-
-    @mul.register_vmap
-    def rule(info, in_dims, x, y):
-        seen.append((info.batch_size, info.randomness, in_dims))
-        return mul(x, y), 0
-
-    x = wengert.arange(6.0).reshape(3, 2)
-    out, dim = mapped(mul, x, x, dims=(0, 0))
-    assert dim == 0
-    assert out.tolist() == (x * x).tolist()
-    assert seen == [(3, "error", (0, 0))]
-
-
-def test_batched_calls_are_recorded(mul):
-    mul.register_vmap(lambda info, in_dims, x, y: (mul(x, y), 0))
-    x = wengert.arange(6.0).reshape(3, 2).requires_grad_()
-    out, _ = mapped(mul, x, x, dims=(0, 0))
-    out.sum().backward()
-    assert x.grad.tolist() == (2 * x).tolist()
 
 
 def test_anomaly_detection_names_the_call(mul):

@@ -238,20 +238,9 @@ class CustomOpDef:
         """
 
         def register(function: Callable[..., Any]) -> None:
-            set_vmap(self._operator, function)
+            self._operator.vmap = function
 
         return register if func is None else register(func)
-
-
-class VmapInfo:
-    """What a batch rule is told besides the arguments."""
-
-    def __init__(self, batch_size: int, randomness: str) -> None:
-        self.batch_size = batch_size
-        self.randomness = randomness
-
-    def __repr__(self) -> str:
-        return f"VmapInfo(batch_size={self.batch_size}, randomness={self.randomness!r})"
 
 
 def set_autograd(
@@ -275,23 +264,3 @@ def set_autograd(
     operator.records = True
     operator.backward = backward
     operator.setup_context = setup_context
-
-
-def set_vmap(operator: CustomOperator, function: Callable[..., Any]) -> None:
-    """Register a batch rule in the form that the batching layer calls."""
-
-    def rule(_: Any, args: tuple, dims: tuple) -> tuple[Any, Any]:
-        from ..batching import batch_size
-        from ..state import thread_state
-
-        levels = thread_state().levels
-        randomness = levels[-1].randomness if levels else "error"
-        positional = operator.positional
-        return function(
-            VmapInfo(batch_size(args, dims), randomness),
-            dims[:positional],
-            *args[:positional],
-            **operator.keywords_of(args),
-        )
-
-    operator.batch_rule = rule

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from ..devices import device
-from .custom_ops import CustomOpDef, set_autograd, set_vmap
+from .custom_ops import CustomOpDef, set_autograd
 from .operator import ANY_DEVICE, CustomOperator
 from .overloads import (
     NAMESPACE,
@@ -319,7 +319,7 @@ def register_vmap(op: Op, func: Callable[..., Any] | None = None, /) -> Any:
     operator = _custom_of(op, "register_vmap")
 
     def register(function: Callable[..., Any]) -> None:
-        set_vmap(operator, function)
+        operator.vmap = function
 
     return register if func is None else register(func)
 

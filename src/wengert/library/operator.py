@@ -20,7 +20,7 @@ from ..schema import REQUIRED
 from ..schema import Argument as InnerArgument
 from ..schema import Schema as InnerSchema
 from ..state import ThreadState, thread_state
-from ..tensor import AbstractOperator, Tensor, bump_version, requires_of, wrap
+from ..tensor import AbstractOperator, Tensor, bump_version, requires_of
 from .arguments import Binder, Results
 from .node import plan_for, record_call
 from .schema import Argument, FunctionSchema
@@ -34,6 +34,8 @@ class CustomOperator(AbstractOperator):
     family = "custom"
     broadcasts = False
     mutates = False
+    batch_rule = None
+    batches_by_loop = False
     rules: dict[str, Any] = {}
     no_output = np.empty(())
 
@@ -64,8 +66,7 @@ class CustomOperator(AbstractOperator):
         self.backward: Callable | None = None
         self.setup_context: Callable | None = None
         self.jvp: Callable | None = None
-        self.batch_rule: Callable | None = None
-        self.batches_by_loop = False
+        self.vmap: Callable | None = None
         self.checks_aliases = False
         self.plan = plan_for(
             self,
@@ -174,12 +175,13 @@ class CustomOperator(AbstractOperator):
         if layered:
             from ..layers import call_mode
             from ..levels import innermost
+            from .transforms import as_tensors, call_below
 
             level = innermost(args)
             if level is not None:
-                return _as_tensors(level.call(self, args))
+                return call_below(self, args, level)
             if state.modes:
-                return _as_tensors(call_mode(state, self, args))
+                return as_tensors(call_mode(state, self, args))
         device_type = self._device_type(args) if layered else "cpu"
         if not self.records:
             return self.run_kernel(args, device_type)
@@ -305,15 +307,6 @@ def _inner_schema(name: str, schema: FunctionSchema) -> InnerSchema:
 def _inner_type(argument: Argument) -> str:
     text = argument.type.text("", None)
     return text.replace("SymInt", "int").replace("ScalarType", "dtype")
-
-
-def _as_tensors(out: Any) -> Any:
-    """What the layers below return, with a tensor for each array."""
-    if isinstance(out, np.ndarray):
-        return wrap(out)
-    if type(out) is tuple or type(out) is list:
-        return type(out)([_as_tensors(item) for item in out])
-    return out
 
 
 def _flat_tensors(values: tuple) -> list[Tensor]:

@@ -3,5 +3,6 @@
 import sys
 
 from . import pytree
+from .pytree import *  # noqa: F403 - for type checkers, which do not follow the line below
 
 sys.modules[__name__] = pytree
