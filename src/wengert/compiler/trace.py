@@ -28,7 +28,7 @@ from ..utils.pytree import tree_flatten, tree_unflatten
 from . import primitives as prim
 from .ir import Graph
 from .nodes import Value, split_arguments
-from .types import type_of
+from .types import type_of, without_grad
 
 __all__ = ["TraceError", "TraceLevel", "Traced", "trace"]
 
@@ -208,7 +208,8 @@ class TraceLevel(Level):
         node = self.graph.create(
             prim.OPERATOR + operator.name,
             inputs,
-            [type_of(o) for o in outs],
+            # Under no_grad a result is cut off; else it depends on what requires grad.
+            [type_of(o) if not enabled else without_grad(type_of(o)) for o in outs],
             arguments=arguments,
         )
         node.source = where()
