@@ -12,8 +12,6 @@ from hypothesis import strategies as st
 import wengert
 from wengert.compiler import Gradient, Graph, TensorType, parse, run
 from wengert.compiler.passes import propagate_shapes
-from wengert.compiler.symbolic import Recorder
-from wengert.compiler.types import type_of
 
 
 def graph(text: str) -> Graph:
@@ -113,21 +111,6 @@ def inputs_for(graph: Graph, seed: int = 0) -> list:
         x = wengert.tensor(random.uniform(-1.5, 1.5, t.shape)).to(t.dtype)
         out.append(x.requires_grad_(bool(t.requires_grad)))
     return out
-
-
-def record(function: Callable, tensors: list) -> Graph:
-    """The graph of what a function of tensors calls; requires_grad is taken from the tensors."""
-    graph = Graph()
-    recorder = Recorder(graph)
-    plain = [x.detach() for x in tensors]
-    for x, given in zip(plain, tensors, strict=True):
-        recorder.note(x, graph.add_input(type_of(given)))
-    with wengert.no_grad(), recorder:
-        out = function(*plain)
-    for value in out:
-        if isinstance(value, wengert.Tensor):
-            graph.register_output(recorder.value_of(value))
-    return graph
 
 
 def run_gradient(gradient: Gradient, inputs: list, vjps: list) -> tuple[tuple, list]:

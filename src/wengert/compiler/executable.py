@@ -18,6 +18,7 @@ from . import primitives as prim
 from .autodiff import Gradient, differentiate
 from .interpreter import Program
 from .ir import Graph
+from .passes.barriers import drop_barriers
 from .passes.cse import eliminate_common_subexpressions
 from .passes.dce import eliminate_dead_code
 from .passes.inline import inline
@@ -71,7 +72,7 @@ class Executable:
     def program(self) -> Program:
         """The graph without gradients, after the passes."""
         if self._program is None:
-            self._program = Program(optimized(self.graph.copy(), self.passes))
+            self._program = Program(optimized(drop_barriers(self.graph.copy()), self.passes))
         return self._program
 
     def differentiated(self, needs: tuple[bool, ...]) -> Differentiated:
@@ -100,7 +101,7 @@ class Differentiated:
             gradient = executable.partition(gradient)
         self.gradient = gradient
         self.differentiable = [i for i in gradient.df_input_vjps if i < gradient.f_real_outputs]
-        self.f = Program(optimized(gradient.f.copy(), executable.passes))
+        self.f = Program(optimized(drop_barriers(gradient.f.copy()), executable.passes))
         self._reverse: dict[tuple[bool, ...], Program] = {}
 
     def __call__(self, inputs: Sequence[Tensor]) -> tuple:
@@ -111,7 +112,7 @@ class Differentiated:
         """Gradients of the inputs, from those of the differentiable outputs that are not None."""
         defined = tuple([g is not None for g in grads])
         if defined not in self._reverse:
-            graph = reverse_graph(self.gradient, defined)
+            graph = drop_barriers(reverse_graph(self.gradient, defined))
             self._reverse[defined] = Program(optimized(graph, self.executable.passes))
         return self._reverse[defined](*[g for g in grads if g is not None], *kept)
 

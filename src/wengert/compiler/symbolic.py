@@ -1,9 +1,9 @@
 """Gradient rules as graphs: a rule is a Python function over operators, so it is run and recorded.
 
-A rule runs on meta tensors while a `Recorder` writes down the operators it calls. That happens once
-per operator, literals, and dtypes and shapes of its inputs; the graph is remembered. If shapes are
-not fully known, the rule is recorded for two examples. Where the two graphs agree they hold for all
-shapes; a literal that is in both the shape of the same value stands for the size of that value.
+A rule is traced like any function, once per operator, literals, and dtypes and shapes of its
+inputs; the graph is remembered. If shapes are not fully known, the rule is traced for two examples.
+Where the two graphs agree they hold for all shapes; a literal that is in both the shape of the same
+value stands for the size of that value.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 from ..autograd.grad_mode import set_grad_enabled
 from ..backends.meta import MetaArray
 from ..dispatch import rule_reads
+from ..levels import LevelArray
 from ..operators.fitting import reduce_gradient
 from ..tensor import Tensor
-from ..utils._python_dispatch import TorchDispatchMode
 from . import primitives as prim
 from .ir import Graph
 from .nodes import HOLE, Node, Value, fill, split_arguments
@@ -27,10 +27,10 @@ from .passes.shapes import (
     call_on_types,
     example_of,
     example_types,
-    without_grad,
 )
 from .printer import literal_key
-from .types import INT, ListType, OptionalType, TensorType, Type, type_of
+from .trace import TraceLevel
+from .types import INT, NONE, ListType, OptionalType, TensorType, Type, without_grad
 
 _SHAPE_SLOT = 1000
 
@@ -39,77 +39,27 @@ class NotDifferentiable(RuntimeError):
     """The gradient of a node cannot be written as a graph."""
 
 
-class Recorder(TorchDispatchMode):
-    """Writes the operators that are called while it is active into a graph.
+class RuleLevel(TraceLevel):
+    """The level at which rules run. What they make otherwise than by operators is a constant."""
 
-    Tensors that it did not give out or see made are constants. A tensor that is written in place
-    stands for its new value from then on, as long as no view of it is around.
-    """
+    __slots__ = ()
 
-    def __init__(self, graph: Graph) -> None:
-        self.graph = graph
-        self.values: dict[int, Value] = {}
-        self.tensors: list[Tensor] = []
+    def lift(self, t: Tensor) -> Tensor:
+        if isinstance(t.array, MetaArray):
+            raise NotDifferentiable("a tensor without data was made otherwise than by an operator")
+        if id(t) not in self.stand_ins:
+            self.stand_ins[id(t)] = self.made(t)
+            self.originals.append(t)  # its id is not to be given to another one
+        return self.stand_ins[id(t)]
 
-    def note(self, tensor: Tensor, value: Value) -> Tensor:
-        """From now on `tensor` is `value`."""
-        self.values[id(tensor)] = value
-        self.tensors.append(tensor)  # its id is not to be given to another one
-        return tensor
+    def placeholder(self, type: TensorType, value: Value) -> Tensor:
+        """A tensor of a type without data that stands for a value of the graph."""
+        return self.stand_in(value, example_of(type).array)
 
-    def value_of(self, tensor: Tensor) -> Value:
+    def value_of(self, t: Tensor) -> Value:
         """The value that a tensor stands for."""
-        value = self.values.get(id(tensor))
-        if value is None:
-            if isinstance(tensor.array, MetaArray):
-                raise NotDifferentiable(
-                    "a tensor without data was made otherwise than by an operator"
-                )
-            value = self.graph.constant(tensor.detach())
-            self.note(tensor, value)
-        return value
-
-    def __torch_dispatch__(
-        self, func: Any, types: tuple, args: tuple = (), kwargs: dict[str, Any] | None = None
-    ) -> Any:
-        names = [argument.name for argument in func.schema.arguments]
-        given = dict(zip(names, args, strict=False)) | (kwargs or {})
-        bound = tuple(
-            [given.get(argument.name, argument.default) for argument in func.schema.arguments]
-        )
-        if not func.mutates:
-            out = func.call(bound)
-            self.write(func, [self.operand(item) for item in bound], out)
-            return out
-        target = bound[0]
-        if target.view_meta is not None or any(
-            t.view_meta is not None and t.view_meta.base is target for t in self.tensors
-        ):
-            raise NotDifferentiable(f"{func.name} writes into memory that has several names")
-        operands = [self.operand(item) for item in bound]
-        func.call(bound)
-        self.write(func.functional, operands, target)
-        return target
-
-    def operand(self, item: Any) -> Any:
-        """An argument as a node has it: values for tensors."""
-        if isinstance(item, Tensor):
-            return self.value_of(item)
-        return tuple([self.operand(part) for part in item]) if isinstance(item, list) else item
-
-    def write(self, operator: Any, operands: list, out: Any) -> None:
-        """Append the node of one call."""
-        arguments, inputs = split_arguments(operands)
-        outs = out if isinstance(out, (tuple, list)) else (out,)
-        node = self.graph.create(
-            prim.OPERATOR + operator.name,
-            inputs,
-            [without_grad(type_of(t)) for t in outs],
-            arguments=arguments,
-        )
-        self.graph.insert_node(node)
-        for t, value in zip(outs, node.outputs, strict=True):
-            self.note(t, value)
+        own = type(t.array) is LevelArray and t.array.level is self
+        return self.symbol_of(t if own else self.lift(t))
 
 
 class Source(NamedTuple):
@@ -194,20 +144,19 @@ def _complete(t: Type) -> bool:
 def _record(
     node: Node, types: list[Type], results: list[Type], needs: tuple, loose: bool = False
 ) -> RuleGraph:
-    """Run the rules under a recorder. `loose` leaves the sizes of sums to the time of running."""
+    """Trace the rules. `loose` leaves the sizes of sums to the time of running."""
     operator = node.operator
     graph = Graph()
-    recorder = Recorder(graph)
+    level = RuleLevel(graph)
     sources: list[Source] = []
 
     def placeholder(type: Type, kind: str, index: int) -> Any:
-        value = example_of(type)
-        if isinstance(value, Tensor):
-            recorder.note(value, graph.add_input(type))
-            sources.append(Source(kind, index))
-        elif value is not None:
+        if type is NONE:
+            return None
+        if not isinstance(type, TensorType):
             raise NotDifferentiable(f"an input is a {type}")
-        return value
+        sources.append(Source(kind, index))
+        return level.placeholder(type, graph.add_input(type))
 
     grads: list[Any] = [None] * len(results)
     for i in differentiable_outputs(node):
@@ -217,10 +166,10 @@ def _record(
     args = _as_lists(operator, fill(node.arguments, inputs))  # type: ignore[arg-type]
     gradient: Any = grads[0]
     if operator.outputs != 1 or operator.schema.returns[0].endswith("[]"):
-        gradient = [_unusable(t) if g is None else g for g, t in zip(grads, results, strict=True)]
+        gradient = grads
     conjugates = operator.family == "elementwise" and _is_complex(results[0])
     values: list[Tensor | None] = [None] * len(types)
-    with recorder:
+    with level.entered():
         if conjugates:
             gradient = gradient.conj()
         for position in operator.grad_positions:
@@ -234,20 +183,15 @@ def _record(
                     values[place] = part.conj() if conjugates else part
         for i, part in enumerate(values):
             if part is not None:
-                values[i] = _fitted(recorder, part, i, types[i], operator, sources, loose)
-    index: list[int | None] = []
-    for part in values:
-        index.append(None if part is None else graph.register_output(recorder.value_of(part)))
+                values[i] = _fitted(level, part, i, types[i], operator, sources, loose)
+        index: list[int | None] = []
+        for part in values:
+            index.append(None if part is None else graph.register_output(level.value_of(part)))
     return RuleGraph(graph, tuple(sources), tuple(index))
 
 
 def _is_complex(type: Type) -> bool:
     return isinstance(type, TensorType) and type.dtype is not None and type.dtype.is_complex
-
-
-def _unusable(type: Type) -> Any:
-    """In the place of the gradient of an output that has none; rules do not read it."""
-    return example_of(type)
 
 
 def _as_lists(operator: Any, args: tuple) -> list:
@@ -292,7 +236,7 @@ def _run_rule(operator: Any, position: int, gradient: Any, args: list, outputs: 
 
 
 def _fitted(
-    recorder: Recorder,
+    level: RuleLevel,
     g: Tensor,
     index: int,
     type: Type,
@@ -305,18 +249,21 @@ def _fitted(
     shape = type.concrete_shape
     assert shape is not None
     if loose and operator.broadcasts and operator.operands > 1:
-        size = recorder.graph.add_input(OptionalType(ListType(INT)))
+        size = level.graph.add_input(OptionalType(ListType(INT)))
         sources.append(Source("fit", index))
-        value = recorder.graph.insert(prim.GRAD_SUM_TO_SIZE, recorder.value_of(g), size)
-        fitted: Any = example_of(TensorType(g.dtype, shape))
-        value.type = without_grad(type_of(fitted))
-        g = recorder.note(fitted, value)
+        value = level.graph.insert(prim.GRAD_SUM_TO_SIZE, level.value_of(g), size)
+        value.type = TensorType(g.dtype, shape)
+        g = level.placeholder(value.type, value)
     return reduce_gradient(None, index, g, shape, type.dtype.numpy)
 
 
 def _pruned(rule: RuleGraph) -> RuleGraph:
     """Without nodes and inputs that the gradients do not depend on."""
     graph = rule.graph
+    for node in graph.nodes():
+        node.source = None
+        for value in node._outputs:
+            value.type = without_grad(value.type)
     merge_equal_nodes(graph.block, None)
     remove_dead_nodes(graph.block)
     sources = list(rule.sources)

@@ -32,8 +32,7 @@ from ..utils.pytree import tree_flatten, tree_unflatten
 from . import primitives as prim
 from .ir import Graph
 from .nodes import Value, split_arguments
-from .passes.shapes import without_grad
-from .types import type_of
+from .types import type_of, without_grad
 
 __all__ = ["TraceError", "TraceLevel", "Traced", "trace"]
 
@@ -148,7 +147,9 @@ def _parameter_names(function: Callable, examples: tuple, keywords: dict) -> dic
 class TraceLevel(Level):
     """The level of a function being traced: calls become nodes of `graph`."""
 
-    __slots__ = ("graph", "inputs", "stand_ins", "originals", "input_values", "captured")
+    __slots__ = (
+        "graph", "inputs", "stand_ins", "originals", "input_values", "captured", "constant"
+    )  # fmt: skip
 
     def __init__(self, graph: Graph | None = None) -> None:
         Level.__init__(self, "trace")
@@ -158,6 +159,7 @@ class TraceLevel(Level):
         self.originals: list[Tensor] = []
         self.input_values: list[Value] = []
         self.captured: list[Tensor] = []
+        self.constant: set[Value] = set()  # values that no input's gradient can come from
 
     # Tensors of the level ------------------------------------------------------------------
 
@@ -199,6 +201,7 @@ class TraceLevel(Level):
     def made(self, t: Tensor) -> Tensor:
         """A tensor that the function has made itself: a constant of the graph."""
         value = self.graph.constant(t)
+        self.constant.add(value)
         return self.stand_in(value, shape_only(t.array))
 
     def seen(self, t: Any) -> Any:
@@ -210,6 +213,7 @@ class TraceLevel(Level):
         array: Any = t.array
         symbol = self.graph.insert("wengert::_stop_gradient", self.symbol_of(t))
         symbol.type = array.symbol.type
+        self.constant.add(symbol)
         out = self.stand_in(symbol, array.value.array)
         out.counter = t.shared_counter()
         out.array.__dict__["version"] = out.version()
@@ -254,8 +258,20 @@ class TraceLevel(Level):
         )
         node.source = where()
         self.graph.insert_node(node)
-        arrays = [self.array_of(v, o) for v, o in zip(node.outputs, outs, strict=True)]
+        values = [self.cut_off(v) for v in node.outputs] if not enabled else list(node.outputs)
+        if all(value in self.constant for value in inputs):
+            self.constant.update(values)
+        arrays = [self.array_of(v, o) for v, o in zip(values, outs, strict=True)]
         return arrays[0] if isinstance(out, Tensor) else type(out)(arrays)
+
+    def cut_off(self, value: Value) -> Value:
+        """What stands for a value that was computed without recording: no gradient passes it."""
+        if all(v in self.constant for v in value.node.inputs):
+            return value
+        barrier = self.graph.insert("wengert::_stop_gradient", value)
+        barrier.type = value.type
+        self.constant.add(barrier)
+        return barrier
 
     def symbol_or_literal(self, value: Any) -> Any:
         if isinstance(value, Tensor):

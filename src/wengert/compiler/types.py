@@ -253,6 +253,11 @@ def type_of(value: Any) -> Type:
     return _OF_PYTHON.get(type(value), ANY)
 
 
+def without_grad(type: Type) -> Type:
+    """A type that says nothing of gradients."""
+    return type.with_requires_grad(None) if isinstance(type, TensorType) else type
+
+
 def join(a: Type, b: Type) -> Type:
     """The most precise type that accepts what either type accepts."""
     if a.accepts(b):

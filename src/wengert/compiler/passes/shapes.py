@@ -30,6 +30,7 @@ from ..types import (
     Type,
     join,
     type_of,
+    without_grad,
 )
 
 #: Lengths that stand for unknown ones in the two examples, and the numbers of dimensions.
@@ -86,11 +87,6 @@ def output_types(node: Node) -> list[Type]:
     else:
         results = _agreed_types(node, types)
     return results if len(results) == len(node._outputs) else [TENSOR] * len(node._outputs)
-
-
-def without_grad(type: Type) -> Type:
-    """A type that says nothing of gradients."""
-    return type.with_requires_grad(None) if isinstance(type, TensorType) else type
 
 
 def call_on_types(node: Node, types: list[Type]) -> list[Type]:
