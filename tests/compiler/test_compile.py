@@ -334,3 +334,22 @@ def test_data_dependent_control_flow_is_refused():
     compiled = wengert.compile(lambda x: x if x.sum() > 0 else -x)
     with pytest.raises(RuntimeError, match="needs the value of a tensor"):
         compiled(X)
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_parts_without_gradient(order):
+    def function(x):
+        y = x.sin()
+        with wengert.no_grad():
+            z = y * x * 2
+        return (y * z + x.detach().exp() * x).sum()
+
+    def derivative(f):
+        x = X.clone().requires_grad_()
+        y = f(x)
+        for _ in range(order):
+            (g,) = wengert.autograd.grad(y, x, create_graph=True)
+            y = g.sum()
+        return g
+
+    assert wengert.allclose(derivative(wengert.compile(function)), derivative(function))
