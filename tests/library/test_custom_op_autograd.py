@@ -1,6 +1,7 @@
 """Derivatives of custom operators. All runs on PyTorch too."""
 
 import gc
+import importlib
 import weakref
 
 import pytest
@@ -529,6 +530,25 @@ def test_one_tensor_in_both_places(mul, leaves):
     (x,) = leaves([2.0])
     mul(x, x).backward()
     assert x.grad.item() == 4.0
+
+
+@pytest.mark.parametrize("reentrant", [False, True])
+def test_checkpointing(mul, lib, leaves, reentrant):
+    checkpoint = importlib.import_module(f"{lib.__name__}.utils.checkpoint").checkpoint
+    x, y = leaves([2.0], [3.0])
+    out = checkpoint(lambda x, y: mul(mul(x, x), y), x, y, use_reentrant=reentrant)
+    out.backward()
+    assert (x.grad.item(), y.grad.item()) == (12.0, 4.0)
+
+
+def test_saved_tensors_that_may_be_changed(mul, lib, leaves):
+    x, y = leaves([2.0], [3.0])
+    with lib.autograd.graph.allow_mutation_on_saved_tensors():
+        inner = x * 1
+        out = mul(inner, y)
+        inner.mul_(5)
+        out.backward()
+    assert y.grad.item() == 2.0
 
 
 # Ours alone --------------------------------------------------------------------------------------

@@ -152,6 +152,12 @@ def test_anomaly_detection_names_the_call(mul):
             out.backward()
 
 
+def test_the_profiler_names_the_operator(mul):
+    with wengert.autograd.profiler.profile() as profile:
+        mul(wengert.ones(1), wengert.ones(1))
+    assert {mul._qualname, "aten::mul"} <= {event.key for event in profile.key_averages()}
+
+
 def test_results_follow_inference_mode(mul):
     with wengert.inference_mode():
         out = mul(wengert.ones(1), wengert.ones(1))

@@ -85,7 +85,8 @@ class Recorder:
         """Call an operator through `run` as an event."""
         state = thread_state()
         sequence = state.sequence
-        event = self.enter("aten::" + operator.name.partition(".")[0])
+        name = operator.name.partition(".")[0]
+        event = self.enter(name if "::" in name else "aten::" + name)
         try:
             out = run(operator, args)
             if state.sequence != sequence:
