@@ -39,8 +39,9 @@ def plain(t: Tensor, action: str) -> Tensor:
     """The tensor below all transforms that `t` stands for, to be read; refused for a batch."""
     while type(t.array) is LevelArray:
         check_alive(t.array.level)
-        if t.array.level.kind == "trace":
-            raise t.array.level.unknown(action)
+        level: Any = t.array.level
+        if level.kind == "trace":
+            raise level.unknown(action)
         if t.array.dim is not None:
             raise RuntimeError(
                 f"vmap: It looks like you're calling {action} on a Tensor, or attempting to use a "

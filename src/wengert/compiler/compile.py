@@ -14,6 +14,7 @@ from ..tensor import Tensor
 from ..utils.pytree import tree_flatten
 from .executable import DEFAULT_PASSES, Executable, Pass
 from .guards import difference, environment_key, mode_key, value_key
+from .passes.rematerialize import Policy
 from .trace import Traced, trace
 
 _recompiles = logging.getLogger("wengert.compiler.recompiles")
@@ -47,9 +48,12 @@ class Compilation:
 class Compiled:
     """A function with its compilations; made by `compile`."""
 
-    def __init__(self, function: Callable, passes: Sequence[Pass]) -> None:
+    def __init__(
+        self, function: Callable, passes: Sequence[Pass], recompute: Policy | None
+    ) -> None:
         self.function = function
         self.passes = tuple(passes)
+        self.recompute = recompute
         self.compilations: dict[tuple, Compilation] = {}
         self.gave_up = False
         functools.update_wrapper(self, function, updated=())
@@ -89,7 +93,8 @@ class Compiled:
         _recompiles.info("compiling %s: %s", self._name(), reason)
         traced = trace(self.function, *args, **kwargs)
         _graphs.info("%s:\n%s", self._name(), traced.graph)
-        made = Compilation(key, traced, Executable(traced.graph, self.passes), reason)
+        executable = Executable(traced.graph, self.passes, self.recompute)
+        made = Compilation(key, traced, executable, reason)
         self.compilations[key] = made
         return made
 
@@ -113,7 +118,9 @@ def compile(
     """Trace a function at its first call and run the graph from then on.
 
     The graph is made again for other shapes, dtypes, strides, `requires_grad`, modes or Python
-    arguments. Results are differentiable as those of the function are.
+    arguments. Results are differentiable as those of the function are. `options` may hold
+    ``passes``, functions from graph to graph, and ``recompute``, a policy for what the backward
+    computes again rather than keeps (None: nothing).
 
     >>> import wengert
     >>> @wengert.compile
@@ -138,13 +145,16 @@ def compile(
         )
     chosen = dict(options or {})
     passes = chosen.pop("passes", DEFAULT_PASSES)
+    recompute = chosen.pop("recompute", Policy())
     if chosen:
-        raise ValueError(f"compile(): unknown options {sorted(chosen)}; there is: passes")
+        raise ValueError(
+            f"compile(): unknown options {sorted(chosen)}; there are passes and recompute"
+        )
     if model is None:
         return functools.partial(compile, options=options, disable=disable)
     if not callable(model):
         raise TypeError(f"compile(): a function is needed, not {type(model).__name__}")
-    return model if disable else Compiled(model, passes)
+    return model if disable else Compiled(model, passes, recompute)
 
 
 def explain(function: Any) -> str:

@@ -23,6 +23,7 @@ from .passes.cse import eliminate_common_subexpressions
 from .passes.dce import eliminate_dead_code
 from .passes.inline import inline
 from .passes.peephole import peephole
+from .passes.rematerialize import Policy
 from .passes.shapes import without_grad
 from .passes.zeros import specialize_zeros
 from .types import TensorType
@@ -36,17 +37,20 @@ DEFAULT_PASSES: tuple[Pass, ...] = (
 
 
 class Executable:
-    """A graph made ready to run. The graph is not changed."""
+    """A graph made ready to run. The graph is not changed.
+
+    With `recompute`, the reverse computes again what costs more to keep, as far as it allows.
+    """
 
     def __init__(
         self,
         graph: Graph,
         passes: Sequence[Pass] = DEFAULT_PASSES,
-        partition: Callable[[Gradient], Gradient] | None = None,
+        recompute: Policy | None = None,
     ) -> None:
         self.graph = graph
         self.passes = tuple(passes)
-        self.partition = partition
+        self.recompute = recompute
         self._program: Program | None = None
         self._eager: Program | None = None
         self._differentiated: dict[tuple[bool, ...], Differentiated] = {}
@@ -96,10 +100,9 @@ class Differentiated:
         self.executable = executable
         self.needs = needs
         self._joint: dict[tuple[bool, ...], Executable] = {}
-        gradient = differentiate(marked(executable.graph.copy(), needs))
-        if executable.partition is not None:
-            gradient = executable.partition(gradient)
-        self.gradient = gradient
+        self.gradient = gradient = differentiate(
+            marked(executable.graph.copy(), needs), once=True, recompute=executable.recompute
+        )
         self.differentiable = [i for i in gradient.df_input_vjps if i < gradient.f_real_outputs]
         self.f = Program(optimized(drop_barriers(gradient.f.copy()), executable.passes))
         self._reverse: dict[tuple[bool, ...], Program] = {}
@@ -120,10 +123,10 @@ class Differentiated:
         """The same from the inputs of the graph, so that the result depends on them."""
         defined = tuple([g is not None for g in grads])
         if defined not in self._joint:
+            executable = self.executable
+            gradient = differentiate(marked(executable.graph.copy(), self.needs))
             self._joint[defined] = Executable(
-                joint_graph(self.gradient, defined),
-                self.executable.passes,
-                self.executable.partition,
+                joint_graph(gradient, defined), executable.passes, executable.recompute
             )
         return self._joint[defined](*inputs, *[g for g in grads if g is not None])
 
