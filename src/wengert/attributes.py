@@ -40,8 +40,6 @@ def set_requires_grad(self: Tensor, value: bool) -> None:
     if not isinstance(value, bool):
         raise RuntimeError("requires_grad must be a bool")
     if self.current_node() is not None:
-        if value:
-            return
         raise RuntimeError(
             "you can only change requires_grad flags of leaf variables; this tensor was computed "
             f"by {self.node.name()}. Take detach() of it to leave it out of the graph"
@@ -61,7 +59,8 @@ def set_requires_grad(self: Tensor, value: bool) -> None:
 def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
     """Set whether operations on this leaf are recorded; returns the tensor."""
     check_outside("Tensor.requires_grad_()")
-    set_requires_grad(self, requires_grad)
+    if requires_grad is not True or self.current_node() is None:
+        set_requires_grad(self, requires_grad)
     return self
 
 

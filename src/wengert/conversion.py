@@ -25,12 +25,15 @@ def deliver(array: Any, device: Any = None, requires_grad: bool = False) -> Tens
     place = get_default_device() if device is None else as_device(device)
     if place is not CPU or type(array) is not np.ndarray:
         array = transfer(array, place)
-    made = made_here(wrap(array))
-    return require_grad(made) if requires_grad else made
+    return require_grad(made_here(wrap(array)), requires_grad)
 
 
-def require_grad(fresh: Tensor) -> Tensor:
-    """Make a fresh tensor a leaf that requires grad; its type must allow that."""
+def require_grad(fresh: Tensor, wanted: bool = True) -> Tensor:
+    """Make a fresh tensor a leaf that requires grad if `wanted`; its type must allow that."""
+    if wanted is False:
+        return fresh
+    if wanted is not True:
+        raise TypeError(f"argument 'requires_grad' must be bool, not {type(wanted).__name__}")
     if not dtypes.is_differentiable(fresh.array.dtype):
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
     fresh.requires_grad = True
@@ -411,11 +414,15 @@ def _infer(leaves: set[Any]) -> dtypes.dtype:
     return result
 
 
-def _is_sequence(data: Any) -> bool:
+def _is_sequence(data: Any, inside: bool = False) -> bool:
     if isinstance(data, (list, tuple)):
         return True
     if isinstance(data, (str, bytes)):
-        raise TypeError(f"new(): invalid data type '{type(data).__name__}'")
+        raise (ValueError if inside else TypeError)(
+            f"too many dimensions '{type(data).__name__}'"
+            if inside
+            else f"new(): invalid data type '{type(data).__name__}'"
+        )
     if isinstance(data, (Tensor, np.generic)) or hasattr(data, "keys"):
         return False
     if isinstance(data, np.ndarray):
@@ -426,7 +433,7 @@ def _is_sequence(data: Any) -> bool:
 def _shape_of(data: Any) -> list[int]:
     """The shape of nested sequences, judged by the first element of each level."""
     shape: list[int] = []
-    while _is_sequence(data):
+    while _is_sequence(data, inside=bool(shape)):
         shape.append(len(data))
         if not shape[-1]:
             break

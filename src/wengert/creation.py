@@ -43,8 +43,8 @@ from .tensor import Tensor, wrap
 
 __all__ = [
     "arange", "as_tensor", "asarray", "empty", "empty_like", "empty_strided", "eye", "from_dlpack",
-    "from_numpy", "full", "full_like", "linspace", "logspace", "ones", "ones_like", "tensor",
-    "tril_indices", "triu_indices", "zeros", "zeros_like",
+    "from_numpy", "full", "full_like", "linspace", "logspace", "ones", "ones_like",
+    "scalar_tensor", "tensor", "tril_indices", "triu_indices", "zeros", "zeros_like",
 ]  # fmt: skip
 
 NEW_METHODS = ("new_empty", "new_full", "new_ones", "new_tensor", "new_zeros")
@@ -131,6 +131,22 @@ def full(
     return _filled("full", shape, check_number(value, kind), out, kind, device, requires_grad)
 
 
+def scalar_tensor(
+    s: Any,
+    *,
+    dtype: dtypes.dtype | None = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Tensor:
+    """A number as a tensor without dimensions, of the default dtype unless that is given."""
+    check_options(layout, pin_memory)
+    kind = choose_dtype(dtype)
+    value = check_number(number("scalar_tensor", "s", s), kind)
+    return _filled("scalar_tensor", (), value, None, kind, device, requires_grad)
+
+
 def empty(
     *sizes: Any,
     size: Any = None,
@@ -149,7 +165,7 @@ def empty(
     shape = parse_size("empty", sizes, size)
     kind = choose_dtype(dtype, out)
     if out is not None and out.array.shape == shape:
-        return require_grad(out) if requires_grad else out
+        return require_grad(out, requires_grad)
     return finish("empty", new_array(shape, kind, as_device(device)), out, requires_grad)
 
 

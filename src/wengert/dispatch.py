@@ -231,7 +231,7 @@ class Operator(AbstractOperator):
                         self._refuse(args)
                     if _has_half(args):
                         return _narrow(self.kernel(np, *_widen(args)), args)
-            elif self.widens and _has_half(args):
+            elif self.widens and _only_halves(args):
                 return _narrow(self.kernel(np, *_widen(args)), args)
             if self.ufunc is not None:
                 out = self.ufunc(*args)
@@ -253,7 +253,7 @@ class Operator(AbstractOperator):
         """Raise for dtypes that the operator is not defined for."""
         dtype = next(a.dtype for a in args if isinstance(a, _ndarray))
         if dtype.kind in self.refuses:
-            raise RuntimeError(
+            raise NotImplementedError(
                 f"\"{self.name}_cpu\" not implemented for '{from_numpy(dtype).scalar_name}': "
                 f"{self.name}() is not supported for {dtype} tensors"
             )
@@ -645,6 +645,18 @@ def _has_half(args: tuple) -> bool:
         if type(a) is _ndarray and _native.is_half(a):
             return True
     return False
+
+
+def _only_halves(args: tuple) -> bool:
+    """Whether the floats among the operands are 16-bit ones; other mixtures are the kernel's."""
+    found = False
+    for a in args:
+        if type(a) is _ndarray:
+            if _native.is_half(a):
+                found = True
+            elif _native.is_real_float(a):
+                return False
+    return found
 
 
 def _widen(args: tuple) -> list:

@@ -119,7 +119,7 @@ def finish(
 ) -> Tensor:
     """The tensor to return for `array`, which is copied into `out` if that is given."""
     result = made_here(wrap(array)) if out is None else write_out(function, out, array, warn)
-    return require_grad(result) if requires_grad else result
+    return require_grad(result, requires_grad)
 
 
 def write_out(function: str, out: Tensor, array: Any, warn: bool = False) -> Tensor:

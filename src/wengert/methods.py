@@ -10,12 +10,12 @@ from . import dtypes
 from .backends.numpy import dense_strides
 from .devices import as_device, device, of_array, transfer
 from .inside import check_readable, plain
-from .layouts import keeps_order
+from .layouts import keeps_order, strided
 from .operators.copying import cast, clone, pack, to_device
 from .operators.geometry import offset_of
 from .operators.pointwise import abs_, div_
 from .overlap import check_not_overlapping
-from .size import Size
+from .size import Size, size_of
 from .state import thread_state
 from .tensor import Tensor
 
@@ -24,13 +24,13 @@ from .tensor import Tensor
 
 def shape(self: Tensor) -> Size:
     """Lengths of the dimensions."""
-    return Size(self.array.shape)
+    return size_of(self.array.shape)
 
 
 def size(self: Tensor, dim: int | None = None) -> Any:
     """The shape, or the length of one dimension."""
     if dim is None:
-        return Size(self.array.shape)
+        return size_of(self.array.shape)
     return self.array.shape[_dimension(self, dim)]
 
 
@@ -58,9 +58,9 @@ def dim(self: Tensor) -> int:
     return self.array.ndim
 
 
-def numel(self: Tensor) -> int:
+def numel(input: Tensor) -> int:
     """The number of elements."""
-    return self.array.size
+    return input.array.size
 
 
 def storage_offset(self: Tensor) -> int:
@@ -107,19 +107,24 @@ def device_of(self: Tensor) -> device:
     return of_array(self.array)
 
 
-def is_floating_point(self: Tensor) -> bool:
+def is_floating_point(input: Tensor) -> bool:
     """Whether the elements are real floating-point numbers."""
-    return dtypes.from_numpy(self.array.dtype).is_floating_point
+    return dtypes.from_numpy(input.array.dtype).is_floating_point
 
 
-def is_complex(self: Tensor) -> bool:
+def is_complex(input: Tensor) -> bool:
     """Whether the elements are complex numbers."""
-    return self.array.dtype.kind == "c"
+    return input.array.dtype.kind == "c"
 
 
-def is_signed(self: Tensor) -> bool:
+def is_signed(input: Tensor) -> bool:
     """Whether the elements can be negative."""
-    return dtypes.from_numpy(self.array.dtype).is_signed
+    return dtypes.from_numpy(input.array.dtype).is_signed
+
+
+def is_nonzero(input: Tensor) -> bool:
+    """Whether the one element is not zero."""
+    return bool(input)
 
 
 def to(
@@ -287,7 +292,7 @@ def as_subclass(self: Tensor, cls: type) -> Tensor:
 
 def make_subclass(cls: type, data: Tensor, require_grad: bool = False) -> Tensor:
     """A new leaf of type `cls` around the memory of `data`."""
-    out: Any = cls.__new__(cls)  # type: ignore[call-overload]
+    out: Any = Tensor.__new__(cls)  # not cls.__new__, which may be what calls this
     Tensor.adopt(out, data.detach())
     out.needs_grad = require_grad
     return out
@@ -341,8 +346,17 @@ PROPERTIES = {
     "is_cpu": property(lambda self: of_array(self.array).type == "cpu"),
     "is_meta": property(lambda self: of_array(self.array).type == "meta"),
     "is_sparse": property(lambda self: False),
+    "layout": property(lambda self: strided),
     "is_quantized": property(lambda self: False),
     "is_nested": property(lambda self: False),
+}
+# What the package offers as functions too.
+FUNCTIONS = {
+    "is_complex": is_complex,
+    "is_floating_point": is_floating_point,
+    "is_nonzero": is_nonzero,
+    "is_signed": is_signed,
+    "numel": numel,
 }
 METHODS: dict[str, Any] = {
     "size": size,
@@ -359,6 +373,7 @@ METHODS: dict[str, Any] = {
     "is_floating_point": is_floating_point,
     "is_complex": is_complex,
     "is_signed": is_signed,
+    "is_nonzero": is_nonzero,
     "to": to,
     "type": type_,
     "type_as": type_as,

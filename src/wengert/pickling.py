@@ -15,6 +15,7 @@ from .conversion import copy_array
 from .devices import as_device, device, of_array, transfer
 from .factory import new_array
 from .levels import LevelArray
+from .operators.geometry import address_of, owner_of
 from .tensor import FRESH, Tensor, wrap
 
 # Without compilation these share the instance dictionary with what users attach to a tensor.
@@ -60,7 +61,7 @@ def deepcopy_tensor(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
             "protocol at the moment. Detach the tensor first, or copy what it was computed from."
         )
     check_storage(tensor)
-    made = _leaf(type(tensor), copy_array(tensor.array), tensor.needs_grad, {})
+    made = _leaf(type(tensor), _copy_with_memory(tensor.array, memo), tensor.needs_grad, {})
     memo[id(tensor)] = made
     if tensor.gradient is not None:
         made.gradient = copy.deepcopy(tensor.gradient, memo)
@@ -77,6 +78,17 @@ def check_storage(tensor: Tensor) -> None:
             f"Cannot access storage of a tensor inside {kind}, so it can't be pickled or copied by "
             "the copy module; use clone()"
         )
+
+
+def _copy_with_memory(array: Any, memo: dict[int, Any]) -> Any:
+    """A copy of an array that shares memory with copies of those the array shares it with."""
+    owner = owner_of(array)
+    if type(array) is not np.ndarray or type(owner) is not np.ndarray or not owner.flags.forc:
+        return copy_array(array)
+    if id(owner) not in memo:
+        memo[id(owner)] = owner.copy("K")
+    start = (address_of(array) - address_of(owner)) if array.size else 0
+    return np.ndarray(array.shape, array.dtype, memo[id(owner)], start, array.strides)
 
 
 def user_attributes(tensor: Tensor) -> dict[str, Any]:

@@ -116,4 +116,5 @@ def bind() -> dict[str, Any]:
     table["regenerate_view"], table["show_graph"] = regenerate_view, show_graph
     bind_operators(table)
     engine.bind_operators(table["add"], fitting.reduce_gradient)
-    return {name: value for name, value in found.items() if name not in METHODS_ONLY}
+    functions = {name: value for name, value in found.items() if name not in METHODS_ONLY}
+    return functions | methods.FUNCTIONS

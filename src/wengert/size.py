@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Iterable
 from typing import Any
 
 
@@ -10,6 +12,9 @@ class Size(tuple):
 
     __module__ = "wengert"
     __slots__ = ()
+
+    def __new__(cls, sizes: Iterable[Any] = ()) -> Size:
+        return size_of([_length(i, value) for i, value in enumerate(sizes)])
 
     def numel(self) -> int:
         """The number of elements of such a shape."""
@@ -20,16 +25,33 @@ class Size(tuple):
 
     def __getitem__(self, index: Any) -> Any:
         value = tuple.__getitem__(self, index)
-        return Size(value) if isinstance(index, slice) else value
+        return size_of(value) if isinstance(index, slice) else value
 
     def __add__(self, other: Any) -> Any:
         return Size(tuple.__add__(self, other))
 
     def __mul__(self, count: Any) -> Any:
-        return Size(tuple.__mul__(self, count))
+        return size_of(tuple.__mul__(self, count))
 
     def __repr__(self) -> str:
         return f"wengert.Size([{', '.join(map(str, self))}])"
 
     def __reduce__(self) -> tuple:
         return (Size, (tuple(self),))
+
+
+def size_of(lengths: Iterable[int]) -> Size:
+    """A Size of numbers that need no check."""
+    return tuple.__new__(Size, lengths)
+
+
+def _length(position: int, value: Any) -> int:
+    if type(value) is int:
+        return value
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise TypeError(
+            f"wengert.Size() takes an iterable of 'int' (item {position} is "
+            f"'{type(value).__name__}')"
+        ) from None

@@ -231,6 +231,8 @@ class Tensor:
         return _neg.call1(self)
 
     def __pos__(self) -> Tensor:
+        if self.array.dtype.kind == "b":
+            raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
         return self
 
     def __abs__(self) -> Tensor:
@@ -269,11 +271,17 @@ class Tensor:
     def __lshift__(self, other: Any) -> Tensor:
         return _lshift.call2(self, other)
 
+    def __ilshift__(self, other: Any) -> Tensor:
+        return _ilshift.call2(self, other)
+
     def __rlshift__(self, other: Any) -> Tensor:
         return _lshift.call2(other, self)
 
     def __rshift__(self, other: Any) -> Tensor:
         return _rshift.call2(self, other)
+
+    def __irshift__(self, other: Any) -> Tensor:
+        return _irshift.call2(self, other)
 
     def __rrshift__(self, other: Any) -> Tensor:
         return _rshift.call2(other, self)
@@ -307,6 +315,9 @@ class Tensor:
     def __hash__(self) -> int:
         return id(self)
 
+    def __reversed__(self) -> Tensor:
+        return self.flip(0) if self.array.ndim else self
+
     def __len__(self) -> int:
         if self.array.ndim == 0:
             raise TypeError("len() of a 0-d tensor")
@@ -328,10 +339,10 @@ class Tensor:
         return bool(self.item())
 
     def __float__(self) -> float:
-        return float(self.item())
+        return float(_real_number(self))
 
     def __int__(self) -> int:
-        return int(self.item())
+        return int(_real_number(self))
 
     def __complex__(self) -> complex:
         return complex(self.item())
@@ -343,6 +354,11 @@ class Tensor:
         return int(value)
 
     def __contains__(self, element: Any) -> bool:
+        if not isinstance(element, (Tensor, int, float, complex)):
+            raise RuntimeError(
+                "Tensor.__contains__ only supports Tensor or scalar, but you passed in a "
+                f"{type(element)}."
+            )
         return bool((self == element).any())
 
     def __repr__(self) -> str:
@@ -354,6 +370,18 @@ class Tensor:
         if self.array.ndim == 0 and type(self) is Tensor:
             return format(self.item(), spec)
         return object.__format__(self, spec)
+
+
+def _real_number(t: Tensor) -> Any:
+    """The one element for a conversion to int or float."""
+    if t.array.size != 1:
+        raise ValueError("only one element tensors can be converted to Python scalars")
+    value = t.item()
+    if isinstance(value, complex):
+        if value.imag:
+            raise RuntimeError("value cannot be converted to type double without overflow")
+        return value.real
+    return value
 
 
 # The same as functions, which compiled modules call without looking for an override -------------
@@ -420,7 +448,7 @@ _rsub = _remainder = _floor_divide = _add
 _lt = _le = _gt = _ge = _eq = _ne = _add
 _and = _or = _xor = _invert = _lshift = _rshift = _add
 _iadd = _isub = _imul = _idiv = _ipow = _iremainder = _ifloor_divide = _add
-_iand = _ior = _ixor = _add
+_iand = _ior = _ixor = _ilshift = _irshift = _add
 _getitem: Any = None
 _setitem = _regenerate_view = _show_graph = _getitem
 
@@ -430,7 +458,7 @@ def bind_operators(table: dict[str, Any]) -> None:
     global _add, _sub, _mul, _div, _pow, _matmul, _neg, _abs, _remainder, _floor_divide
     global _rsub, _lt, _le, _gt, _ge, _eq, _ne, _and, _or, _xor, _invert, _lshift, _rshift
     global _iadd, _isub, _imul, _idiv, _ipow, _iremainder, _ifloor_divide
-    global _iand, _ior, _ixor, _getitem, _setitem, _regenerate_view, _show_graph
+    global _iand, _ior, _ixor, _ilshift, _irshift, _getitem, _setitem, _regenerate_view, _show_graph
     _add, _sub, _mul, _div = table["add"], table["sub"], table["mul"], table["div"]
     _pow, _matmul, _neg, _abs = table["pow"], table["matmul"], table["neg"], table["abs"]
     _rsub = table["rsub"]
@@ -444,5 +472,6 @@ def bind_operators(table: dict[str, Any]) -> None:
     _ipow, _iremainder = table["pow_"], table["remainder_"]
     _ifloor_divide = table["floor_divide_"]
     _iand, _ior, _ixor = table["bitwise_and_"], table["bitwise_or_"], table["bitwise_xor_"]
+    _ilshift, _irshift = table["bitwise_left_shift_"], table["bitwise_right_shift_"]
     _getitem, _setitem = table["getitem"], table["setitem"]
     _regenerate_view, _show_graph = table["regenerate_view"], table["show_graph"]

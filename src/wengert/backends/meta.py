@@ -63,7 +63,7 @@ def elementwise(kernel: Callable, args: tuple) -> Any:
     """The meta result of a broadcasting kernel: shapes broadcast, dtypes come from the kernel."""
     arrays = [a for a in args if isinstance(a, np.ndarray)]
     samples = tuple(
-        np.zeros((1,) * a.ndim, a.dtype) if isinstance(a, np.ndarray) else a for a in args
+        np.ones((1,) * a.ndim, a.dtype) if isinstance(a, np.ndarray) else a for a in args
     )
     shape = np.broadcast_shapes(*[a.shape for a in arrays])
     dtype = np.asarray(kernel(np, *samples)).dtype

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from ..dispatch import Operator, operator_named
+from ..dtypes import from_numpy
 from ..tensor import Tensor
 from .comparison import zeros_like
 from .declare import elementwise, promote, promote_float
@@ -107,9 +108,16 @@ true_divide = elementwise(
 )
 
 
+def _divisor(y: Any) -> Any:
+    """What integers are divided by, which must not be zero; floats give infinity or NaN."""
+    if getattr(y, "dtype", None) is not None and y.dtype.kind in "iu" and not y.all():
+        raise RuntimeError("ZeroDivisionError: an integer tensor is divided by zero")
+    return y
+
+
 def _divide_rounded(xp: Any, x: Any, y: Any, rounding_mode: str) -> Any:
     if rounding_mode == "floor":
-        return xp.floor_divide(x, y)
+        return xp.floor_divide(x, _divisor(y))
     if rounding_mode != "trunc":
         raise RuntimeError(
             "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found "
@@ -117,7 +125,7 @@ def _divide_rounded(xp: Any, x: Any, y: Any, rounding_mode: str) -> Any:
         )
     if x.dtype.kind not in "iu":
         return xp.trunc(xp.divide(x, y))
-    quotient = xp.floor_divide(x, y)
+    quotient = xp.floor_divide(x, _divisor(y))
     return quotient + ((quotient * y != x) & ((x < 0) != (y < 0)))
 
 
@@ -125,6 +133,7 @@ rounded_divide = elementwise(
     "_div_rounded(Tensor self, Tensor other, str rounding_mode) -> Tensor",
     _divide_rounded,
     {"self": lambda t: zeros_like(t), "other": lambda t: zeros_like(t)},
+    refuses="bc",
     name="DivBackward2",
     doc="Quotient of two tensors, rounded towards zero ('trunc') or down ('floor').",
 )
@@ -148,40 +157,55 @@ def div_(input: Tensor, other: Any, *, rounding_mode: str | None = None) -> Tens
 
 floor_divide = elementwise(
     "floor_divide(Tensor self, Tensor other) -> Tensor",
-    lambda xp, x, y: xp.floor_divide(x, y),
+    lambda xp, x, y: xp.floor_divide(x, _divisor(y)),
     {"self": lambda t: zeros_like(t), "other": lambda t: zeros_like(t)},
+    refuses="bc",
     doc="Quotient rounded down.",
 )
 remainder = elementwise(
     "remainder(Tensor self, Tensor other) -> Tensor",
-    "remainder",
+    lambda xp, x, y: xp.remainder(x, _divisor(y)),
     {
         "self": lambda t: t,
         "other": lambda t, self, other: -t * div(self, other, rounding_mode="floor"),
     },
+    refuses="bc",
     name=lambda self, other: f"RemainderBackward{int(isinstance(other, Tensor))}",
     doc="Remainder with the sign of the divisor, as Python's %.",
 )
 fmod = elementwise(
     "fmod(Tensor self, Tensor other) -> Tensor",
-    "fmod",
+    lambda xp, x, y: xp.fmod(x, _divisor(y)),
     {
         "self": lambda t: t,
         "other": lambda t, self, other: -t * div(self, other, rounding_mode="trunc"),
     },
+    refuses="bc",
     name=lambda self, other: f"FmodBackward{int(isinstance(other, Tensor))}",
     doc="Remainder with the sign of the dividend, as C's fmod.",
 )
+def _number_dtype(args: tuple, count: int) -> tuple:
+    if args[0].dtype.kind == "b":
+        raise RuntimeError(
+            "Negation, the `-` operator, on a bool tensor is not supported. "
+            "Use `~` or logical_not() to invert a mask."
+        )
+    return args
+
+
 neg = elementwise(
-    "neg(Tensor self) -> Tensor", "negative", lambda t: -t, native=NEG, doc="The negative."
+    "neg(Tensor self) -> Tensor",
+    "negative",
+    lambda t: -t,
+    dtype=_number_dtype,
+    native=NEG,
+    doc="The negative.",
 )
 
 
 def positive(input: Tensor) -> Tensor:
     """The tensor itself."""
-    if input.array.dtype.kind == "b":
-        raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
-    return input
+    return +input
 
 
 def _power(xp: Any, x: Any, y: Any) -> Any:
@@ -191,11 +215,16 @@ def _power(xp: Any, x: Any, y: Any) -> Any:
             return xp.multiply(x, x)
         if exponent == 0.5:
             return xp.sqrt(x)
-        if isinstance(exponent, int) and exponent < 0 and x.dtype.kind in "iu":
-            raise RuntimeError("Integers to negative integer powers are not allowed.")
     if xp.result_type(x, y).kind in "iu":
         return _integer_power(xp, x, y)
     return xp.power(x, y)
+
+
+def _power_dtype(args: tuple, count: int) -> tuple:
+    base, exponent = args
+    if isinstance(exponent, int) and exponent < 0 and base.dtype.kind in "iu":
+        raise RuntimeError("Integers to negative integer powers are not allowed.")
+    return promote(args, count)
 
 
 def _integer_power(xp: Any, x: Any, y: Any) -> Any:
@@ -237,6 +266,8 @@ pow = elementwise(
         "self": lambda t, self, exponent: _pow_self(t, self, exponent),
         "exponent": lambda t, self, exponent, out: _pow_other(t, self, exponent, out),
     },
+    dtype=_power_dtype,
+    refuses="b",
     name=lambda self, exponent: (
         "PowBackward2"
         if not isinstance(self, Tensor)
@@ -278,8 +309,20 @@ addcmul = elementwise(
         "tensor1": lambda t, tensor2, value: t * (tensor2 * value),
         "tensor2": lambda t, tensor1, value: t * (tensor1 * value),
     },
+    refuses="b",
     doc="`input + value * tensor1 * tensor2`.",
 )
+
+
+def _quotient_dtype(args: tuple, count: int) -> tuple:
+    if all(a.dtype.kind in "biu" if hasattr(a, "dtype") else True for a in args[1:count]):
+        raise RuntimeError(
+            "Integer division with addcdiv is no longer supported: give floating point tensors, "
+            "or add the result of div(tensor1, tensor2, rounding_mode='trunc')"
+        )
+    return promote(args, count)
+
+
 addcdiv = elementwise(
     "addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
     lambda xp, x, a, b, value: x + (a / b if value == 1 else value * a / b),
@@ -288,9 +331,23 @@ addcdiv = elementwise(
         "tensor1": lambda t, tensor2, value: t * (value / tensor2),
         "tensor2": lambda t, tensor1, tensor2, value: -t * (value * tensor1 / (tensor2 * tensor2)),
     },
-    refuses="biu",
+    dtype=_quotient_dtype,
     doc="`input + value * tensor1 / tensor2`.",
 )
+
+
+def _one_dtype(args: tuple, count: int) -> tuple:
+    """Operands that must have one dtype; numbers take it on."""
+    kind = args[0].dtype
+    for name, a in zip(("end", "weight"), args[1:count]):
+        if hasattr(a, "dtype") and a.dtype != kind:
+            raise RuntimeError(
+                f"lerp(): expected dtype {from_numpy(kind).scalar_name} for `{name}` but got dtype "
+                f"{from_numpy(a.dtype).scalar_name}"
+            )
+    return promote(args, count)
+
+
 lerp = elementwise(
     "lerp(Tensor self, Tensor end, Tensor weight) -> Tensor",
     lambda xp, x, end, weight: x + weight * (end - x),
@@ -299,6 +356,8 @@ lerp = elementwise(
         "end": lambda t, weight: t * weight,
         "weight": lambda t, self, end: t * (end - self),
     },
+    dtype=_one_dtype,
+    refuses="biu",
     name=lambda self, end, weight: f"LerpBackward{int(isinstance(weight, Tensor))}",
     doc="Linear interpolation from the tensor to `end`.",
 )

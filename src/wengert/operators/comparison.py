@@ -6,6 +6,7 @@ from typing import Any
 
 from ..backends import meta
 from ..batching.rules import elementwise as batched
+from ..dtypes import from_numpy
 from .declare import keep, nondifferentiable, promote
 
 __all__ = [
@@ -36,10 +37,38 @@ gt = _comparison("gt", "greater", "Whether elements are larger.", "c")
 ge = _comparison("ge", "greater_equal", "Whether elements are larger or equal.", "c")
 
 
-def _logical(name: str, ufunc: str, operands: str, dtype: Any, doc: str) -> Any:
+def _logical(name: str, operands: str, doc: str) -> Any:
     return nondifferentiable(
         f"{name}({operands}) -> Tensor",
-        ufunc,
+        name,
+        broadcasts=True,
+        dtype=keep,
+        inplace=True,
+        batch=batched,
+        doc=doc,
+    )
+
+
+_TWO = "Tensor self, Tensor other"
+logical_and = _logical("logical_and", _TWO, "Both are non-zero.")
+logical_or = _logical("logical_or", _TWO, "One is non-zero.")
+logical_xor = _logical("logical_xor", _TWO, "Exactly one is non-zero.")
+logical_not = _logical("logical_not", "Tensor self", "Is zero.")
+
+
+def _bitwise(name: str, ufunc: str, operands: str, dtype: Any, doc: str) -> Any:
+    kinds = "iu" if name.endswith("shift") else "biu"
+
+    def kernel(xp: Any, *args: Any) -> Any:
+        for a in args:
+            if hasattr(a, "dtype") and a.dtype.kind not in kinds:
+                kind = from_numpy(a.dtype).scalar_name
+                raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{kind}'")
+        return getattr(xp, ufunc)(*args)
+
+    return nondifferentiable(
+        f"{name}({operands}) -> Tensor",
+        kernel,
         broadcasts=True,
         dtype=dtype,
         inplace=True,
@@ -48,19 +77,14 @@ def _logical(name: str, ufunc: str, operands: str, dtype: Any, doc: str) -> Any:
     )
 
 
-_TWO = "Tensor self, Tensor other"
-logical_and = _logical("logical_and", "logical_and", _TWO, keep, "Both are non-zero.")
-logical_or = _logical("logical_or", "logical_or", _TWO, keep, "One is non-zero.")
-logical_xor = _logical("logical_xor", "logical_xor", _TWO, keep, "Exactly one is non-zero.")
-logical_not = _logical("logical_not", "logical_not", "Tensor self", keep, "Is zero.")
-bitwise_and = _logical("bitwise_and", "bitwise_and", _TWO, promote, "Bits set in both.")
-bitwise_or = _logical("bitwise_or", "bitwise_or", _TWO, promote, "Bits set in one.")
-bitwise_xor = _logical("bitwise_xor", "bitwise_xor", _TWO, promote, "Bits set in exactly one.")
-bitwise_not = _logical("bitwise_not", "invert", "Tensor self", keep, "Bits inverted.")
-bitwise_left_shift = _logical(
+bitwise_and = _bitwise("bitwise_and", "bitwise_and", _TWO, promote, "Bits set in both.")
+bitwise_or = _bitwise("bitwise_or", "bitwise_or", _TWO, promote, "Bits set in one.")
+bitwise_xor = _bitwise("bitwise_xor", "bitwise_xor", _TWO, promote, "Bits set in exactly one.")
+bitwise_not = _bitwise("bitwise_not", "invert", "Tensor self", keep, "Bits inverted.")
+bitwise_left_shift = _bitwise(
     "bitwise_left_shift", "left_shift", _TWO, promote, "Bits moved left."
 )
-bitwise_right_shift = _logical(
+bitwise_right_shift = _bitwise(
     "bitwise_right_shift", "right_shift", _TWO, promote, "Bits moved right."
 )
 

@@ -10,8 +10,10 @@ from ..backends.numpy import copy_order
 from ..batching import views as batched
 from ..batching.moving import batch_size, padded, rank_of, shape_of, with_batch
 from ..batching.rules import Rewriting, elementwise
+from ..conversion import check_number
 from ..devices import transfer
 from ..dispatch import Operator, operator_named
+from ..dtypes import from_numpy
 from ..tensor import Tensor
 from .declare import linear, nondifferentiable, primitive
 from .pointwise import zeros_like
@@ -67,6 +69,18 @@ def _loses_imaginary(x: Any, numpy_dtype: Any) -> bool:
     return x.dtype.kind == "c" and numpy_dtype.kind != "c"
 
 
+def _fitting(value: Any, array_dtype: Any) -> Any:
+    """One value that an array of this type can hold, or an error."""
+    if not hasattr(value, "dtype"):
+        return check_number(value, from_numpy(array_dtype))
+    if value.ndim:
+        raise RuntimeError(
+            "fill_ only supports 0-dimension value tensor but got tensor with "
+            f"{value.ndim} dimensions."
+        )
+    return value.real if _loses_imaginary(value, array_dtype) else value
+
+
 def _copy_kernel(xp: Any, target: Any, source: Any, non_blocking: bool) -> Any:
     source = xp.asarray(source)
     if _loses_imaginary(source, target.dtype):
@@ -120,7 +134,7 @@ copy: Operator = primitive(
 )
 fill: Operator = primitive(
     "fill(Tensor self, Tensor value) -> Tensor",
-    lambda xp, x, value: xp.full(x.shape, value, x.dtype),
+    lambda xp, x, value: xp.full(x.shape, _fitting(value, x.dtype), x.dtype),
     {"self": lambda g: zeros_like(g), "value": lambda g: g.sum()},
     lambda tangents, self: (
         fill(self, tangents["value"]) if "value" in tangents else zeros_like(tangents["self"])

@@ -133,14 +133,15 @@ def owner_of(x: Any) -> Any:
     return owner
 
 
-def _address(x: Any) -> int:
+def address_of(x: Any) -> int:
+    """Where the first element of an array is."""
     interface = getattr(x, "__array_interface__", None) or x.__cuda_array_interface__
     return interface["data"][0]
 
 
 def offset_of(x: Any) -> int:
     """How many elements after the start of its memory an array begins."""
-    return (_address(x) - _address(owner_of(x))) // x.dtype.itemsize
+    return (address_of(x) - address_of(owner_of(x))) // x.dtype.itemsize
 
 
 def strided(
@@ -153,7 +154,7 @@ def strided(
             return ndarray(shape, x.dtype, x, 0, strides)
         owner = owner_of(x)
         if owner.flags.forc:
-            start = _address(x) - _address(owner) + offset
+            start = address_of(x) - address_of(owner) + offset
             view = ndarray(shape, x.dtype, owner, start, strides)
             view.flags.writeable = x.flags.writeable
             return view

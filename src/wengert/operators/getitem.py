@@ -18,6 +18,7 @@ from ..backends import meta
 from ..backends.numpy import copy_order, quiet
 from ..batching import indexing as batched
 from ..batching.views import in_place
+from ..conversion import check_number, retype
 from ..conversion import tensor as make_tensor
 from ..dispatch import Operator, arrays_of, operator_named, operators
 from ..errors import broadcast_error, shape_text
@@ -232,13 +233,13 @@ def _index_put_meta(x: Any, indices: list, values: Any, accumulate: bool) -> Any
 
 
 def _index_put(xp: Any, out: Any, indices: list, values: Any, accumulate: bool) -> None:
+    key = array_key(out, indices)
     if values.dtype != out.dtype:
         raise RuntimeError(
             "Index put requires the source and destination dtypes match, got "
             f"{dtypes.from_numpy(out.dtype).scalar_name} for the destination and "
             f"{dtypes.from_numpy(values.dtype).scalar_name} for the source."
         )
-    key = array_key(out, indices)
     try:
         if accumulate:
             add_at(xp, out, key, values)
@@ -246,7 +247,7 @@ def _index_put(xp: Any, out: Any, indices: list, values: Any, accumulate: bool) 
             out[key] = values
     except IndexError as error:
         raise index_error(error, key) from None
-    except ValueError:
+    except (TypeError, ValueError):
         raise RuntimeError(
             f"shape mismatch: value tensor of shape {shape_text(values.shape)} cannot be broadcast "
             f"to indexing result of shape {shape_text(out[key].shape)}"
@@ -412,7 +413,8 @@ def setitem(tensor: Tensor, item: Any, value: Any) -> None:
                 value = value.expand(part.array.shape)
             operator_named("copy_").call((part, value, False))
             return
-    check_not_overlapping("setitem", part.array)
+    else:
+        value = _values(part, value)
     operator_named("fill_").call((part, value))
 
 
@@ -421,13 +423,14 @@ def _values(target: Tensor, value: Any) -> Tensor:
     if not isinstance(value, (int, float, complex)):
         given = isinstance(value, Tensor)
         value = _as_tensor(target, value)
-        if given and not (value.array.ndim == 0 and value.array.dtype != target.array.dtype):
+        loses = value.array.dtype.kind == "c" and target.array.dtype.kind != "c"
+        if given and (value.array.ndim or value.array.dtype == target.array.dtype or loses):
             return _without_leading_ones(value, 0)
         return value.to(dtypes.from_numpy(target.array.dtype))
-    if isinstance(value, complex) and target.array.dtype.kind != "c":
-        name = dtypes.from_numpy(target.array.dtype).name
-        raise RuntimeError(f"value cannot be converted to type {name} without overflow")
-    return wrap(np.asarray(value).astype(target.array.dtype))
+    kind = dtypes.from_numpy(target.array.dtype)
+    # a number too large for a 16-bit float becomes infinity
+    check_number(value, dtypes.float64 if kind in (dtypes.float16, dtypes.bfloat16) else kind)
+    return wrap(retype(np.asarray(value), kind))
 
 
 def _as_tensor(target: Tensor, value: Any) -> Tensor:
@@ -568,7 +571,7 @@ def _convert(item: Any) -> Any:
     if isinstance(item, (bool, np.bool_)):
         return bool(item)
     if isinstance(item, np.ndarray):
-        item = wrap(item)
+        item = wrap(item.astype(np.int64) if item.dtype.kind == "f" else item)
     elif isinstance(item, (list, tuple, range)):
         item = make_tensor(list(item) or np.zeros(0, np.int64))
         if item.array.dtype.kind == "f":
@@ -584,6 +587,13 @@ def _convert(item: Any) -> Any:
         item.array.ndim == 0 and item.array.dtype.kind in "iu"
     ):
         raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
+    if item.array.dtype == dtypes.uint8.numpy:
+        warnings.warn(
+            "indexing with dtype wengert.uint8 is now deprecated, please use a dtype wengert.bool "
+            "instead: it is taken for a mask",
+            UserWarning,
+            stacklevel=5,
+        )
     if item.array.ndim or is_batched(item):
         return item
     return bool(item.item()) if item.array.dtype in _MASK_TYPES else int(item.item())

@@ -10,6 +10,7 @@ from .. import dtypes
 from ..backends import meta
 from ..batching import indexing as batched
 from ..batching.rules import varying
+from ..conversion import check_number
 from ..dispatch import Operator
 from ..errors import shape_text
 from ..tensor import Tensor
@@ -251,8 +252,8 @@ def _check_fill(out: Any, mask: Any, value: Any) -> None:
             f"{dtypes.from_numpy(mask.dtype).name}"
         )
     _check_value("masked_fill_", value)
-    if isinstance(value, complex) and out.dtype.kind != "c":
-        raise RuntimeError("value cannot be converted to a real type without overflow")
+    if not hasattr(value, "dtype"):
+        check_number(value, dtypes.from_numpy(out.dtype))
 
 
 def _masked_fill(xp: Any, x: Any, mask: Any, value: Any) -> Any:

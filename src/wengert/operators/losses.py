@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
 from typing import Any
 
 from .. import dtypes
@@ -33,7 +34,7 @@ def _kernel(name: str, element: Callable) -> Callable:
 
     def kernel(xp: Any, *args: Any) -> Any:
         tensors = [each for each in args if hasattr(each, "dtype")]
-        goal = dtypes.result_dtype(tensors)
+        goal = reduce(dtypes.promote_types, [dtypes.from_numpy(t.dtype) for t in tensors]).numpy
         if goal.kind in "biuc":
             kind = dtypes.from_numpy(goal).scalar_name
             raise NotImplementedError(f"\"{name}\" not implemented for '{kind}'")

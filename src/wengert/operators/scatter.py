@@ -37,7 +37,8 @@ def _check_along(name: str, x: Any, dim: int, index: Any, src: Any = None) -> in
         return dim
     for i in range(index.ndim if x.ndim else 0):
         fits = i == dim or index.shape[i] <= x.shape[i]
-        if not fits or (src is not None and index.shape[i] > src.shape[i]):
+        room = index.shape[i] if src is None else src.shape[i] if src.ndim else 1
+        if not fits or index.shape[i] > room:
             start = "Expected"
             if name == "gather":
                 start = f"Size does not match at dimension {i} expected"

@@ -93,7 +93,7 @@ clamp = elementwise(
         "min": lambda t, self, min, max: _clamp_low(t, self, min, max),
         "max": lambda t, self, min, max: _clamp_high(t, self, min, max),
     },
-    refuses="c",
+    refuses="bc",
     name=lambda self, min, max: (
         "ClampBackward0"
         if isinstance(min, Tensor) or isinstance(max, Tensor)

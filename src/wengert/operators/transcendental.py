@@ -208,6 +208,7 @@ atan2 = elementwise(
         "other": lambda t, self, other: -t * _per_square(self, self, other),
     },
     dtype=promote_float,
+    refuses="c",
     doc="Angle of the points (other, input).",
 )
 hypot = elementwise(
@@ -217,6 +218,7 @@ hypot = elementwise(
         "self": lambda t, self, out: t * (self / out),
         "other": lambda t, other, out: t * (other / out),
     },
+    refuses="biuc",
     doc="Length of the hypotenuse.",
 )
 

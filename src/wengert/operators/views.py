@@ -368,7 +368,7 @@ def reverse_dims(input: Tensor) -> Tensor:
     ndim = input.array.ndim
     if ndim == 0:
         _warn("Tensor.T is deprecated on 0-D tensors. This function is the identity there.")
-    elif ndim > 2:
+    elif ndim != 2:
         _warn(
             "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is "
             "deprecated. Use `x.mT` to transpose batches of matrices or `x.permute(...)`."

@@ -1,0 +1,152 @@
+"""Tensors as Python objects: subclasses, copies, attributes, sizes, membership."""
+
+import copy
+import warnings
+
+import pytest
+
+
+def test_subclass_with_arguments_of_its_own(lib):
+    class Named(lib.Tensor):
+        @staticmethod
+        def __new__(cls, data, name):
+            return lib.Tensor._make_subclass(cls, data, data.requires_grad)
+
+        def __init__(self, data, name):
+            self.title = name
+
+    x = Named(lib.ones(2, requires_grad=True), "weights")
+    assert type(x) is Named
+    assert (x.title, x.tolist(), x.requires_grad, x.is_leaf) == ("weights", [1.0, 1.0], True, True)
+    (x * 2).sum().backward()
+    assert x.grad.tolist() == [2.0, 2.0]
+
+
+def test_deep_copies_share_memory_as_their_originals_do(lib):
+    x = lib.arange(6.0)
+    whole, part, turned = copy.deepcopy([x, x[1:3], x.view(2, 3).t()])
+    assert turned.stride() == (1, 3)
+    whole.zero_()
+    assert part.tolist() == [0.0, 0.0]
+    assert turned.tolist() == [[0.0, 0.0]] * 3
+    assert x.tolist() == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
+
+
+def test_deep_copy_of_an_expanded_tensor_stays_expanded(lib):
+    x = copy.deepcopy(lib.ones(3).expand(2, 3))
+    assert x.stride() == (0, 1)
+    assert x.tolist() == [[1.0] * 3] * 2
+
+
+def test_deep_copy_of_one_tensor_is_one_tensor(lib):
+    x = lib.ones(2, requires_grad=True)
+    first, second = copy.deepcopy([x, x])
+    assert first is second
+    assert first is not x
+
+
+def test_flag_of_a_result_cannot_be_set(lib):
+    y = lib.ones(2, requires_grad=True) * 2
+    for value in (True, False):
+        with pytest.raises(RuntimeError, match="you can only change requires_grad flags of leaf"):
+            y.requires_grad = value
+    assert y.requires_grad_() is y
+    with pytest.raises(RuntimeError, match="you can only change requires_grad flags of leaf"):
+        y.requires_grad_(False)
+
+
+@pytest.mark.parametrize("make", ["tensor", "as_tensor"])
+def test_strings_are_no_data(lib, make):
+    with pytest.raises(TypeError, match="invalid data type 'str'"):
+        getattr(lib, make)("a")
+    with pytest.raises(ValueError, match="too many dimensions 'str'"):
+        getattr(lib, make)(["a"])
+
+
+def test_flag_must_be_a_bool(lib):
+    with pytest.raises(TypeError, match="argument 'requires_grad' must be bool, not int"):
+        lib.tensor([1.0], requires_grad=1)
+    with pytest.raises(TypeError, match="argument 'requires_grad' must be bool, not str"):
+        lib.zeros(2, requires_grad="yes")
+
+
+def test_size_holds_whole_numbers(lib):
+    with pytest.raises(TypeError, match="takes an iterable of 'int'"):
+        lib.Size(["a"])
+    with pytest.raises(TypeError, match="takes an iterable of 'int'"):
+        lib.Size([1.5])
+    size = lib.Size([lib.tensor(2), 3])
+    assert size == (2, 3)
+    assert all(type(length) is int for length in size)
+    assert isinstance(size[:1], lib.Size)
+    assert isinstance(size + (1,), lib.Size)
+    assert lib.Size() == ()
+
+
+def test_membership(lib):
+    x = lib.tensor([1, 2])
+    assert 1 in x
+    assert 3 not in x
+    assert lib.tensor(2) in x
+    with pytest.raises(RuntimeError, match="__contains__ only supports Tensor or scalar"):
+        x.__contains__("a")
+
+
+def test_shifts_in_place(lib):
+    x = lib.tensor([1, 2])
+    same = x
+    x <<= 2
+    assert same.tolist() == [4, 8]
+    x >>= 1
+    assert same.tolist() == [2, 4]
+    assert x is same
+    assert x._version == 2
+
+
+def test_reversed(lib):
+    assert reversed(lib.tensor([[1, 2], [3, 4]])).tolist() == [[3, 4], [1, 2]]
+    assert reversed(lib.tensor(5)).item() == 5
+
+
+def test_questions_as_functions(lib):
+    x = lib.ones(2, 3)
+    assert (lib.numel(x), lib.is_floating_point(x), lib.is_complex(x)) == (6, True, False)
+    assert lib.is_nonzero(lib.tensor(2.0))
+    assert not lib.is_nonzero(lib.tensor([0]))
+    with pytest.raises(RuntimeError, match="Boolean value of Tensor with more than one value"):
+        lib.is_nonzero(x)
+    assert x.layout is lib.strided
+    assert lib.scalar_tensor(2).tolist() == 2.0
+    assert lib.scalar_tensor(2).dtype == lib.float32
+    assert lib.scalar_tensor(2.5, dtype=lib.int64).item() == 2
+
+
+# Indices
+
+
+def test_an_array_of_floats_is_an_index(lib):
+    numpy = pytest.importorskip("numpy")
+    x = lib.arange(6).view(2, 3)
+    assert x[numpy.array([1.0, 0.0])].tolist() == [[3, 4, 5], [0, 1, 2]]
+
+
+def test_mask_of_bytes_warns(lib):
+    x = lib.arange(3)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        assert x[lib.tensor([1, 0, 1], dtype=lib.uint8)].tolist() == [0, 2]
+    assert "uint8 is now deprecated" in str(caught[0].message)
+
+
+def test_values_that_do_not_fit_a_mask(lib):
+    x = lib.zeros(2, 3)
+    with pytest.raises(RuntimeError, match="shape mismatch: value tensor of shape"):
+        x[x == 0] = lib.ones(2, 3)
+    with pytest.raises(RuntimeError, match="Index put requires the source and destination dtypes"):
+        x[lib.tensor([0])] = lib.tensor(1j)
+
+
+def test_assigned_number_is_a_tensor_of_the_graph(lib):
+    x = lib.ones(2, requires_grad=True) * 1
+    x[:] = 3.0
+    assert x.grad_fn.name() == "FillBackward3"
