@@ -19,6 +19,13 @@ PACKAGE = SOURCE / "wengert"
 COMPILED_WITHOUT_PXD = [
     "wengert/attributes.py",
     "wengert/autograd/function_outputs.py",
+    "wengert/batching/calls.py",
+    "wengert/batching/moving.py",
+    "wengert/batching/products.py",
+    "wengert/batching/rules.py",
+    "wengert/batching/views.py",
+    "wengert/layers.py",
+    "wengert/levels.py",
     "wengert/overlap.py",
     "wengert/operators/affine.py",
     "wengert/operators/along.py",

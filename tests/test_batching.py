@@ -296,3 +296,20 @@ def test_a_loop_warns_once_unless_it_gives_a_reason():
         from wengert.dispatch import operators
 
         del operators()["_test_silent"], operators()["_test_loud"]
+
+
+def test_a_custom_operator_writes_each_example_into_its_own_target():
+    @wengert.library.custom_op("test_batching::add_into", mutates_args=("target",))
+    def add_into(target: wengert.Tensor, x: wengert.Tensor) -> None:
+        target.add_(x)
+
+    def function(x, target=None):
+        target = x.clone() if target is None else target
+        add_into(target, x)
+        return target
+
+    x = _tensor(2, 3)
+    with pytest.warns(UserWarning, match="performance drop"):
+        assert_same(wengert.vmap(function)(x), x * 2)
+    with pytest.raises(RuntimeError, match="inplace arithmetic"):
+        wengert.vmap(lambda x: function(x, wengert.zeros(3)))(x)

@@ -354,43 +354,53 @@ def lower(operator: Any, args: tuple, level: Level) -> Any:
     All tensors among `args` are of that level (see `at_level`). For an in-place operator the result
     is None: the first argument's value has been changed.
     """
-    values, dims = _split(args)
-    batched = any(d is not None and d != [None] * len(d if type(d) is list else ()) for d in dims)
+    values, dims, batched = _split(args)
     state = thread_state()
     saved = descend(state, level.number - 1)
     try:
         if not batched:
             out = operator.call(values)
-            if operator.mutates:
-                return None
-            return _raised(out, None, level)
-        from .batching import call_batched, write_batched
-
+            return None if operator.mutates else _raised(out, None, level)
         if operator.mutates:
-            write_batched(operator, values, dims, level)
+            _write_batched(operator, values, dims)
             return None
-        out, out_dims = call_batched(operator, values, dims, level)
+        out, out_dims = _call_batched(operator, values, dims)
         return _raised(out, out_dims, level)
     finally:
         ascend(state, saved)
 
 
-def _split(args: tuple) -> tuple[tuple, tuple]:
-    values, dims = [], []
+_call_batched: Any = None
+_write_batched: Any = None
+
+
+def bind_batching(call: Any, write: Any) -> None:
+    """Give the levels the two ways to call an operator on batched values."""
+    global _call_batched, _write_batched
+    _call_batched, _write_batched = call, write
+
+
+def _split(args: tuple) -> tuple[tuple, tuple, bool]:
+    """The values below a level, their batch dimensions, and whether there are any."""
+    values: list = []
+    dims: list = []
+    batched = False
     for value in args:
+        dim: Any = None
         if isinstance(value, Tensor):
-            values.append(value.array.value)
-            dims.append(value.array.dim)
-        elif type(value) is list and any(isinstance(item, Tensor) for item in value):
-            tensors = [isinstance(item, Tensor) for item in value]
-            values.append(
-                [v.array.value if t else v for v, t in zip(value, tensors, strict=True)]
-            )
-            dims.append([v.array.dim if t else None for v, t in zip(value, tensors, strict=True)])
-        else:
-            values.append(value)
-            dims.append(None)
-    return tuple(values), tuple(dims)
+            array = value.array
+            value, dim = array.value, array.dim
+            if dim is not None:
+                batched = True
+        elif type(value) is list:
+            arrays = [v.array if isinstance(v, Tensor) else None for v in value]
+            if any(a is not None for a in arrays):
+                value = [v if a is None else a.value for v, a in zip(value, arrays, strict=True)]
+                dim = [None if a is None else a.dim for a in arrays]
+                batched = batched or dim.count(None) < len(dim)
+        values.append(value)
+        dims.append(dim)
+    return tuple(values), tuple(dims), batched
 
 
 def _raised(out: Any, dims: Any, level: Level) -> Any:

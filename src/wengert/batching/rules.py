@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..dispatch import operator_named
+from ..levels import unbatched_target
 from ..tensor import Tensor
 from .moving import (
     all_batched,
@@ -274,6 +275,9 @@ def one_by_one(reason: str) -> Rule:
 
 def fallback(operator: Any, args: tuple, dims: tuple) -> tuple[Any, Any]:
     """What an operator does that was declared without a rule: a loop, and a warning."""
+    for position in getattr(operator, "mutated", ()):
+        if dims[position] is None:
+            raise unbatched_target(operator.name)
     if not operator.batches_by_loop:
         operator.batches_by_loop = True
         warnings.warn(
@@ -298,10 +302,11 @@ def each_example(operator: Any, args: tuple, dims: tuple) -> tuple[Any, Any]:
         results.append(
             operator.call(tuple([_example(v, d, i) for v, d in zip(args, dims, strict=True)]))
         )
-    stack = operator_named("stack").call
+    if results[0] is None:
+        return None, None
     if isinstance(results[0], Tensor):
-        return stack((results, 0)), 0
-    return tuple([stack((list(parts), 0)) for parts in zip(*results, strict=True)]), 0
+        return apply("stack", results, 0), 0
+    return tuple([apply("stack", list(parts), 0) for parts in zip(*results, strict=True)]), 0
 
 
 def _example(value: Any, dim: Any, index: int) -> Any:

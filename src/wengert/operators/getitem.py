@@ -533,7 +533,7 @@ def _selects_apart(indices: list) -> bool:
 
 def _selected(x: Tensor, indices: list) -> tuple[Tensor, list]:
     """The part of `x` at one number for each example, and the indices of the other dimensions."""
-    left = []
+    left: list = []
     for each in indices:
         if _selects(each):
             x = index.call((x, [None] * len(left) + [each]))
