@@ -5,6 +5,7 @@ from .autodiff import NotDifferentiable as NotDifferentiable
 from .autodiff import differentiate as differentiate
 from .autodiff import is_differentiable as is_differentiable
 from .autodiff import isDifferentiable as isDifferentiable
+from .autodiff import joint_graph as joint_graph
 from .compile import Compiled as Compiled
 from .compile import compile as compile
 from .compile import explain as explain
