@@ -22,6 +22,7 @@ from .nodes import Value as Value
 from .parser import ParseError as ParseError
 from .parser import parse as parse
 from .parser import parse_type as parse_type
+from .subgraphs import slice_differentiable as slice_differentiable
 from .trace import Traced as Traced
 from .trace import TraceError as TraceError
 from .trace import trace as trace
