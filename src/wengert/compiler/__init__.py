@@ -5,6 +5,7 @@ from .autodiff import NotDifferentiable as NotDifferentiable
 from .autodiff import differentiate as differentiate
 from .autodiff import is_differentiable as is_differentiable
 from .autodiff import isDifferentiable as isDifferentiable
+from .autodiff import joint_graph as joint_graph
 from .compile import Compiled as Compiled
 from .compile import compile as compile
 from .compile import explain as explain
@@ -21,6 +22,7 @@ from .nodes import Value as Value
 from .parser import ParseError as ParseError
 from .parser import parse as parse
 from .parser import parse_type as parse_type
+from .subgraphs import slice_differentiable as slice_differentiable
 from .trace import Traced as Traced
 from .trace import TraceError as TraceError
 from .trace import trace as trace

@@ -23,7 +23,11 @@ from .passes.cse import merge_equal_nodes
 from .passes.dce import eliminate_dead_code, remove_dead_nodes
 from .passes.inline import inline
 from .passes.rematerialize import Policy, rematerialize
-from .passes.requires_grad import clear_requires_grad, propagate_requires_grad
+from .passes.requires_grad import (
+    clear_requires_grad,
+    cut_off_values,
+    propagate_requires_grad,
+)
 from .passes.shapes import propagate_shapes
 from .passes.tuples import lower_tuples
 from .passes.zeros import specialize_zeros
@@ -55,6 +59,7 @@ class Gradient:
         self.df_output_vjps: list[int] = []
         self.df_input_captured_inputs: list[int] = []
         self.df_input_captured_outputs: list[int] = []
+        self.cut_off: set[Value] = set()
 
     def df_inputs(
         self, inputs: Sequence[Any], outputs: Sequence[Any], vjps: Sequence[Any]
@@ -105,6 +110,8 @@ def differentiate(
     """
     with _collector_paused():
         gradient = Gradient(prepare(graph.take("differentiate"), undefined))
+        gradient.cut_off = cut_off_values(gradient.f)
+        propagate_requires_grad(gradient.f)
         reverse = _Reverse(gradient, once)
         reverse.add_inline()
         reverse.optimize()
@@ -128,6 +135,31 @@ def _collector_paused() -> Iterator[None]:
             gc.enable()
 
 
+def joint_graph(gradient: Gradient) -> Graph:
+    """`f` and `df` in one graph. Its inputs are those of `f` and then the gradients of the real
+    outputs that have one; its outputs are the real outputs and then the gradients of inputs."""
+    f, df = gradient.f, gradient.df
+    graph = Graph()
+    inputs = [graph.add_input().copy_metadata(value) for value in f.inputs]
+    values = dict(zip(f.inputs, inputs, strict=True))
+    for node in f.nodes():
+        graph.insert_node(graph.create_clone(node, values))
+    for old, new in values.items():
+        if isinstance(new.type, TensorType):
+            new.type = new.type.with_requires_grad(False if old in gradient.cut_off else None)
+    outputs = [values[value] for value in f.outputs]
+    vjps: list[Value | None] = [None] * len(outputs)
+    for parameter, i in zip(df.inputs, gradient.df_input_vjps, strict=False):
+        if i < gradient.f_real_outputs:
+            vjps[i] = graph.add_input(parameter.type)
+        else:
+            vjps[i] = graph.insert(prim.AUTOGRAD_ZERO)
+    results = graph.insert_graph(df, gradient.df_inputs(inputs, outputs, vjps))
+    for value in (*outputs[: gradient.f_real_outputs], *results):
+        graph.register_output(value)
+    return graph
+
+
 def prepare(graph: Graph, undefined: Collection[int] = ()) -> Graph:
     """A graph without tuples, inner functions and gradient blocks, with all types."""
     lower_tuples(inline(graph))
@@ -135,7 +167,7 @@ def prepare(graph: Graph, undefined: Collection[int] = ()) -> Graph:
         eliminate_dead_code(specialize_zeros(graph, undefined))
     if any(not _typed(value) for node in graph.all_nodes() for value in node._outputs):
         propagate_shapes(graph)
-    return propagate_requires_grad(graph)
+    return graph
 
 
 _OF_GRADIENTS = {prim.GRAD_OF, prim.AUTOGRAD_ADD, prim.GRAD_OR_ZERO}

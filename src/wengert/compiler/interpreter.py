@@ -157,10 +157,13 @@ class _Evaluate(_Call):
         for position, register in self.places:
             arguments[position] = registers[register]
         result = self.function(*arguments)
-        if self.node.kind in (prim.LIST_UNPACK, prim.TUPLE_UNPACK):
+        if self.node.kind in _UNPACKING:
             self.store(registers, result)
         else:
             registers[self.outputs[0]] = result
+
+
+_UNPACKING = {prim.LIST_UNPACK, prim.TUPLE_UNPACK, prim.STACK_POP}
 
 
 class _Constant(Instruction):

@@ -40,6 +40,10 @@ WHILE = "prim::while"
 SCAN = "prim::scan"
 MAP = "prim::map"
 RANDOM = "prim::random"
+STACK_EMPTY = "prim::StackEmpty"
+STACK_PUSH = "prim::StackPush"
+STACK_POP = "prim::StackPop"
+STACK_NOT_EMPTY = "prim::StackNotEmpty"
 PARAM = "prim::Param"
 RETURN = "prim::Return"
 
@@ -144,6 +148,11 @@ for _primitive in (
     Primitive(WHILE, blocks=2),
     Primitive(SCAN, blocks=1, attributes=("carried", "mapped", "reverse")),
     Primitive(MAP, blocks=1, attributes=("mapped",)),
+    # A stack is None, or a pair of what is below and a list of values.
+    Primitive(STACK_EMPTY, evaluate=lambda: None),
+    Primitive(STACK_PUSH, evaluate=lambda below, *values: (below, values)),
+    Primitive(STACK_POP, evaluate=lambda stack: (stack[0], *stack[1])),
+    Primitive(STACK_NOT_EMPTY, evaluate=lambda stack: stack is not None),
     Primitive(PARAM),
     Primitive(RETURN),
 ):

@@ -11,16 +11,21 @@ from ..types import ListType, TensorType
 def propagate_requires_grad(graph: Graph) -> Graph:
     """Decide for every tensor whether it requires grad; inputs of which nothing is known do if
     their dtype allows it. A result that is said not to require grad is cut off and stays so."""
+    cut_off = cut_off_values(graph)
     for value in graph.inputs:
         set_requires_grad(value, value.requires_grad)
-    cut_off = {
+    visit(graph.block, cut_off)
+    return graph
+
+
+def cut_off_values(graph: Graph) -> set[Value]:
+    """The tensors that are said not to require grad."""
+    return {
         value
-        for node in graph.all_nodes()
+        for node in (graph.block.param_node, *graph.all_nodes())
         for value in node._outputs
         if isinstance(value.type, TensorType) and value.type.requires_grad is False
     }
-    visit(graph.block, cut_off)
-    return graph
 
 
 def clear_requires_grad(graph: Graph) -> Graph:
