@@ -46,8 +46,8 @@ def sizes_here(out: Tensor | None = None) -> tuple[int, ...]:
     levels = [level for level in thread_state().levels if level.kind == "vmap"]
     if levels and out is not None:
         raise RuntimeError(
-            "vmap: We do not support calling out variants of random operations inside of vmap. "
-            "Please use non-out variants as a workaround"
+            "vmap: We do not support calling out variants of random operations inside of vmap: "
+            "all examples would share `out`"
         )
     for level in levels:
         _check_allowed(level)
@@ -131,9 +131,8 @@ def _fill_batched(
     _check_allowed(level)
     if dim is None and level.randomness == "different":
         raise RuntimeError(
-            "vmap: Cannot ask for different inplace randomness on an unbatched tensor. This will "
-            "appear like same randomness: all examples share the tensor. Use an out-of-place "
-            "function, or a tensor made from a batched one"
+            "vmap: Cannot ask for different inplace randomness on an unbatched tensor, which all "
+            "examples share. Use an out-of-place function, or a tensor made from a batched one"
         )
     with level.below():
         if dim is None or level.randomness == "different":
@@ -147,7 +146,7 @@ def _fill_batched(
 def _check_allowed(level: Level) -> None:
     if level.randomness == "error":
         raise RuntimeError(
-            "vmap: called random operation while in randomness error mode. Please either use the "
-            "'same' or 'different' randomness flags on vmap or perform the randomness operation "
-            "out of vmap"
+            "vmap: called random operation while in randomness error mode. Say with "
+            "vmap(..., randomness='same') or 'different' whether examples share random numbers, or "
+            "draw them outside"
         )

@@ -45,8 +45,8 @@ def plain(t: Tensor, action: str) -> Tensor:
         if t.array.dim is not None:
             raise RuntimeError(
                 f"vmap: It looks like you're calling {action} on a Tensor, or attempting to use a "
-                "Tensor in some data-dependent control flow. A batched tensor has one value per "
-                "example, so there is none to return: use where() and other operators instead"
+                "Tensor in some data-dependent control flow. It has a value for each example and "
+                "no single one: use where() and other operators instead"
             )
         t = t.array.value
     return t
@@ -79,8 +79,7 @@ def check_outside(call: str) -> None:
     """Refuse `call`, which marks leaves, where transforms decide what is differentiated."""
     if in_transform():
         raise RuntimeError(
-            f"You are attempting to call {call} (or perhaps using autograd.functional APIs) inside "
-            "of a function being transformed by a functorch transform. This is unsupported, please "
-            "use the transforms of wengert.func (grad, vjp, jvp, jacrev, jacfwd, hessian), or call "
-            "it outside of the function being transformed"
+            f"You are attempting to call {call}, perhaps by way of autograd.functional, inside of "
+            "a function being transformed by a functorch transform. The transforms of wengert.func "
+            "decide themselves what is differentiated: nest them, or make the call outside"
         )

@@ -104,6 +104,7 @@ class Level:
     @contextmanager
     def below(self) -> Iterator[ThreadState]:
         """The modes of the level below, for calling operators on values."""
+        check_alive(self)
         state = thread_state()
         saved = descend(state, self.number - 1)
         try:
@@ -331,9 +332,9 @@ def captured_mutation(name: str, level: Level) -> RuntimeError:
     if level.kind == "vmap":
         return unbatched_target(name)
     return RuntimeError(
-        f"During a grad (vjp, jvp, grad, etc) transform, the function provided attempted to call "
-        f"in-place operation ({name}) that would mutate a captured Tensor. This is not "
-        "supported; pass the tensor as an argument of the function or work on a clone() of it."
+        f"During a {level.kind} transform, the function called the in-place operation {name}, "
+        "that would mutate a captured Tensor. Pass the tensor as an argument of the function, or "
+        "work on a clone() of it"
     )
 
 

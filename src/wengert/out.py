@@ -39,7 +39,7 @@ def copy_to_out(name: str, result: Any, out: Any, operands: tuple | list = ()) -
         )
     if out.array.shape != result.array.shape:
         resize_out(out, result.array.shape, 5)
-    else:
+    elif not layered:
         check_sources(name, out.array, [x.array for x in operands if isinstance(x, Tensor)])
         check_not_overlapping(name, out.array)
     if layered:

@@ -8,7 +8,7 @@ import os
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, note, settings
+from hypothesis import HealthCheck, assume, given, note, settings
 from hypothesis import strategies as st
 
 import wengert
@@ -218,7 +218,11 @@ SETTINGS = settings(
 def test_agrees_with_torch(steps, transforms, entries):
     torch = pytest.importorskip("torch")
     ours = value_of(Setting(wengert, wengert.func), steps, transforms, entries)
-    theirs = value_of(Setting(torch, torch.func), steps, transforms, entries)
+    try:
+        theirs = value_of(Setting(torch, torch.func), steps, transforms, entries)
+    except RuntimeError as error:  # PyTorch writes batched gradients into shared ones
+        assume("is not possible because there exists a Tensor" not in str(error))
+        raise
     note(f"{ours} {theirs}")
     np.testing.assert_allclose(ours.tolist(), theirs.tolist(), rtol=1e-9, atol=1e-10)
 

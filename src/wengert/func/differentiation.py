@@ -115,8 +115,8 @@ def vjp_in(
         given, given_spec = tree_flatten(cotangents)
         if given_spec != output_spec:
             raise RuntimeError(
-                "Expected pytree structure of cotangents to be the same as pytree structure of "
-                f"outputs to the function. cotangents: {given_spec}, primal output: {output_spec}"
+                "Expected pytree structure of cotangents to be the same as that of the outputs of "
+                f"the function: {given_spec} against {output_spec}"
             )
         with lock, level.entered():
             given = [lifted(g, level) for g in given]
@@ -132,8 +132,7 @@ def check_outputs(outputs: list, api: str) -> None:
     """Refuse a function that returns nothing, or something other than tensors."""
     if not outputs:
         raise RuntimeError(
-            f"{api}: Expected f to be a function that has non-empty output (got output = "
-            f"{outputs})"
+            f"{api}: Expected f to be a function that has non-empty output; it returned no tensor"
         )
     for out in outputs:
         if not isinstance(out, Tensor):
@@ -151,8 +150,8 @@ def _check_scalar(output: Any) -> None:
         )
     if output.array.ndim:
         raise RuntimeError(
-            f"{api}: Expected f(*args) to return a scalar tensor, got tensor with "
-            f"{output.array.ndim} dims. Maybe you wanted to use the vjp or jacrev APIs instead?"
+            f"{api}: Expected f(*args) to return a scalar Tensor, got tensor with "
+            f"{output.array.ndim} dims; vjp and jacrev take functions of any outputs"
         )
 
 

@@ -37,15 +37,15 @@ def jvp(
     """
     if not isinstance(primals, tuple):
         raise RuntimeError(
-            f"{_JVP}: Expected primals to be a tuple. E.g. it should be valid to call f(*primals)."
+            f"{_JVP}: Expected primals to be a tuple, one entry for each argument of f, but got "
+            f"{type(primals).__name__}"
         )
     flat, spec = _checked_primals(primals)
     flat_tangents, tangents_spec = tree_flatten(tangents)
     if spec != tangents_spec:
         raise RuntimeError(
-            f"{_JVP}: Expected primals and tangents to have the same python structure. For "
-            "example, if primals is a tuple of 3 tensors, tangents also must be. Got primals with "
-            f"structure {spec} and tangents with structure {tangents_spec}"
+            f"{_JVP}: Expected primals and tangents to have the same python structure, but got "
+            f"{spec} and {tangents_spec}"
         )
     _require_tensors(flat_tangents, "tangents")
     output, tangent, aux = jvp_in(func, None, primals, flat, flat_tangents, spec, strict, has_aux)
@@ -79,8 +79,7 @@ def jvp_in(
         tangents = [tangent_of(out) for out in outputs]
         if strict and any(tangent is None for tangent in tangents):
             raise RuntimeError(
-                f"{_JVP}: The output of f is independent of the inputs. This is not allowed with "
-                "strict=True."
+                f"{_JVP}: an output of f is independent of the inputs, which strict=True refuses"
             )
         values, products = values_of(level, outputs), values_of(level, tangents)
         aux = outside(level, aux)
@@ -145,7 +144,7 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
         given, given_spec = tree_flatten(tangents)
         if given_spec != spec:
             raise RuntimeError(
-                f"Expected the tangents {given_spec} to have the same argspec as the primals "
+                f"Expected the tangents {given_spec} to have the same argspec as the primals, "
                 f"{spec}"
             )
         for index, (tangent, primal) in enumerate(zip(given, flat, strict=True)):
@@ -166,5 +165,5 @@ def _check_alike(index: int, tangent: Any, primal: Tensor) -> None:
         if given != expected:
             raise RuntimeError(
                 f"tangent:{index} with {what} {given} in flattened pytree doesn't match the {what} "
-                f"{expected} of the corresponding primal."
+                f"of its primal, {expected}"
             )

@@ -184,6 +184,6 @@ def _refuse_complex(api: str, tree: Any, what: str) -> None:
     for index, leaf in enumerate(tree_flatten(tree)[0]):
         if isinstance(leaf, Tensor) and leaf.is_complex():
             raise RuntimeError(
-                f"{api}: Expected all {what} to be real but received complex tensor at flattened "
-                f"input idx: {index}"
+                f"{api}: Expected all {what} to be real but received complex tensor as number "
+                f"{index} of them"
             )

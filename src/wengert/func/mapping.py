@@ -100,12 +100,13 @@ class _Call:
                 return result, None, None
             raise ValueError(
                 f"vmap({name}, ...): `{name}` must only return Tensors, got type {type(result)}. "
-                "Did you mean to set out_dims= to None for output?"
+                "With out_dims=None in its place, anything can be returned that examples share"
             )
         value, dim = unwrapped(result, level)
         if place is None and dim is not None:
             raise ValueError(
-                f"vmap({name}, ...): `{name}` can not return a BatchedTensor when out_dim is None"
+                f"vmap({name}, ...): `{name}` can not return a BatchedTensor when out_dim is None: "
+                "the examples have different values, which need a dimension"
             )
         return value, dim, place
 
@@ -147,21 +148,20 @@ def _flat_in_dims(func: Callable, in_dims: Any, args: tuple, leaves: list, spec:
     """The dimension of each leaf among the arguments, counted from the front, or None."""
     if not isinstance(in_dims, (int, tuple, list)) or isinstance(in_dims, bool):
         raise ValueError(
-            f"{_call_text(func, in_dims)}: expected `in_dims` to be int or a (potentially nested) "
-            f"tuple matching the structure of inputs, got: {type(in_dims)}."
+            f"{_call_text(func, in_dims)}: expected `in_dims` to be int or a tuple with an entry "
+            f"for each argument, got: {type(in_dims)}"
         )
     if not leaves:
         raise ValueError(
-            f"vmap({function_name(func)})(<inputs>): got no inputs. There is nothing to take the "
-            "number of examples from"
+            f"vmap({function_name(func)})(<inputs>): got no inputs, so there is nothing to take "
+            "the number of examples from"
         )
     structure = tuple(in_dims) if isinstance(in_dims, list) else in_dims
     dims = _broadcast_to_and_flatten(structure, spec, is_leaf=lambda dim: dim is None)
     if dims is None:
         raise ValueError(
             f"{_call_text(func, in_dims)}: in_dims is not compatible with the structure of "
-            f"`inputs`. in_dims has structure {tree_flatten(in_dims)[1]} but inputs has structure "
-            f"{spec}."
+            f"`inputs`: {tree_flatten(in_dims)[1]} against {spec}"
         )
     return [
         _in_dim(func, in_dims, leaf, dim) for leaf, dim in zip(leaves, dims, strict=True)
@@ -173,21 +173,22 @@ def _in_dim(func: Callable, in_dims: Any, leaf: Any, dim: Any) -> int | None:
         return None
     if not isinstance(dim, int) or isinstance(dim, bool):
         raise ValueError(
-            f"{_call_text(func, in_dims)}: Got in_dim={dim} for an input but in_dim must be either "
-            "an integer dimension or None."
+            f"{_call_text(func, in_dims)}: in_dim must be either an integer dimension or None, "
+            f"and {dim!r} is given for an input"
         )
     if not isinstance(leaf, Tensor):
         raise ValueError(
             f"{_call_text(func, in_dims)}: Got in_dim={dim} for an input but the input is of type "
-            f"{type(leaf)}. We cannot vmap over non-Tensor arguments, please use None as the "
-            "respective in_dim"
+            f"{type(leaf)}, which has no dimensions. Its in_dim must be None"
         )
     rank = leaf.array.ndim
     if not -rank <= dim < rank:
         raise ValueError(
             f"{_call_text(func, in_dims)}: Got in_dim={dim} for some input, but that input is a "
-            f"Tensor of dimensionality {rank} so expected in_dim to satisfy "
-            f"-{rank} <= in_dim < {rank}."
+            f"Tensor of dimensionality {rank}: its dimensions are {-rank} to {rank - 1}"
+            if rank
+            else f"{_call_text(func, in_dims)}: Got in_dim={dim} for some input, but that input is "
+            "a Tensor of dimensionality 0, in which no dimension counts examples"
         )
     return dim % rank
 
@@ -200,8 +201,8 @@ def _batch_size(leaves: list, dims: list) -> int:
         raise ValueError("vmap: Expected at least one Tensor to vmap over")
     if any(size != sizes[0] for size in sizes):
         raise ValueError(
-            "vmap: Expected all tensors to have the same size in the mapped dimension, got sizes "
-            f"{sizes} for the mapped dimension"
+            "vmap: Expected all tensors to have the same size in the mapped dimension, the number "
+            f"of examples; got {sizes}"
         )
     return sizes[0]
 
@@ -218,14 +219,12 @@ def _flat_out_dims(func: Callable, out_dims: Any, results: list, spec: Any) -> l
     if dims is None:
         raise ValueError(
             f"vmap({name}, ..., out_dims={out_dims})(<inputs>): out_dims is not compatible with "
-            f"the structure of `outputs`. out_dims has structure {tree_flatten(out_dims)[1]} but "
-            f"outputs has structure {spec}."
+            f"the structure of `outputs`: {tree_flatten(out_dims)[1]} against {spec}"
         )
     if not all(dim is None or isinstance(dim, int) for dim in dims):
         raise ValueError(
             f"vmap({name}, ..., out_dims={out_dims}): `out_dims` must be an int, None or a python "
-            "collection of ints representing where in the outputs the vmapped dimension should "
-            "appear."
+            "collection of these, one for each output: the place of the examples in it"
         )
     return dims
 

@@ -1,0 +1,262 @@
+"""In-place operations and new tensors inside transforms."""
+
+import pytest
+
+import wengert
+
+
+@pytest.fixture(params=["grad", "jvp"])
+def derivative(request, lib):
+    """The derivative of a function of vectors, along ones."""
+    if request.param == "grad":
+        return lambda f: lambda x: lib.func.grad(lambda x: f(x).sum())(x)
+    return lambda f: lambda x: lib.func.jacfwd(lambda x: f(x).sum(), randomness="same")(x)
+
+
+# Targets that were there before
+
+
+def test_captured_tensors_cannot_be_changed_in_a_derivative(lib):
+    captured = lib.zeros(2)
+
+    def adds(x):
+        captured.add_(x)
+        return x
+
+    def adds_a_number(x):
+        captured.add_(1)
+        return x
+
+    def assigns(x):
+        captured[0] = x[0]
+        return x
+
+    x = lib.ones(2)
+    for f in (adds, adds_a_number, assigns):
+        with pytest.raises(RuntimeError, match="would mutate a captured Tensor"):
+            lib.func.grad(lambda x, f=f: f(x).sum())(x)
+        with pytest.raises(RuntimeError, match="would mutate a captured Tensor"):
+            lib.func.jvp(f, (x,), (x,))
+    assert captured.tolist() == [0.0, 0.0]
+
+
+def test_captured_tensors_inside_a_vmap_inside_a_derivative(lib):
+    captured = lib.zeros(2)
+    x = lib.ones(3)
+    with pytest.raises(RuntimeError, match="would mutate a captured Tensor"):
+        lib.func.grad(lambda x: lib.vmap(lambda y: captured.add_(1) + y)(x).sum())(x)
+
+
+def test_shared_tensors_can_be_changed_alike_in_vmap(lib):
+    captured = lib.zeros(2)
+    found = lib.vmap(lambda x: captured.add_(1) * x)(lib.ones(3))
+    assert captured.tolist() == [1.0, 1.0]
+    assert found.tolist() == [[1.0, 1.0]] * 3
+
+
+UNBATCHED = {
+    "mul_": lambda lib, t, x: t.mul_(x),
+    "copy_": lambda lib, t, x: t.copy_(x),
+    "fill_": lambda lib, t, x: t.fill_(x),
+    "setitem": lambda lib, t, x: t.__setitem__(0, x) or t,
+    "masked_fill_": lambda lib, t, x: t.masked_fill_(x > 0, 1.0),
+    "index_put_": lambda lib, t, x: t.index_put_((lib.tensor([0]),), x),
+    "scatter_": lambda lib, t, x: t.scatter_(0, lib.tensor([0]), x.reshape(1)),
+}
+
+
+@pytest.mark.parametrize("name", UNBATCHED)
+def test_shared_tensors_cannot_take_one_value_per_example(lib, name):
+    captured = lib.ones(3)
+    with pytest.raises(RuntimeError, match="is not possible because there exists a Tensor"):
+        lib.vmap(lambda x: UNBATCHED[name](lib, captured, x))(lib.ones(2))
+    with pytest.raises(RuntimeError, match="is not possible because there exists a Tensor"):
+        lib.vmap(lambda x: UNBATCHED[name](lib, lib.ones(3), x))(lib.ones(2))
+    assert captured.tolist() == [1.0, 1.0, 1.0]
+
+
+def test_arguments_are_changed(lib):
+    x = lib.tensor([1.0, 2.0])
+    lib.vmap(lambda x: x.add_(1))(x)
+    assert x.tolist() == [2.0, 3.0]
+    lib.func.jvp(lambda x: x.mul_(2), (x,), (lib.ones(2),))
+    assert x.tolist() == [4.0, 6.0]
+    lib.func.grad(lambda y, x: x.add_(y).sum())(lib.tensor(1.0), x)
+    assert x.tolist() == [5.0, 7.0]
+
+
+def test_the_differentiated_argument_is_a_leaf(lib):
+    with pytest.raises(RuntimeError, match="a leaf Variable that requires grad"):
+        lib.func.grad(lambda x: x.add_(1).sum())(lib.ones(2))
+    x = lib.ones(2, requires_grad=True)
+    with pytest.raises(RuntimeError, match="a leaf Variable that requires grad"):
+        lib.vmap(lambda x: x.add_(1))(x)
+
+
+# New tensors
+
+
+MADE = {
+    "zeros": lambda lib, x: lib.zeros(3),
+    "tensor": lambda lib, x: lib.tensor([0.0, 0.0, 0.0]),
+    "full": lambda lib, x: lib.full((3,), 0.0),
+    "arange": lambda lib, x: lib.arange(3.0) * 0,
+    "eye": lambda lib, x: lib.eye(3)[0] * 0,
+    "Tensor": lambda lib, x: lib.Tensor([0.0, 0.0, 0.0]),
+    "rand": lambda lib, x: lib.rand(3).zero_(),
+    "zeros_like": lambda lib, x: lib.zeros_like(x),
+    "empty_like": lambda lib, x: lib.empty_like(x).zero_(),
+    "full_like": lambda lib, x: lib.full_like(x, 0.0),
+    "new_zeros": lambda lib, x: x.new_zeros(3),
+    "new_full": lambda lib, x: x.new_full((3,), 0.0),
+    "new_tensor": lambda lib, x: x.new_tensor([0.0, 0.0, 0.0]),
+    "clone": lambda lib, x: x.clone().zero_(),
+}
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_new_tensors_can_be_changed_in_a_derivative(lib, derivative, name):
+    def f(x):
+        made = MADE[name](lib, x)
+        made.add_(x)
+        made[1:] = x[:2] * x[1:]
+        made[0].mul_(x[2])
+        return made
+
+    # f = (x0 x2, x0 x1, x1 x2)
+    assert derivative(f)(lib.tensor([2.0, 3.0, 5.0])).tolist() == [8.0, 7.0, 5.0]
+
+
+LIKE = ("zeros_like", "empty_like", "full_like", "new_zeros", "new_full", "clone")
+
+
+@pytest.mark.parametrize("name", LIKE)
+def test_tensors_like_a_batched_one_are_batched(lib, name):
+    def f(x):
+        made = MADE[name](lib, x)
+        made[1:] = x[:2] * 2
+        return made.add_(x)
+
+    x = lib.arange(6.0).reshape(2, 3)
+    expected = [f(row).tolist() for row in x]
+    assert lib.vmap(f)(x).tolist() == expected
+    assert lib.vmap(f, in_dims=1)(x.T.contiguous()).tolist() == expected
+
+
+def test_likes_keep_type_and_shape(lib):
+    def f(x):
+        made = lib.ones_like(x, dtype=lib.float64)
+        assert tuple(made.shape) == (2, 3) and made.dtype == lib.float64
+        other = x.new_ones((4, 1), dtype=lib.int64)
+        assert tuple(other.shape) == (4, 1) and other.dtype == lib.int64
+        return made, other
+
+    made, other = lib.vmap(f, in_dims=1)(lib.zeros(2, 5, 3))
+    assert tuple(made.shape) == (5, 2, 3) and tuple(other.shape) == (5, 4, 1)
+
+
+def test_copies_of_level_tensors(lib):
+    found = lib.func.grad(lambda x: (x * lib.as_tensor(x)).sum())(lib.tensor([1.0, 2.0]))
+    assert found.tolist() == [2.0, 4.0]
+    found = lib.func.grad(lambda x: x * x.detach().clone() * x.to(lib.float64))(lib.tensor(3.0))
+    assert found.item() == 18.0
+    with pytest.warns(UserWarning, match="To copy construct from a tensor"):
+        assert lib.func.grad(lambda x: x * lib.tensor(x))(lib.tensor(3.0)).item() == 3.0
+
+
+def test_data_is_outside_of_the_graph(lib):
+    assert lib.func.grad(lambda x: (x * x.data).sum())(lib.tensor([1.0, 2.0])).tolist() == [1, 2]
+    with pytest.raises(RuntimeError, match="accessing `data` under vmap transform is not allowed"):
+        lib.vmap(lambda x: x.data)(lib.ones(2))
+
+
+# Views
+
+
+def test_changes_through_views(lib, derivative):
+    def f(x):
+        y = x.clone()
+        y[0].mul_(3)
+        y.view(3)[1:].add_(x[:2] * x[1:])
+        y.unsqueeze(0).t()[2].mul_(x[0])
+        return y * y
+
+    x = lib.tensor([0.2, 0.3, 0.5])
+    expected = derivative(lambda x: _without_views(lib, x))(x)
+    for a, b in zip(derivative(f)(x).tolist(), expected.tolist(), strict=True):
+        assert a == pytest.approx(b, rel=1e-5)
+
+
+def _without_views(lib, x):
+    b, c = x[1] + x[0] * x[1], x[2] + x[1] * x[2]
+    return lib.stack([x[0] * 3, b, c * x[0]]) ** 2
+
+
+def test_changes_through_views_of_a_batch(lib):
+    def f(x):
+        y = x.clone()
+        y[0].mul_(3)
+        y[1:] += x[:2]
+        return y
+
+    x = lib.arange(6.0).reshape(2, 3)
+    assert lib.vmap(f)(x).tolist() == [f(row).tolist() for row in x]
+    assert lib.vmap(f, in_dims=1)(x.T.contiguous()).tolist() == [f(row).tolist() for row in x]
+    slopes = lib.vmap(lib.func.grad(lambda x: (f(x) ** 2).sum()))(x)
+    assert slopes.tolist() == [lib.func.grad(lambda x: (f(x) ** 2).sum())(r).tolist() for r in x]
+
+
+def test_second_derivatives_through_views(lib):
+    def f(x):
+        y = x.clone()
+        y[0].mul_(x[1])
+        return (y * y).sum()
+
+    # f = x0^2 x1^2 + x1^2
+    x0, x1 = 2.0, 3.0
+    found = lib.func.hessian(f)(lib.tensor([x0, x1]))
+    assert found.tolist() == [[2 * x1 * x1, 4 * x0 * x1], [4 * x0 * x1, 2 * x0 * x0 + 2]]
+
+
+def test_shapes_changed_in_place(lib):
+    assert tuple(lib.vmap(lambda x: (x * 2).unsqueeze_(0))(lib.ones(3)).shape) == (3, 1)
+    assert tuple(lib.vmap(lambda x: (x * 2).t_())(lib.ones(2, 3, 4)).shape) == (2, 4, 3)
+    found = lib.func.grad(lambda x: ((x * x).unsqueeze_(0) * lib.ones(2, 1)).sum())(lib.ones(3))
+    assert found.tolist() == [4.0, 4.0, 4.0]
+
+
+def test_in_place_operators_of_python(lib, derivative):
+    def f(x):
+        y = x * 1
+        y += x
+        y *= x
+        y -= 1
+        y /= 2
+        return y
+
+    assert derivative(f)(lib.tensor([1.0, 2.0])).tolist() == [2.0, 4.0]
+
+
+def test_a_changed_saved_tensor_is_noticed(lib):
+    def f(x):
+        y = x * 1
+        z = y * y
+        y.add_(1)
+        return z.sum()
+
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        lib.func.grad(f)(lib.ones(2))
+
+
+def test_detaching_in_place(lib):
+    assert lib.func.grad(lambda x: (x * (x * 2).detach_()).sum())(lib.ones(2)).tolist() == [2, 2]
+
+
+def test_out_arguments():
+    """A result is written into a tensor of the level; a shared one cannot hold a batch."""
+    found = wengert.vmap(lambda x: wengert.add(x, 1, out=wengert.zeros_like(x)))(wengert.ones(2))
+    assert found.tolist() == [2.0, 2.0]
+    with pytest.raises(RuntimeError, match="is not possible because there exists a Tensor"):
+        wengert.vmap(lambda x: wengert.add(x, 1, out=wengert.zeros(())))(wengert.ones(2))
+    with pytest.raises(RuntimeError, match="don't support automatic differentiation"):
+        wengert.func.grad(lambda x: wengert.add(x, 1, out=wengert.zeros(())))(wengert.tensor(1.0))

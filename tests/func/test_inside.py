@@ -1,0 +1,385 @@
+"""What tensors can do inside a transform: modes, leaves, reading, printing, escaping."""
+
+import copy
+import pickle
+import threading
+
+import pytest
+
+import wengert
+
+# Modes
+
+
+class TestNoGrad:
+    @staticmethod
+    def half_constant(lib):
+        def f(x):
+            with lib.no_grad():
+                c = x**3
+            return x**3 * c
+
+        return f
+
+    def test_inside_is_respected(self, lib):
+        """x^3 c with a constant c = x^3 has the derivative 3 x^5."""
+        assert lib.func.grad(self.half_constant(lib))(lib.tensor(2.0)).item() == 96.0
+
+    def test_inside_counts_for_all_levels_of_reverse_mode(self, lib):
+        f = self.half_constant(lib)
+        assert lib.func.grad(lib.func.grad(f))(lib.tensor(2.0)).item() == 96.0
+
+    def test_forward_mode_passes_through(self, lib):
+        x, one = lib.tensor(2.0), lib.tensor(1.0)
+        assert lib.func.jvp(self.half_constant(lib), (x,), (one,))[1].item() == 192.0
+
+    def test_outside_is_not_respected(self, lib):
+        with lib.no_grad():
+            assert lib.func.grad(lambda x: x**3)(lib.tensor(2.0)).item() == 12.0
+            assert lib.func.grad(lib.func.grad(lambda x: x**3))(lib.tensor(2.0)).item() == 12.0
+            assert not lib.is_grad_enabled()
+        assert lib.is_grad_enabled()
+
+    def test_between_two_transforms_it_belongs_to_the_outer(self, lib):
+        def f(x):
+            with lib.no_grad():
+                return lib.func.grad(lambda y: y**3 * x)(x)
+
+        assert lib.func.grad(f)(lib.tensor(2.0)).item() == 0.0
+
+    def test_outside_results_do_not_require_grad(self, lib):
+        w = lib.tensor(3.0, requires_grad=True)
+        with lib.no_grad():
+            assert not lib.func.grad(lambda x: w * x * x)(lib.tensor(2.0)).requires_grad
+        assert lib.func.grad(lambda x: w * x * x)(lib.tensor(2.0)).requires_grad
+
+
+def test_gradients_are_enabled_inside(lib):
+    seen = []
+    with lib.no_grad():
+        lib.func.grad(lambda x: seen.append(lib.is_grad_enabled()) or x)(lib.tensor(1.0))
+    assert seen == [True]
+
+
+def test_inference_mode_around(lib):
+    with lib.inference_mode():
+        assert lib.func.grad(lambda x: x**3)(lib.tensor(2.0)).item() == 12.0
+        x = lib.tensor([1.0, 2.0])
+        assert lib.func.hessian(lambda x: (x**3).sum())(x).tolist() == [[6.0, 0.0], [0.0, 12.0]]
+        assert lib.vmap(lib.func.grad(lambda x: x**3))(x).tolist() == [3.0, 12.0]
+
+
+def test_detach_is_a_constant_at_all_levels(lib):
+    def f(x):
+        return x**3 * x.detach() ** 3
+
+    x, one = lib.tensor(2.0), lib.tensor(1.0)
+    assert lib.func.grad(lib.func.grad(f))(x).item() == 96.0
+    assert lib.func.jvp(lib.func.grad(f), (x,), (one,))[1].item() == 96.0
+    assert lib.func.grad(lambda x: lib.func.jvp(f, (x,), (one,))[1])(x).item() == 96.0
+
+
+# Graphs and leaves
+
+
+@pytest.mark.parametrize("transform", ["grad", "vmap", "jvp"])
+class TestRefusals:
+    def call(self, lib, transform, f):
+        x = lib.tensor([1.0, 2.0])
+        if transform == "grad":
+            return lib.func.grad(lambda x: f(x).sum())(x)
+        return lib.vmap(f)(x) if transform == "vmap" else lib.func.jvp(f, (x,), (x,))
+
+    def test_backward(self, lib, transform):
+        def f(x):
+            w = lib.ones(2, requires_grad=True)
+            w.sum().backward()
+            return x
+
+        with pytest.raises(RuntimeError, match="called inside a functorch transform"):
+            self.call(lib, transform, f)
+
+    @pytest.mark.parametrize("flag", [True, False])
+    def test_requires_grad_(self, lib, transform, flag):
+        with pytest.raises(RuntimeError, match="attempting to call Tensor.requires_grad_"):
+            self.call(lib, transform, lambda x: x.requires_grad_(flag))
+        with pytest.raises(RuntimeError, match="attempting to call Tensor.requires_grad_"):
+            self.call(lib, transform, lambda x: x * lib.ones(2).requires_grad_(flag).sum())
+
+    def test_functional_of_autograd(self, lib, transform):
+        with pytest.raises(RuntimeError, match="attempting to call Tensor.requires_grad_"):
+            self.call(lib, transform, lambda x: lib.autograd.functional.jacobian(lib.sin, x))
+
+    def test_setting_data(self, lib, transform):
+        def f(x):
+            x = x.clone()
+            x.data = lib.ones(2)
+            return x
+
+        with pytest.raises(RuntimeError, match="mutating directly with `.data`"):
+            self.call(lib, transform, f)
+
+    @pytest.mark.parametrize(
+        "way", [copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))]
+    )
+    def test_copies_outside_of_the_library(self, lib, transform, way):
+        with pytest.raises(NotImplementedError, match="Cannot access storage of"):
+            self.call(lib, transform, lambda x: way(x) * x)
+
+
+def test_retain_grad_is_refused(lib):
+    with pytest.raises(RuntimeError, match="attempting to call Tensor.retain_grad"):
+        lib.func.grad(lambda x: (x * 2).retain_grad() or x)(lib.tensor(1.0))
+
+
+def test_tensors_that_require_grad_can_be_made(lib):
+    found = lib.vmap(lambda x: x * lib.ones(2, requires_grad=True).sum())(lib.ones(3))
+    assert found.tolist() == [2.0, 2.0, 2.0] and found.requires_grad
+
+
+def test_what_a_level_tensor_says_of_itself(lib):
+    seen = []
+
+    def look(x):
+        seen.append((x.requires_grad, x.is_leaf, x.grad_fn))
+        return x.sum()
+
+    x = lib.tensor([1.0, 2.0], requires_grad=True)
+    lib.func.grad(look)(x)
+    lib.func.jvp(look, (x,), (lib.ones(2),))
+    lib.vmap(look)(x)
+    lib.vmap(lib.func.grad(look))(x)
+    leaf, constant = (True, True, None), (False, True, None)
+    assert seen == [leaf, constant, constant, leaf]
+
+
+def test_gradient_of_a_graph_outside_by_batched_cotangents(lib):
+    w = lib.tensor(3.0, requires_grad=True)
+    square = w * w
+    found = lib.vmap(lambda v: lib.autograd.grad(square, w, v, retain_graph=True)[0])(lib.ones(3))
+    assert found.tolist() == [6.0, 6.0, 6.0]
+
+
+def test_autograd_of_batched_outputs_is_refused(lib):
+    w = lib.tensor(3.0, requires_grad=True)
+    with pytest.raises(RuntimeError, match="does not require grad and does not have a grad_fn"):
+        lib.vmap(lambda x: lib.autograd.grad(w * x, w)[0])(lib.ones(3))
+
+
+def test_saved_tensor_hooks(lib):
+    hooks = lib.autograd.graph.saved_tensors_hooks
+    x = lib.tensor([1.0, 2.0])
+
+    def f(x):
+        with hooks(lambda t: t, lambda t: t):
+            return (x * x).sum()
+
+    with pytest.raises(RuntimeError, match="don't yet support saved tensor hooks"):
+        lib.func.grad(f)(x)
+    with hooks(lambda t: t, lambda t: t), pytest.raises(RuntimeError, match="saved tensor hooks"):
+        lib.func.grad(lambda x: x.sum())(x)
+    assert lib.vmap(f)(lib.ones(2, 3)).tolist() == [3.0, 3.0]
+    assert lib.func.jvp(f, (x,), (x,))[1].item() == 10.0
+    with hooks(lambda t: t, lambda t: t):
+        (x.requires_grad_() * x).sum().backward()
+    assert x.grad.tolist() == [2.0, 4.0]
+
+
+# Reading
+
+
+READ = {
+    "item": lambda x: x.item(),
+    "float": lambda x: float(x),
+    "int": lambda x: int(x),
+    "bool": lambda x: 1.0 if x > 0 else 2.0,
+    "while": lambda x: next(k for k in range(9) if not x > k),
+    "contains": lambda x: float(1.0 in x.reshape(1)),
+    "format": lambda x: float(f"{x:.3f}"),
+}
+
+
+@pytest.mark.parametrize("read", READ)
+def test_numbers_can_be_read_inside_derivatives(lib, read):
+    x, one = lib.tensor(2.0), lib.tensor(1.0)
+    expected = READ[read](x)
+    assert lib.func.grad(lambda x: x * READ[read](x))(x).item() == expected
+    assert lib.func.jvp(lambda x: x * READ[read](x), (x,), (one,))[1].item() == expected
+    assert lib.func.grad(lib.func.grad(lambda x: x * x * READ[read](x)))(x).item() == 2 * expected
+
+
+@pytest.mark.parametrize("read", READ)
+def test_numbers_cannot_be_read_of_a_batch(lib, read):
+    message = "calling .item\\(\\)|data-dependent control flow"
+    with pytest.raises(RuntimeError, match=message):
+        lib.vmap(lambda x: x * READ[read](x))(lib.ones(3))
+    with pytest.raises(RuntimeError, match=message):
+        lib.vmap(lib.func.grad(lambda x: x * READ[read](x)))(lib.ones(3))
+
+
+def test_shared_values_can_be_read_inside_vmap(lib):
+    shared = lib.tensor(4.0)
+    assert lib.vmap(lambda x: x * shared.item())(lib.ones(2)).tolist() == [4.0, 4.0]
+    assert lib.vmap(lambda x, s: x * float(s), in_dims=(0, None))(lib.ones(2), shared).sum() == 8
+
+
+def test_arrays_are_not_handed_out(lib):
+    message = "Cannot access data pointer of Tensor that doesn't have storage"
+    for read in (lambda x: x.numpy(), lambda x: x.data_ptr()):
+        with pytest.raises(RuntimeError, match=message):
+            lib.vmap(lambda x, read=read: x * read(x))(lib.ones(2))
+        with pytest.raises(RuntimeError, match=message):
+            lib.func.grad(lambda x, read=read: x * read(x.detach()))(lib.tensor(1.0))
+    with pytest.raises(RuntimeError, match="numpy\\(\\) on Tensor that requires grad"):
+        lib.func.grad(lambda x: x * float(x.numpy()))(lib.tensor(1.0))
+
+
+def test_lists(lib):
+    assert lib.func.grad(lambda x: x[0] * x.tolist()[1])(lib.tensor([1.0, 7.0])).tolist() == [7, 0]
+    with pytest.raises(RuntimeError):
+        lib.vmap(lambda x: x * x.tolist())(lib.ones(3))
+
+
+def test_results_of_dynamic_size_are_refused(lib):
+    x = lib.ones(2, 3)
+    for f in (lambda x: x.nonzero(), lambda x: x[x > 0], lambda x: x.unique()):
+        with pytest.raises(RuntimeError, match="dynamic shape"):
+            lib.vmap(f)(x)
+
+
+# Text
+
+
+def test_text(lib):
+    texts = []
+
+    def look(x):
+        texts.append(str(x))
+        return x.sum()
+
+    lib.vmap(look)(lib.ones(2, 3))
+    lib.func.grad(look)(lib.ones(2))
+    lib.func.jvp(look, (lib.ones(2),), (lib.ones(2),))
+    lib.vmap(lib.func.grad(look))(lib.ones(2, 3))
+    lib.func.grad(lambda x: lib.vmap(look, in_dims=1)(x).sum())(lib.ones(2, 2))
+    assert texts == [
+        "BatchedTensor(lvl=1, bdim=0, value=\n"
+        "    tensor([[1., 1., 1.],\n            [1., 1., 1.]])\n)",
+        "GradTrackingTensor(lvl=1, value=\n    tensor([1., 1.])\n)",
+        "GradTrackingTensor(lvl=1, value=\n    tensor([1., 1.])\n)",
+        "GradTrackingTensor(lvl=2, value=\n    BatchedTensor(lvl=1, bdim=0, value=\n"
+        "        tensor([[1., 1., 1.],\n                [1., 1., 1.]])\n    )\n)",
+        "BatchedTensor(lvl=2, bdim=1, value=\n    GradTrackingTensor(lvl=1, value=\n"
+        "        tensor([[1., 1.],\n                [1., 1.]])\n    )\n)",
+    ]
+
+
+def test_text_of_a_cube_has_no_trailing_spaces(lib):
+    texts = []
+    lib.vmap(lambda x: texts.append(str(x)) or x)(lib.ones(2, 2, 2))
+    assert "\n\n" in texts[0]
+    assert all(line == line.rstrip() for line in texts[0].split("\n"))
+
+
+# Escaping
+
+
+def escaped(transform):
+    """A tensor of a transform that has ended, kept by a side effect."""
+    kept = []
+    x = wengert.tensor([1.0, 2.0])
+    if transform == "grad":
+        wengert.func.grad(lambda x: kept.append(x) or x.sum())(x)
+    elif transform == "vmap":
+        wengert.vmap(lambda x: kept.append(x) or x)(x)
+    else:
+        wengert.func.jvp(lambda x: kept.append(x) or x, (x,), (x,))
+    return kept[0]
+
+
+@pytest.mark.parametrize("transform", ["grad", "vmap", "jvp"])
+class TestEscape:
+    @pytest.mark.parametrize(
+        "use",
+        [
+            lambda x: x + 1,
+            lambda x: x.sum(),
+            lambda x: x.add_(1),
+            lambda x: x.detach() * 2,
+            lambda x: wengert.cat([x.reshape(-1), wengert.ones(1)]),
+            lambda x: x.item() if x.numel() == 1 else x.tolist(),
+            lambda x: wengert.func.grad(lambda y: (y * x).sum())(wengert.tensor(1.0)),
+            lambda x: wengert.vmap(lambda y: y * x)(wengert.ones(2)),
+            lambda x: wengert.vmap(lambda y: x)(wengert.ones(2)),
+            lambda x: wengert.func.jvp(lambda y: x, (wengert.ones(2),), (wengert.ones(2),)),
+        ],
+    )
+    def test_use_is_refused(self, transform, use):
+        with pytest.raises(RuntimeError, match=f"inside a {transform} transform is used after"):
+            use(escaped(transform))
+
+    def test_it_can_be_looked_at(self, transform):
+        x = escaped(transform)
+        assert tuple(x.shape) == (() if transform == "vmap" else (2,))
+        assert x.dtype == wengert.float32
+        assert "tensor([1., 2.])" in str(x)
+
+
+def test_a_value_of_a_running_transform_is_no_escape(lib):
+    kept = []
+
+    def f(x):
+        lib.func.grad(lambda y: kept.append(x * 2) or (y * x).sum())(x)
+        return (kept[0] * x).sum()
+
+    assert lib.func.grad(f)(lib.tensor([1.0, 2.0])).tolist() == [4.0, 8.0]
+
+
+def test_another_thread_does_not_run_the_transform():
+    errors = []
+
+    def f(x):
+        def work():
+            try:
+                x * 2
+            except RuntimeError as error:
+                errors.append(str(error))
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+        return x.sum()
+
+    wengert.func.grad(f)(wengert.ones(2))
+    assert len(errors) == 1 and "in a thread that does not run the transform" in errors[0]
+
+
+def test_threads_have_levels_of_their_own():
+    results = {}
+
+    def work(k):
+        x = wengert.full((50,), float(k))
+        results[k] = wengert.vmap(wengert.func.grad(lambda x: x**3))(x)
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for k, found in results.items():
+        assert found.tolist() == [3.0 * k * k] * 50
+
+
+def test_debug_unwrap(lib):
+    seen = []
+
+    def look(x):
+        seen.append(lib.func.debug_unwrap(x))
+        seen.append(lib.func.debug_unwrap(x, recurse=False))
+        return x.sum()
+
+    lib.vmap(lib.func.grad(look))(lib.ones(2, 3))
+    assert str(seen[0]) == str(lib.ones(2, 3))
+    assert "BatchedTensor" in str(seen[1])
+    x = lib.ones(2)
+    assert lib.func.debug_unwrap(x) is x

@@ -1,0 +1,218 @@
+"""Products with a Jacobian: `vjp`, `jvp` and `linearize`."""
+
+import re
+import threading
+
+import pytest
+
+import wengert
+
+
+def double(lib, values):
+    return lib.tensor(values, dtype=lib.float64)
+
+
+class TestVjp:
+    def test_value_and_product(self, lib):
+        x = lib.tensor([1.0, 2.0, 3.0])
+        value, pull_back = lib.func.vjp(lambda x: x * x, x)
+        assert value.tolist() == [1.0, 4.0, 9.0]
+        products = pull_back(lib.tensor([1.0, 0.0, 2.0]))
+        assert type(products) is tuple and len(products) == 1
+        assert products[0].tolist() == [2.0, 0.0, 12.0]
+
+    def test_may_be_called_many_times(self, lib):
+        _, pull_back = lib.func.vjp(lib.exp, lib.zeros(2))
+        for factor in (1.0, 2.0, 3.0):
+            assert pull_back(lib.full((2,), factor))[0].tolist() == [factor, factor]
+
+    def test_trees(self, lib):
+        x, y = lib.tensor(2.0), {"a": lib.tensor(3.0)}
+        value, pull_back = lib.func.vjp(lambda x, y: {"p": x * y["a"], "s": [x + y["a"]]}, x, y)
+        assert (value["p"].item(), value["s"][0].item()) == (6.0, 5.0)
+        dx, dy = pull_back({"p": lib.tensor(1.0), "s": [lib.tensor(10.0)]})
+        assert (dx.item(), dy["a"].item()) == (13.0, 12.0)
+
+    def test_aux(self, lib):
+        value, pull_back, aux = lib.func.vjp(
+            lambda x: (x * 2, [x + 1]), lib.tensor(3.0), has_aux=True
+        )
+        assert (value.item(), pull_back(lib.tensor(5.0))[0].item()) == (6.0, 10.0)
+        assert aux[0].item() == 4.0
+
+    def test_outputs_that_do_not_depend_on_the_input(self, lib):
+        constant = lib.ones(2)
+        value, pull_back = lib.func.vjp(lambda x: (x * 2, constant), lib.tensor(3.0))
+        assert pull_back((lib.tensor(1.0), lib.ones(2)))[0].item() == 2.0
+        _, pull_back = lib.func.vjp(lambda x: constant, lib.ones(3))
+        assert pull_back(lib.ones(2))[0].tolist() == [0.0, 0.0, 0.0]
+
+    def test_cotangents_must_have_the_structure_of_the_outputs(self, lib):
+        _, pull_back = lib.func.vjp(lambda x: (x, x), lib.tensor(3.0))
+        with pytest.raises(RuntimeError, match="Expected pytree structure of cotangents to be"):
+            pull_back(lib.tensor(1.0))
+
+    def test_outputs_must_be_tensors(self, lib):
+        with pytest.raises(RuntimeError, match="has non-empty output"):
+            lib.func.vjp(lambda x: (), lib.ones(2))
+        with pytest.raises(RuntimeError, match=re.escape("expected f(*primals) to return only")):
+            lib.func.vjp(lambda x: (x, 3), lib.ones(2))
+
+    def test_product_is_differentiable_in_primal_and_cotangent(self, lib):
+        x = lib.tensor(2.0, requires_grad=True)
+        v = lib.tensor(5.0, requires_grad=True)
+        _, pull_back = lib.func.vjp(lambda x: x**3, x)
+        (product,) = pull_back(v)
+        dx, dv = lib.autograd.grad(product, (x, v))
+        assert (product.item(), dx.item(), dv.item()) == (60.0, 60.0, 12.0)
+
+    def test_product_inside_transforms_that_began_later(self, lib):
+        _, pull_back = lib.func.vjp(lambda x: x**3, lib.tensor([1.0, 2.0]))
+        basis = lib.eye(2)
+        rows = lib.func.vmap(lambda v: pull_back(v)[0])(basis)
+        assert rows.tolist() == [[3.0, 0.0], [0.0, 12.0]]
+        slope = lib.func.grad(lambda v: pull_back(v)[0].sum())(lib.ones(2))
+        assert slope.tolist() == [3.0, 12.0]
+        _, pushed = lib.func.jvp(lambda v: pull_back(v)[0], (lib.ones(2),), (lib.ones(2),))
+        assert pushed.tolist() == [3.0, 12.0]
+
+
+def test_vjp_of_one_call_in_several_threads():
+    x = wengert.linspace(0.0, 1.0, 50)
+    _, pull_back = wengert.func.vjp(lambda x: x.sin().exp(), x)
+    (expected,) = pull_back(wengert.ones(50))
+    wrong = []
+
+    def work(factor):
+        for _ in range(20):
+            (found,) = pull_back(wengert.full((50,), factor))
+            if not wengert.allclose(found, expected * factor):
+                wrong.append(factor)
+
+    threads = [threading.Thread(target=work, args=(k + 1.0,)) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+class TestJvp:
+    def test_value_and_product(self, lib):
+        x = lib.tensor([1.0, 2.0])
+        value, product = lib.func.jvp(lambda x: x * x, (x,), (lib.tensor([1.0, 10.0]),))
+        assert value.tolist() == [1.0, 4.0]
+        assert product.tolist() == [2.0, 40.0]
+
+    def test_trees(self, lib):
+        primals = (lib.tensor(2.0), {"a": lib.tensor(3.0)})
+        tangents = (lib.tensor(1.0), {"a": lib.tensor(10.0)})
+        value, product = lib.func.jvp(
+            lambda x, y: {"p": x * y["a"], "s": [x + y["a"]]}, primals, tangents
+        )
+        assert (value["p"].item(), value["s"][0].item()) == (6.0, 5.0)
+        assert (product["p"].item(), product["s"][0].item()) == (23.0, 11.0)
+
+    def test_aux(self, lib):
+        x = lib.tensor(3.0)
+        value, product, aux = lib.func.jvp(lambda x: (x * 2, x + 1), (x,), (x,), has_aux=True)
+        assert (value.item(), product.item(), aux.item()) == (6.0, 6.0, 4.0)
+
+    def test_independent_outputs(self, lib):
+        x, constant = lib.ones(2), lib.ones(3)
+        _, products = lib.func.jvp(lambda x: (x * 2, constant), (x,), (x,))
+        assert products[1].tolist() == [0.0, 0.0, 0.0]
+        with pytest.raises(RuntimeError, match="is independent of"):
+            lib.func.jvp(lambda x: constant, (x,), (x,), strict=True)
+
+    @pytest.mark.parametrize(
+        ("primals", "tangents", "message"),
+        [
+            (lambda x: x, lambda x: x, "Expected primals to be a tuple"),
+            (lambda x: (x, x), lambda x: (x,), "have the same python"),
+            (lambda x: (), lambda x: (), "to contain at least one Tensor"),
+            (lambda x: (2.0,), lambda x: (x,), "primals to only contain Tensors"),
+            (lambda x: (x,), lambda x: (2.0,), "tangents to only contain Tensors"),
+        ],
+    )
+    def test_arguments_are_checked(self, lib, primals, tangents, message):
+        x = lib.ones(2)
+        with pytest.raises(RuntimeError, match=message):
+            lib.func.jvp(lambda x: x, primals(x), tangents(x))
+
+    def test_tangent_must_fit(self, lib):
+        with pytest.raises(RuntimeError, match="different size than that of the original"):
+            lib.func.jvp(lambda x: x, (lib.ones(2),), (lib.ones(3),))
+
+    def test_result_is_differentiable(self, lib):
+        x = lib.tensor(2.0, requires_grad=True)
+        t = lib.tensor(5.0, requires_grad=True)
+        _, product = lib.func.jvp(lambda x: x**3, (x,), (t,))
+        dx, dt = lib.autograd.grad(product, (x, t))
+        assert (product.item(), dx.item(), dt.item()) == (60.0, 60.0, 12.0)
+
+    def test_a_dual_level_around(self):
+        """A dual level of one's own and `jvp` do not see each other's tangents."""
+        fw = wengert.autograd.forward_ad
+        one = wengert.tensor(1.0)
+        with fw.dual_level():
+            x = fw.make_dual(wengert.tensor(2.0), wengert.tensor(10.0))
+            value, product = wengert.func.jvp(lambda y: y**3 * x, (one,), (one,))
+            assert product.item() == 6.0
+            assert fw.unpack_dual(product).tangent.item() == 30.0
+            assert fw.unpack_dual(value).tangent.item() == 10.0
+
+
+class TestLinearize:
+    def test_product(self, lib):
+        x = double(lib, [0.1, 0.2])
+        value, push_forward = lib.func.linearize(lambda x: x.sin() * x, x)
+        expected, product = lib.func.jvp(lambda x: x.sin() * x, (x,), (double(lib, [1.0, 3.0]),))
+        assert value.tolist() == pytest.approx(expected.tolist())
+        pushed = push_forward(double(lib, [1.0, 3.0]))
+        assert pushed.tolist() == pytest.approx(product.tolist())
+
+    def test_function_runs_once(self, lib):
+        calls = []
+
+        def f(x):
+            calls.append(1)
+            return x * x
+
+        _, push_forward = lib.func.linearize(f, double(lib, [1.0]))
+        before = len(calls)
+        for _ in range(3):
+            push_forward(double(lib, [1.0]))
+        assert len(calls) == before
+
+    def test_trees(self, lib):
+        primals = (double(lib, 2.0), {"a": double(lib, 3.0)})
+        value, push_forward = lib.func.linearize(
+            lambda x, y: {"p": x * y["a"], "s": [x + y["a"]]}, *primals
+        )
+        product = push_forward(double(lib, 1.0), {"a": double(lib, 10.0)})
+        assert (product["p"].item(), product["s"][0].item()) == (23.0, 11.0)
+
+    def test_tangents_must_be_like_the_primals(self, lib):
+        _, push_forward = lib.func.linearize(lib.sin, lib.ones(2))
+        with pytest.raises(RuntimeError, match="to have the same argspec as the primals"):
+            push_forward(lib.ones(2), lib.ones(2))
+        with pytest.raises(RuntimeError, match="shape .* in flattened pytree doesn't match the sh"):
+            push_forward(lib.ones(3))
+        with pytest.raises(RuntimeError, match="dtype .* in flattened pytree doesn't match the dt"):
+            push_forward(lib.ones(2, dtype=lib.float64))
+
+
+def test_linearize_gives_zeros_where_nothing_depends():
+    constant = wengert.ones(2)
+    _, push_forward = wengert.func.linearize(lambda x: (x * 2, constant), wengert.ones(3))
+    pushed = push_forward(wengert.ones(3))
+    assert pushed[0].tolist() == [2.0, 2.0, 2.0]
+    assert pushed[1].tolist() == [0.0, 0.0]
+
+
+def test_linearized_function_inside_transforms():
+    _, push_forward = wengert.func.linearize(lambda x: x**3, wengert.tensor([1.0, 2.0]))
+    columns = wengert.vmap(push_forward)(wengert.eye(2))
+    assert columns.tolist() == [[3.0, 0.0], [0.0, 12.0]]
+    assert wengert.func.grad(lambda t: push_forward(t).sum())(wengert.ones(2)).tolist() == [3, 12]
