@@ -61,35 +61,45 @@ class Rewriting:
 def aligned(operator: Any, args: tuple, dims: tuple) -> tuple[tuple, int | None]:
     """Physical operands that broadcast as the logical ones do, and promote as they do."""
     functional = operator.functional if operator.mutates else operator
+    dim = _common_dim(functional.tensor_positions, args, dims)
+    if dim >= 0:
+        return args, dim
     positions = [i for i in functional.tensor_positions if isinstance(args[i], Tensor)]
-    if len(positions) == 1:
-        return args, dims[positions[0]]
-    ranks = [rank_of(args[i], dims[i]) for i in positions]
-    rank = max(ranks)
+    if all(dims[i] is None for i in positions):
+        return args, None
+    rank = max([rank_of(args[i], dims[i]) for i in positions])
     out = list(args)
-    dim = _common_dim(positions, ranks, dims, rank)
-    if dim is None and any(dims[i] is not None for i in positions):
-        dim = 0
-        for i in positions:
-            if dims[i] is not None:
-                out[i] = padded(args[i], dims[i], rank)
-    _promote(functional, args, dims, positions, out, int(operator.mutates))
-    return tuple(out), dim
-
-
-def _common_dim(positions: list[int], ranks: list[int], dims: tuple, rank: int) -> int | None:
-    """The place of the batch dimension in all operands, if they broadcast as they are."""
-    common: int | None = None
-    for i, r in zip(positions, ranks, strict=True):
+    for i in positions:
         if dims[i] is not None:
-            if r != rank or (common is not None and dims[i] != common):
-                return None
-            common = dims[i]
-    if common is not None:
-        for i, r in zip(positions, ranks, strict=True):
-            if dims[i] is None and r > rank - common:
-                return None
-    return common
+            out[i] = padded(args[i], dims[i], rank)
+    _promote(functional, args, dims, positions, out, int(operator.mutates))
+    return tuple(out), 0
+
+
+def _common_dim(positions: tuple[int, ...], args: tuple, dims: tuple) -> int:
+    """Where all operands have the batch dimension, if they broadcast as they are; else -1.
+
+    They do if those with the batch dimension have equally many others, those without have at most
+    as many as follow it, and there is nothing to promote.
+    """
+    common = ndim = most = -1
+    dtype = None
+    for i in positions:
+        x = args[i]
+        if not isinstance(x, Tensor):
+            continue
+        array = x.array
+        if dtype is None:
+            dtype = array.dtype
+        elif array.dtype != dtype:
+            return -1
+        if dims[i] is None:
+            most = max(most, array.ndim)
+        elif common < 0:
+            common, ndim = dims[i], array.ndim
+        elif dims[i] != common or array.ndim != ndim:
+            return -1
+    return common if most < ndim - common else -1
 
 
 def _promote(
