@@ -25,6 +25,7 @@ from wengert.compiler import (
     differentiate,
     is_differentiable,
     isDifferentiable,
+    joint_graph,
     parse,
     passes,
     run,
@@ -609,3 +610,30 @@ def test_parse_and_differentiate_text_of_a_gradient():
     assert str(again) == str(gradient.df)
     second = differentiate(again)
     second.df.lint()
+
+
+# Both in one graph --------------------------------------------------------------------------------
+
+
+def test_the_joint_graph():
+    text = """
+        graph(%x : float32[2; grad], %y : float32[2; no_grad]):
+          %0 : float32[2] = wengert::exp(%x)
+          %1 : float32[2; no_grad] = wengert::sin(%0)
+          %2 : float32[2] = wengert::mul(%0, %1)
+          %3 : float32[2] = wengert::mul(%2, %y)
+          return (%3, %y)
+    """
+    joint = joint_graph(both(text))
+    joint.lint()
+    assert len(joint.inputs) == 3 and len(joint.outputs) == 3
+    x, y, g = (wengert.tensor([i, 1.0]) for i in (0.5, 2.0, 3.0))
+    out, again, dx = run(joint, x, y, g)
+    assert equal(out, x.exp() * x.exp().sin() * y) and again is y
+    assert equal(dx, g * y * x.exp().sin() * x.exp())
+    # What was cut off stays so, what was not is open again.
+    sine = next(node for node in joint.nodes() if node.kind == "wengert::sin")
+    assert str(sine.output.type) == "float32[2; no_grad]"
+    assert str(joint.inputs[1].type) == "float32[2; no_grad]"
+    second = differentiate(joint)
+    assert second.df_output_vjps == [0, 2]

@@ -20,9 +20,6 @@ from .types import INT, ListType, OptionalType, TensorType
 #: For each input of a node its gradient, or None.
 Gradients = list[Value | None]
 
-#: Primitives that no gradient passes through.
-_CONSTANT = {prim.CONSTANT, prim.AUTOGRAD_ZERO, prim.FULL, prim.SIZE, prim.SIZE_IF_NOT_EQUAL}
-
 
 def is_differentiable(item: Node | Graph) -> bool:
     """Whether the gradient of a node, or of every node of a graph, can be written as a graph."""
@@ -35,7 +32,7 @@ def obstacle(node: Node) -> str | None:
     """Why a node is not differentiable; None if it is."""
     if node.operator is not None:
         return _operator_obstacle(node)
-    if node.kind in _CONSTANT or node.kind in _PRIMITIVES:
+    if node.kind in prim.WITHOUT_GRADIENT or node.kind in _PRIMITIVES:
         return None
     if node.kind in (prim.GRAD_OF, prim.DIFFERENTIABLE_GRAPH):
         reasons = (obstacle(inner) for inner in node.blocks[0].nodes())
@@ -67,7 +64,7 @@ def insert_gradient(
 
     Returns the gradients of the inputs, where they exist.
     """
-    if node.kind in _CONSTANT:
+    if node.kind in prim.WITHOUT_GRADIENT:
         return None
     rule = None
     wanted = list(range(len(node._outputs)))

@@ -47,6 +47,9 @@ STACK_NOT_EMPTY = "prim::StackNotEmpty"
 PARAM = "prim::Param"
 RETURN = "prim::Return"
 
+#: No gradient passes through these.
+WITHOUT_GRADIENT = {CONSTANT, AUTOGRAD_ZERO, FULL, SIZE, SIZE_IF_NOT_EQUAL, RANDOM}
+
 
 class Primitive:
     """A kind of node: its schema or none, how many blocks it has, what it computes."""

@@ -20,6 +20,7 @@ from ..tensor import Tensor
 from . import primitives as prim
 from .ir import Graph
 from .nodes import HOLE, Node, Value, fill, split_arguments
+from .passes.barriers import drop_barriers
 from .passes.cse import merge_equal_nodes
 from .passes.dce import remove_dead_nodes
 from .passes.shapes import (
@@ -262,7 +263,7 @@ def _fitted(
 
 def _pruned(rule: RuleGraph) -> RuleGraph:
     """Without nodes and inputs that the gradients do not depend on."""
-    graph = rule.graph
+    graph = drop_barriers(rule.graph)
     for node in graph.nodes():
         node.source = None
         for value in node._outputs:

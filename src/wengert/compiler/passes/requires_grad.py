@@ -58,7 +58,7 @@ def visit(block: Block, cut_off: set[Value]) -> None:
 
 
 def _of_node(node: Node) -> list[bool]:
-    if node.kind in (prim.CONSTANT, prim.FULL, prim.SIZE, prim.SIZE_IF_NOT_EQUAL):
+    if node.kind in prim.WITHOUT_GRADIENT:
         needed = False
     elif node.operator is not None:
         needed = any(value.requires_grad for value in differentiable_inputs(node))
