@@ -32,7 +32,7 @@ def _fresh(value):
 def _equal(a, b):
     if isinstance(a, wengert.Tensor):
         assert a.shape == b.shape and a.dtype == b.dtype
-        assert wengert.allclose(a, b, equal_nan=True)
+        assert wengert.allclose(a, b, atol=1e-6, equal_nan=True)
     elif isinstance(a, (list, tuple)):
         assert type(a) is type(b) and len(a) == len(b)
         for x, y in zip(a, b, strict=True):

@@ -32,7 +32,7 @@ _anomaly = anomaly
 
 # The engine's own references to a gradient that nobody else holds, see AccumulateGrad.
 SOLE_TENSOR_REFERENCES = 2 if native.compiled else 3
-SOLE_ARRAY_REFERENCES = 1 if native.compiled else 2
+SOLE_ARRAY_REFERENCES = 2
 ACCUMULATE_SEQUENCE = 2**62
 OUTPUT_SLOT = -1
 
@@ -110,12 +110,13 @@ class SavedVariable:
     def unpack(self, node: Node) -> Tensor:
         """The saved tensor, after checking that it is unchanged."""
         if self.hooks is not None:
-            t = self.hooks[1](self.packed)
-            if not isinstance(t, Tensor):
+            unpacked = self.hooks[1](self.packed)
+            if not isinstance(unpacked, Tensor):
                 raise TypeError(
                     "Output of saved tensor unpack_hook expected to be a Tensor but got result of "
-                    f"type {type(t).__name__}"
+                    f"type {type(unpacked).__name__}"
                 )
+            t = unpacked
             return self._as_output(t.array, node) if self.is_output else self._with_history(t)
         if self.is_output:
             self.check_version(node, self.counter.value)
