@@ -236,7 +236,8 @@ def hessian(
     def gradient(*args: wengert.Tensor) -> Tensors:
         if outer_jacobian_strategy == "forward-mode":
             for arg in args:
-                arg.requires_grad = True
+                if not arg.requires_grad:
+                    arg.requires_grad = True
         result = jacobian(scalar_function, args, create_graph=True)
         if strict:
             _require_graph(result, _JACOBIAN_CONSTANT)

@@ -86,7 +86,7 @@ def gradient_function(
     def gradients(*values: Any) -> tuple[wengert.Tensor, ...]:
         # Forward mode hands over tensors without a graph: record them as the originals were.
         for value, record in zip(values, recorded, strict=True):
-            if record:
+            if record and not value.requires_grad:
                 value.requires_grad = True
         primals, seeds = values[: len(inputs)], values[len(inputs) :]
         outputs = tuple(out for out in as_tuple(func(*primals)) if out.requires_grad)
