@@ -661,16 +661,13 @@ def _only_halves(args: tuple) -> bool:
 
 def _widen(args: tuple) -> list:
     """The 16-bit floats as float32, in which the kernels compute."""
-    return [
-        [i.astype(np.float32, copy_order(i)) if _native.is_half(i) else i for i in a]
-        if type(a) is list
-        else (
-            a.astype(np.float32, copy_order(a))
-            if type(a) is _ndarray and _native.is_half(a)
-            else a
-        )
-        for a in args
-    ]
+    return [[_widened(i) for i in a] if type(a) is list else _widened(a) for a in args]
+
+
+def _widened(a: Any) -> Any:
+    if type(a) is _ndarray and _native.is_half(a):
+        return a.astype(np.float32, copy_order(a))
+    return a
 
 
 def _narrow(out: Any, args: tuple) -> Any:

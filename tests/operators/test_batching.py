@@ -18,8 +18,6 @@ from operators.support import (
     weights_like,
 )
 from wengert import func
-from wengert.batching import rules
-from wengert.dispatch import operators
 
 KINDS = ("real", "complex", "integer")
 SIZE = 2
@@ -156,6 +154,33 @@ def test_nested_vmap_is_a_loop(operation, sample):
         mapped = wengert.vmap(mapped, tuple(outer_dims), randomness="same")
         want = _loop(operation, built, rows)
         assert_same(mapped(*given), [w.unflatten(0, (SIZE, SIZE)) for w in want])
+
+
+OTHER_DTYPES = {"f": ("float16", "bfloat16"), "i": ("int32", "uint8")}
+
+
+def _turned(tensor, number):
+    return tensor.flip(tuple(range(tensor.ndim))) if number else tensor.clone()
+
+
+@without_fallback
+@each_sample(lambda o: o.half and o.name not in READERS, ("real", "integer"))
+def test_vmap_is_a_loop_in_other_types(operation, sample):
+    for dtype in OTHER_DTYPES[sample.arrays()[0].dtype.kind] if sample.arrays() else ():
+        built = build(wengert, sample, dtype)
+        tensors = _tensors(built)
+        if _is_refused(operation, tensors, (True,) * len(tensors)):
+            continue
+        rows = [[_turned(t, i) for t in tensors] for i in range(SIZE)]
+        given = [wengert.stack(list(parts)) for parts in zip(*rows, strict=True)]
+        mapped = _vmap(operation, built, (0,) * len(tensors))
+        try:
+            want = _loop(operation, built, rows)
+        except (RuntimeError, TypeError) as refusal:
+            with pytest.raises(type(refusal)):
+                mapped(*given)
+            continue
+        assert_same(mapped(*given), want, 4)
 
 
 # Derivatives --------------------------------------------------------------------------------------
@@ -343,15 +368,3 @@ def test_gradient_of_vmap_in_place_is_that_of_the_loop(operation, sample):
         wengert.autograd.grad(got, leaves, weights), wengert.autograd.grad(want, leaves, weights)
     ):
         assert_close(mine, other)
-
-
-# Declarations -------------------------------------------------------------------------------------
-
-
-def test_every_operator_has_a_rule():
-    without = [
-        name
-        for name, operator in operators().items()
-        if not operator.mutates and operator.batch_rule in (None, rules.fallback)
-    ]
-    assert not without, f"operators without a batch rule: {', '.join(sorted(without))}"

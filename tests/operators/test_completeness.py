@@ -4,6 +4,7 @@ import pytest
 
 import wengert
 from operators.samples import OPERATIONS
+from wengert.batching import rules
 from wengert.dispatch import Operator, operators
 from wengert.inplace import InplaceOperator
 
@@ -37,7 +38,7 @@ TRIVIAL = {
     "is_conj": "there are no lazy conjugates: always False",
     "is_neg": "there are no lazy negatives: always False",
 }
-COLUMNS = ("vjp", "jvp", "meta", "gradgrad")
+COLUMNS = ("vjp", "jvp", "meta", "batch", "gradgrad")
 
 
 def _base(name):
@@ -73,6 +74,10 @@ def test_no_waiver_is_left_over():
 
 def _cell(operator, column):
     """How an operator fills a cell of the table; empty where it does not."""
+    if column == "batch":
+        if operator.batch_rule is rules.elementwise:
+            return "derived"
+        return "" if operator.batch_rule in (None, rules.fallback) else "rule"
     if operator.family == "nondifferentiable" or operator.name in REFUSED:
         return "none" if column != "meta" else "derived"
     if column == "vjp":

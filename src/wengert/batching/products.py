@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..dispatch import operator_named
+from ..dtypes import from_numpy
 from ..tensor import Tensor
 from .moving import (
     apply,
@@ -207,7 +208,10 @@ def by_operator(name: str) -> Callable[[tuple, tuple], tuple[Any, Any]]:
 def summed_bmm(args: tuple, dims: tuple) -> tuple[Any, Any]:
     """The sum of the products of the matrices of two batches."""
     out, dim = by_operator("bmm")(args, dims)
-    return (out.sum(0), None) if dim is None else (at_front(out, dim).sum(1), 0)
+    place = None if dim is None else 0
+    summed = (0 if dim is None else 1,)
+    kind = from_numpy(out.array.dtype)
+    return apply("sum.dim_IntList", at_front(out, dim), summed, False, kind), place
 
 
 def outer(args: tuple, dims: tuple) -> tuple[Any, Any]:
