@@ -22,6 +22,7 @@ from ..tensor import Tensor
 from . import primitives as prim
 from .ir import Graph
 from .nodes import HOLE, Block, Node, Value, node_reads
+from .printer import literal_key
 from .types import TensorType, join, type_of
 
 
@@ -342,8 +343,22 @@ _ANY_LAYOUT: dict[str, Callable[[tuple], Any]] = {
 
 
 def callable_of(node: Node) -> Callable[[tuple], Any]:
-    """The function of all arguments that an operator's node stands for."""
-    return _ANY_LAYOUT.get(node.operator.name, node.operator.call)
+    """The function of all arguments that an operator's node stands for.
+
+    With one or two operands and defaults, that is the short way which eager programs take too: its
+    loops may round otherwise than the general kernel.
+    """
+    operator = node.operator
+    if operator.name in _ANY_LAYOUT or operator.mutates:
+        return _ANY_LAYOUT.get(operator.name, operator.call)
+    count = operator.operands
+    rest = (node.arguments or ())[count:]
+    if operator.tail_has_defaults and literal_key(rest) == literal_key(operator.tail):
+        if count == 1:
+            return lambda args: operator.call1(args[0])
+        if count == 2:
+            return lambda args: operator.call2(args[0], args[1])
+    return operator.call
 
 
 def _is_tensor_list(node: Node, position: int) -> bool:
