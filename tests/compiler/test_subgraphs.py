@@ -8,7 +8,16 @@ from hypothesis import strategies as st
 import wengert
 from compiler.support import assert_becomes, equal, graph, inputs_for, programs, typed
 from wengert.autograd import Function
-from wengert.compiler import Graph, GraphError, differentiate, primitives, run
+from wengert.compiler import (
+    Graph,
+    GraphError,
+    NotDifferentiable,
+    differentiate,
+    parse,
+    primitives,
+    run,
+    trace,
+)
 from wengert.compiler.subgraphs import (
     graph_of,
     groups,
@@ -335,3 +344,38 @@ def test_sliced_programs_compute_the_same(given, threshold, opaque_every):
             assert all(v is None or not v.any() for v in (a, b))
         else:
             np.testing.assert_allclose(a.numpy(), b.numpy(), 1e-9, 1e-9)
+
+
+# Custom operators ---------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def cube():
+    """A custom operator with a formula."""
+
+    @wengert.library.custom_op("compiler_tests::cube", mutates_args=())
+    def cube(x: wengert.Tensor) -> wengert.Tensor:
+        return x * x * x
+
+    cube.register_fake(wengert.empty_like)
+    cube.register_autograd(
+        lambda ctx, g: g * 3 * ctx.saved_tensors[0] ** 2,
+        setup_context=lambda ctx, inputs, output: ctx.save_for_backward(*inputs),
+    )
+    return cube
+
+
+def test_custom_operators_stay_outside_of_groups(cube):
+    x = wengert.tensor([1.0, 2.0], requires_grad=True)
+    traced = trace(lambda x: cube(x.sin().exp()).tanh() * 2, x)
+    assert str(parse(str(traced.graph))) == str(traced.graph)
+    result = slice_differentiable(traced.graph)
+    assert kinds(result.block) == "[sin exp] cube [tanh mul]"
+    with pytest.raises(NotDifferentiable, match="(?s)compiler_tests::cube .*eager autograd"):
+        differentiate(result.copy())
+    (out,) = run_in_groups(result, [x])
+    want = cube(x.sin().exp()).tanh() * 2
+    assert equal(out, want)
+    ones = wengert.ones(2)
+    got = wengert.autograd.grad(out, x, ones), wengert.autograd.grad(want, x, ones)
+    np.testing.assert_allclose(got[0][0].numpy(), got[1][0].numpy(), 1e-6)

@@ -177,13 +177,13 @@ class Node:
     @property
     def is_view(self) -> bool:
         """Whether its outputs share memory with its first input."""
-        return self.operator is not None and not self.operator.mutates and self.operator.is_view
+        return getattr(self.operator, "is_view", False) and not self.operator.mutates
 
     @property
     def has_effects(self) -> bool:
         """Whether it must run exactly once and in its place, whoever uses the result."""
         if self.operator is not None:
-            return self.is_inplace
+            return self.is_inplace or bool(getattr(self.operator, "mutated", ()))
         primitive = prim.PRIMITIVES.get(self.kind)
         if primitive is None or primitive.effects:
             return True

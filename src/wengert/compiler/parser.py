@@ -157,7 +157,7 @@ class _Parser:
             self.expect("=")
         line = self.token.line
         kind = self.expect("", "word")
-        if not kind.startswith((prim.OPERATOR, prim.PRIMITIVE)):
+        if "::" not in kind:
             raise self.fail(f"{kind} is no kind of node")
         attributes = self.attributes()
         args, kwargs = self.call()

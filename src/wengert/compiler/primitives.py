@@ -1,6 +1,7 @@
 """The kinds of nodes that are not operators: constants, containers, gradients, control flow.
 
-A kind is ``wengert::name`` for a declared operator and ``prim::name`` for what is listed here.
+A kind is ``wengert::name`` for a declared operator, the qualified name for a custom one, and
+``prim::name`` for what is listed here.
 A primitive with a schema takes literals among its arguments as an operator does; one without takes
 any number of values. What it computes is in the interpreter, or in `evaluate` if that is a plain
 function of its arguments.
@@ -107,12 +108,21 @@ def _full(size: tuple, fill_value: Any, dtype: Any, device: Any) -> Tensor:
 
 def operator_of(kind: str) -> Any:
     """The operator that a kind names; None for a primitive."""
-    if not kind.startswith(OPERATOR):
+    if kind.startswith(PRIMITIVE):
         return None
     try:
-        return operator_named(kind[len(OPERATOR) :])
-    except KeyError:
+        if kind.startswith(OPERATOR):
+            return operator_named(kind[len(OPERATOR) :])
+        from ..library.overloads import find_custom
+
+        return find_custom(kind)
+    except (KeyError, RuntimeError, AttributeError):
         raise LookupError(f"{kind}: no such operator is declared") from None
+
+
+def kind_of(operator: Any) -> str:
+    """The kind of an operator's nodes; custom operators have a namespace of their own."""
+    return operator.name if "::" in operator.name else OPERATOR + operator.name
 
 
 for _primitive in (

@@ -251,7 +251,7 @@ class TraceLevel(Level):
         outs = out if isinstance(out, (tuple, list)) else (out,)
         arguments, inputs = split_arguments(symbols)
         node = self.graph.create(
-            prim.OPERATOR + operator.name,
+            prim.kind_of(operator),
             inputs,
             [without_grad(type_of(o)) for o in outs],
             arguments=arguments,

@@ -47,6 +47,8 @@ class Policy(NamedTuple):
             return None
         if node.operator is None:
             return 0.0
+        if node.operator.family == "custom":
+            return None
         name = node.operator.name
         if name in _PRODUCTS or name.startswith("conv"):
             return _PRODUCT if self.products else None
