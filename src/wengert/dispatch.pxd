@@ -14,6 +14,7 @@ cdef type _ndarray
 cdef int _SHAPE_SLOT
 cdef int _OUT_SLOT
 cdef object _quiet_set, _quiet_reset, _quiet_ignore
+cdef object _call_layers, _run_below
 
 
 cdef class Operator(AbstractOperator):

@@ -50,6 +50,16 @@ _SHAPE_SLOT = 1000
 _OUT_SLOT = -1
 
 
+_call_layers: Any = None
+_run_below: Any = None
+
+
+def bind_layers(call_layers: Callable, run_below: Callable) -> None:
+    """Give operators the two functions of `layers.py`, which is imported after this module."""
+    global _call_layers, _run_below
+    _call_layers, _run_below = call_layers, run_below
+
+
 class Operator(AbstractOperator):
     """A declared operator: everything known about it, and how to call it."""
 
@@ -165,16 +175,12 @@ class Operator(AbstractOperator):
         """All arguments, in schema order."""
         state = thread_state()
         if state.layers or any_foreign(args):
-            from .layers import call_layers
-
-            return call_layers(self, args)
+            return _call_layers(self, args)
         return self.finish(state, args, self.run_kernel(arrays_of(args)))
 
     def call_recorded(self, state: ThreadState, args: tuple) -> Any:
         """Record a call whose result comes from the layers below autograd."""
-        from .layers import run_below
-
-        return self.finish(state, args, run_below(self, args))
+        return self.finish(state, args, _run_below(self, args))
 
     def finish(self, state: ThreadState, args: tuple, out: Any) -> Any:
         """Wrap what the kernel returned, record the call, relate views to their base."""

@@ -9,6 +9,7 @@ from .tensor cimport AbstractOperator, Tensor, ViewMeta, bump_version, node_of, 
 cdef Native _native
 cdef type _ndarray
 cdef object _quiet_set, _quiet_reset, _quiet_ignore
+cdef object _call_layers, _run_below
 
 
 cdef class InplaceOperator(AbstractOperator):

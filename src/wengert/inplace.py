@@ -39,6 +39,16 @@ _ndarray = np.ndarray
 _quiet_set, _quiet_reset, _quiet_ignore = quiet.set, quiet.reset, quiet.ignore
 
 
+_call_layers: Any = None
+_run_below: Any = None
+
+
+def bind_layers(call_layers: Any, run_below: Any) -> None:
+    """Give in-place operators the functions of `layers.py`, which is imported after this module."""
+    global _call_layers, _run_below
+    _call_layers, _run_below = call_layers, run_below
+
+
 class InplaceOperator(AbstractOperator):
     """The variant of an operator that writes its result into its first argument."""
 
@@ -77,9 +87,7 @@ class InplaceOperator(AbstractOperator):
     def call(self, args: tuple) -> Any:
         state = thread_state()
         if state.layers or any_foreign(args):
-            from .layers import call_layers
-
-            return call_layers(self, args)
+            return _call_layers(self, args)
         functional = self.functional
         target = args[0]
         if (
@@ -122,9 +130,7 @@ class InplaceOperator(AbstractOperator):
             if -1 not in node.plan.slots:
                 functional.fill_saved(node, saving, ())
         if layered:
-            from .layers import run_below
-
-            run_below(self, args)
+            _run_below(self, args)
         else:
             self.write(target, args)
         bump_version(target, self.name)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from . import dispatch, inplace
 from .autograd.forward_ad import call_with_tangents, duals_aside, tangents_of
 from .dispatch import arrays_of
 from .levels import (
@@ -117,3 +118,7 @@ def split_arguments(schema: Any, args: tuple) -> tuple[tuple, dict[str, Any]]:
     while positional and positional[-1] is schema.arguments[len(positional) - 1].default:
         positional.pop()
     return tuple(positional), keywords
+
+
+dispatch.bind_layers(call_layers, run_below)
+inplace.bind_layers(call_layers, run_below)

@@ -16,6 +16,7 @@ from ..levels import is_level
 from ..state import ThreadState, thread_state
 from ..tensor import Tensor
 from .grad_mode import _Flag, _Mode
+from .node import SavedVariable, copy_in_order, replay
 
 __all__ = [
     "UnpackedDualTensor",
@@ -188,8 +189,6 @@ def tangent_of(value: Any) -> Tensor | None:
         return cold.tangents
     if source is None or view is None:
         return None
-    from .node import replay
-
     tangent = replay(source, view.steps)
     set_tangent(value, tangent)
     return tangent
@@ -225,8 +224,6 @@ def call_with_tangents(operator: Any, args: tuple, tangents: dict[str, Any]) -> 
 
 def _note_in_saved(t: Tensor) -> None:
     """Give the output that a node saved of itself the tangent the output has got by now."""
-    from .node import SavedVariable
-
     saved = getattr(t.node, "saved", None)
     for item in saved if isinstance(saved, tuple) else ():
         if isinstance(item, SavedVariable) and item.is_output and item.output_nr == t.output_index:
@@ -293,8 +290,6 @@ def _laid_out_tangent(t: Any) -> Any:
 
     What is laid out anew is the tangent of the base, of which that of a view remains a part.
     """
-    from .node import copy_in_order
-
     owner = t if t.view_meta is None or t.cold.tangent_source is None else t.view_meta.base
     strides = owner.array.strides
     order = tuple(sorted(range(len(strides)), key=lambda i: -strides[i]))
@@ -361,8 +356,6 @@ def in_layout_of(t: Tensor, tangent: Tensor) -> Tensor:
         return tangent
     if all(a == b for a, b, n in zip(given, wanted, array.shape, strict=True) if n > 1):
         return tangent
-    from .node import copy_in_order
-
     order = tuple(sorted(range(array.ndim), key=lambda i: -array.strides[i]))
     return copy_in_order(tangent, order)
 

@@ -55,6 +55,8 @@ def replaced(args: tuple, argnums: Argnums, values: Any) -> tuple:
 
 def at(level: Level, tree: Any) -> Any:
     """A tree with every tensor as one of `level`."""
+    if not tree:
+        return tree
     return tree_map(lambda leaf: lifted(leaf, level) if isinstance(leaf, Tensor) else leaf, tree)
 
 

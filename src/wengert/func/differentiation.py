@@ -7,7 +7,7 @@ level below as well, so the results can be differentiated, batched or pushed for
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import wraps
 from threading import Lock
 from typing import Any
@@ -22,7 +22,6 @@ from .arguments import (
     at,
     chosen_argnums,
     outside,
-    replaced,
     selected,
     split_aux,
 )
@@ -65,12 +64,12 @@ def grad_and_value(
         with level.entered():
             args, kwargs = at(level, args), at(level, kwargs)
             leaves, spec = tree_flatten(selected(args, chosen))
-            leaves = [as_leaf(leaf) for leaf in leaves]
-            args = replaced(args, chosen, tree_unflatten(leaves, spec))
+            for leaf in leaves:
+                require_grad(leaf)
             output, aux = split_aux("grad_and_value(f)(*args)", func(*args, **kwargs), has_aux)
             _check_scalar(output)
             gradients = values_of(level, backward_at(level, [output], leaves, None))
-            output, aux = unwrapped(output, level)[0], outside(level, aux)
+            output, aux = unwrapped(output, level)[0], outside(level, aux) if has_aux else None
         gradients = tree_unflatten(filled(gradients, leaves), spec)
         return gradients, (output, aux) if has_aux else output
 
@@ -89,43 +88,57 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple
     >>> pull_back(wengert.ones(3))
     (tensor([1., 1., 1.]),)
     """
-    output, pull_back, aux = vjp_in(func, None, primals, {}, has_aux)
-    return (output, pull_back, aux) if has_aux else (output, pull_back)
-
-
-def vjp_in(
-    func: Callable[..., Any], argnums: Argnums | None, args: tuple, kwargs: dict, has_aux: bool
-) -> tuple[Any, Callable[..., Any], Any]:
-    """`vjp` in some of the arguments only; the product for one argument is not a tuple."""
-    level = Level("grad")
-    with level.entered():
-        args, kwargs = at(level, args), at(level, kwargs)
-        chosen = args if argnums is None else selected(args, argnums)
-        leaves, spec = tree_flatten(chosen)
-        leaves = [as_leaf(leaf) for leaf in leaves]
-        chosen = tree_unflatten(leaves, spec)
-        args = chosen if argnums is None else replaced(args, argnums, chosen)
-        output, aux = split_aux("vjp(f, *primals)", func(*args, **kwargs), has_aux)
-        outputs, output_spec = tree_flatten(output)
-        check_outputs(outputs, "vjp(f, *primals)")
-        output, aux = outside(level, output), outside(level, aux)
-    lock = Lock()
+    pulled = PullBack(func, primals, {}, None, has_aux)
 
     def pull_back(cotangents: Any) -> Any:
-        given, given_spec = tree_flatten(cotangents)
-        if given_spec != output_spec:
+        given, spec = tree_flatten(cotangents)
+        if spec != pulled.output_spec:
             raise RuntimeError(
                 "Expected pytree structure of cotangents to be the same as that of the outputs of "
-                f"the function: {given_spec} against {output_spec}"
+                f"the function: {spec} against {pulled.output_spec}"
             )
-        with lock, level.entered():
-            given = [lifted(g, level) for g in given]
-            gradients = values_of(
-                level, backward_at(level, outputs, leaves, given, keep_graph=True)
-            )
-        return tree_unflatten(filled(gradients, leaves), spec)
+        return tree_unflatten(pulled.products(given), pulled.input_spec)
 
-    return output, pull_back, aux
+    output = tree_unflatten(pulled.values, pulled.output_spec)
+    return (output, pull_back, pulled.aux) if has_aux else (output, pull_back)
+
+
+class PullBack:
+    """A call of a function, kept at its level for products with its Jacobian; all trees are flat.
+
+    `values` are the outputs of the call one level below.
+    """
+
+    def __init__(
+        self,
+        func: Callable[..., Any],
+        args: tuple,
+        kwargs: dict,
+        argnums: Argnums | None,
+        has_aux: bool,
+    ) -> None:
+        self.level = level = Level("grad")
+        self.lock = Lock()
+        with level.entered():
+            args, kwargs = at(level, args), at(level, kwargs)
+            chosen = args if argnums is None else selected(args, argnums)
+            self.inputs, self.input_spec = tree_flatten(chosen)
+            for leaf in self.inputs:
+                require_grad(leaf)
+            output, aux = split_aux("vjp(f, *primals)", func(*args, **kwargs), has_aux)
+            self.outputs, self.output_spec = tree_flatten(output)
+            check_outputs(self.outputs, "vjp(f, *primals)")
+            self.values = values_of(level, self.outputs)
+            self.aux = outside(level, aux) if has_aux else None
+
+    def products(self, cotangents: Iterable[Tensor]) -> list[Tensor]:
+        """One product for each input from one cotangent for each output."""
+        level = self.level
+        with self.lock, level.entered():
+            given = [lifted(g, level) for g in cotangents]
+            gradients = backward_at(level, self.outputs, self.inputs, given, keep_graph=True)
+            found = values_of(level, gradients)
+        return filled(found, self.inputs)
 
 
 def check_outputs(outputs: list, api: str) -> None:
@@ -155,8 +168,8 @@ def _check_scalar(output: Any) -> None:
         )
 
 
-def as_leaf(t: Any) -> Tensor:
-    """An input as a leaf that requires grad at its level."""
+def require_grad(t: Any) -> None:
+    """Make an input a leaf that requires grad at its level."""
     if not isinstance(t, Tensor):
         raise ValueError(f"Thing passed to transform API must be Tensor, got {type(t)}")
     if not is_differentiable(t.array.dtype):
@@ -165,7 +178,6 @@ def as_leaf(t: Any) -> Tensor:
             f"differentiated in; got {t.dtype}"
         )
     t.needs_grad = True
-    return t
 
 
 def backward_at(

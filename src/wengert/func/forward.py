@@ -12,7 +12,7 @@ from ..levels import Level, lifted
 from ..tensor import Tensor
 from ..utils.pytree import tree_flatten, tree_unflatten
 from .arguments import Argnums, at, outside, replaced, split_aux
-from .differentiation import as_leaf, backward_at, check_outputs, filled, values_of
+from .differentiation import backward_at, check_outputs, filled, require_grad, values_of
 
 _JVP = "jvp(f, primals, tangents)"
 
@@ -129,11 +129,15 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
     _require_tensors(flat, "primals")
     level = Level("grad")
     with level.entered():
-        leaves = [as_leaf(lifted(primal, level)) for primal in flat]
+        leaves = [lifted(primal, level) for primal in flat]
+        for leaf in leaves:
+            require_grad(leaf)
         output = func(*tree_unflatten(leaves, spec))
         outputs, output_spec = tree_flatten(output)
         check_outputs(outputs, "linearize(f, *primals)")
-        cotangents = [as_leaf(zeros_like(out)) for out in outputs]
+        cotangents = [zeros_like(out) for out in outputs]
+        for cotangent in cotangents:
+            require_grad(cotangent)
         products = backward_at(
             level, outputs, leaves, cotangents, keep_graph=True, create_graph=True
         )

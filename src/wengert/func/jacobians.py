@@ -12,7 +12,7 @@ from ..ranges import eye
 from ..tensor import Tensor
 from ..utils.pytree import tree_flatten, tree_map, tree_unflatten
 from .arguments import Argnums, chosen_argnums, selected
-from .differentiation import check_outputs, vjp_in
+from .differentiation import PullBack, check_outputs
 from .forward import jvp_in
 from .mapping import vmap
 
@@ -42,39 +42,39 @@ def jacrev(
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         chosen = chosen_argnums(argnums, len(args))
         _refuse_complex("jacrev", selected(args, chosen), "inputs")
-        output, pull_back, aux = vjp_in(func, chosen, args, kwargs, has_aux)
-        outputs, output_spec = tree_flatten(output)
+        pulled = PullBack(func, args, kwargs, chosen, has_aux)
+        outputs, inputs = pulled.values, tree_flatten(selected(args, chosen))[0]
         _refuse_complex("jacrev", outputs, "outputs")
-        inputs, input_spec = tree_flatten(selected(args, chosen))
         sizes = [out.numel() for out in outputs]
-
-        def rows_of(*cotangents: Tensor) -> list:
-            return tree_flatten(pull_back(tree_unflatten(cotangents, output_spec)))[0]
-
-        blocks = [
-            rows.split(sizes) if len(sizes) > 1 else (rows,)
-            for rows in _in_chunks(rows_of, outputs, sum(sizes), chunk_size)
-        ]
+        columns = _in_chunks(pulled, sum(sizes), chunk_size)
+        blocks = [rows.split(sizes) if len(sizes) > 1 else (rows,) for rows in columns]
         jacobians = [
             tree_unflatten(
                 [
-                    block[i].reshape((*out.shape, *x.shape))
+                    _shaped(block[i], (*out.shape, *x.shape))
                     for block, x in zip(blocks, inputs, strict=True)
                 ],
-                input_spec,
+                pulled.input_spec,
             )
             for i, out in enumerate(outputs)
         ]
-        result = tree_unflatten(jacobians, output_spec)
-        return (result, aux) if has_aux else result
+        result = tree_unflatten(jacobians, pulled.output_spec)
+        return (result, pulled.aux) if has_aux else result
 
     return jacobian
 
 
-def _in_chunks(
-    rows_of: Callable[..., list], outputs: list, total: int, chunk_size: int | None
-) -> list[Tensor]:
-    """What `rows_of` gives for the whole basis of the outputs, one tensor for each input."""
+def _shaped(t: Tensor, shape: tuple[int, ...]) -> Tensor:
+    return t if t.array.shape == shape else t.reshape(shape)
+
+
+def _in_chunks(pulled: PullBack, total: int, chunk_size: int | None) -> list[Tensor]:
+    """The products with the whole basis of the outputs, one tensor for each input."""
+    outputs = pulled.values
+
+    def rows_of(*cotangents: Tensor) -> list[Tensor]:
+        return pulled.products(cotangents)
+
     if chunk_size is None or chunk_size >= total:
         return vmap(rows_of)(*_basis(outputs, 0, total))
     parts = []
@@ -107,7 +107,7 @@ def _basis(tensors: list, start: int, stop: int) -> list[Tensor]:
             if first < last:
                 part = block[first - start : last - start, first - before : last - before]
                 part.diagonal().fill_(1)
-        made.append(block.view((count, *t.shape)))
+        made.append(_shaped(block, (count, *t.shape)))
         before += size
     return made
 
@@ -166,7 +166,7 @@ def _blocks(columns: Tensor, inputs: list) -> list[Tensor]:
     parts = [columns]
     if len(inputs) > 1:
         parts = columns.split([x.numel() for x in inputs], -1)
-    return [part.reshape((*shape, *x.shape)) for part, x in zip(parts, inputs, strict=True)]
+    return [_shaped(part, (*shape, *x.shape)) for part, x in zip(parts, inputs, strict=True)]
 
 
 def hessian(func: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
