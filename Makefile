@@ -8,6 +8,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 BENCHMARKS ?= overhead scale
+# One process per core, each with whole files of tests.
+PARALLEL ?= -n auto --dist loadfile
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
 # The demo is installed again exactly when the content of the sources has changed.
@@ -61,7 +63,7 @@ test-compiled:
 	env -u PYTHONPATH $(BIN)/python -P -c 'import sys, wengert; \
 		inside = wengert.__file__.startswith(sys.prefix); \
 		sys.exit(0 if wengert.__compiled__ and inside else "not the compiled wheel: " + wengert.__file__)'
-	env -u PYTHONPATH $(BIN)/python -P -m pytest
+	env -u PYTHONPATH $(BIN)/python -P -m pytest $(PARALLEL)
 
 test-uncompiled:
 	@if find src -name '*.so' -o -name '*.pyd' | grep .; then \
@@ -69,7 +71,7 @@ test-uncompiled:
 	PYTHONPATH=$(CURDIR)/src $(BIN)/python -P -c 'import sys, wengert; \
 		inside = wengert.__file__.startswith("$(CURDIR)/src/"); \
 		sys.exit(0 if inside and not wengert.__compiled__ else "not the source: " + wengert.__file__)'
-	PYTHONPATH=$(CURDIR)/src $(BIN)/python -P -m pytest -q -m 'not compiled_only and not slow'
+	PYTHONPATH=$(CURDIR)/src $(BIN)/python -P -m pytest -q $(PARALLEL) -m 'not compiled_only and not slow'
 
 test: install lint types test-compiled test-uncompiled
 
