@@ -155,7 +155,9 @@ def grad(
     roots = seen_inside(_as_tuple(outputs))
     targets = seen_inside(_as_tuple(inputs))
     if not targets:
-        raise ValueError("grad requires non-empty inputs.")
+        raise RuntimeError(
+            "`inputs` argument to `grad()` cannot be empty: it names what to differentiate by"
+        )
     if is_grads_batched:
         from .batched import batched_grad
 
