@@ -362,7 +362,7 @@ def embedding(operator: Any, args: tuple, dims: tuple) -> tuple[Any, Any]:
     if dims[0] is None:
         return operator.call(args), dims[1]
     if rank_of(weight, dims[0]) != 2:
-        return operator.call((reshaped(weight, (-1,)), *args[1:])), 0
+        raise RuntimeError("'weight' must be 2-D")
     if dims[1] is None:
         return _side_by_side(operator, moved(weight, dims[0], 1), args[1:])
     if padding >= 0:
