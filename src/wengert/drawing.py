@@ -10,8 +10,10 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from .autograd.forward_ad import duals_aside, tangent_of, write_tangent
+from .inplace import check_inplace, rebase_history
 from .levels import Level, captured_mutation, lifted, unwrapped
-from .state import thread_state
+from .state import ThreadState, thread_state
 from .tensor import Tensor
 
 # Functions that draw, by name: what a traced graph calls again.
@@ -106,14 +108,19 @@ def drawn_by_rows(function: Callable[..., Tensor], weights: Tensor, **options: A
 
 
 def fill_here(t: Tensor, name: str, draw: Callable[[Any], None]) -> None:
-    """Fill a tensor in place: `draw` writes into the array at the bottom of all levels."""
-    levels = thread_state().levels
-    if not levels:
+    """Fill a tensor in place: `draw` writes into the array at the bottom of all levels.
+
+    For the graph and the tangents of each level, the new values are constants.
+    """
+    state = thread_state()
+    if not state.levels:
+        node = _cut(t, state)
         draw(t.array)
-        t.bump(name)
+        _note_change(t, name, node)
         return
-    level = levels[-1]
+    level = state.levels[-1]
     value, dim = unwrapped(t, level)
+    node = None if value is t else _cut(t, state)
     if level.kind != "vmap":
         if value is t:
             raise captured_mutation(name, level)
@@ -122,7 +129,26 @@ def fill_here(t: Tensor, name: str, draw: Callable[[Any], None]) -> None:
     else:
         _fill_batched(level, value, dim, name, draw)
     if value is not t:
-        t.bump(name)
+        _note_change(t, name, node)
+
+
+def _cut(t: Tensor, state: ThreadState) -> Any:
+    """The node that passes no gradient on to what `t` was before; None if nothing is recorded."""
+    from .operators.copying import zero
+
+    recording = state.recording() and t.requires()
+    check_inplace(t, recording, state)
+    return zero.record(state, (t,), t.array) if recording else None
+
+
+def _note_change(t: Tensor, name: str, node: Any) -> None:
+    t.bump(name)
+    if node is not None:
+        rebase_history(t, node)
+    tangent = tangent_of(t) if thread_state().dual_level >= 0 else None
+    if tangent is not None:
+        with duals_aside(thread_state()):
+            write_tangent(t, tangent.new_zeros(tangent.array.shape))
 
 
 def _fill_batched(

@@ -314,10 +314,8 @@ def _sampler(name: str, fill_name: str) -> Any:
     def sample(self: Tensor, *args: Any, generator: Any = None, **options: Any) -> Tensor:
         from . import sampling
         from .drawing import drawn_in_place_of, fill_here
-        from .inplace import check_inplace
 
         state = thread_state()
-        check_inplace(self, state.grad_enabled and self.requires(), state)
         check_not_overlapping(name, self.array)
         if state.levels and state.levels[-1].kind == "trace":
             options["generator"] = generator

@@ -383,3 +383,58 @@ def test_debug_unwrap(lib):
     assert "BatchedTensor" in str(seen[1])
     x = lib.ones(2)
     assert lib.func.debug_unwrap(x) is x
+
+
+# With the rest of the library
+
+
+def test_anomaly_mode(lib):
+    with pytest.warns(UserWarning, match="Anomaly Detection"), lib.autograd.detect_anomaly():
+        assert lib.vmap(lib.func.grad(lambda x: x**3))(lib.tensor([1.0, 2.0])).tolist() == [3, 12]
+        with pytest.raises(RuntimeError, match="returned nan values"):
+            lib.func.grad(lambda x: (x * 0).sqrt() * 0)(lib.tensor(1.0))
+
+
+def test_meta_tensors(lib):
+    x = lib.ones(3, device="meta")
+    assert lib.func.grad(lambda x: (x * x).sum())(x).device.type == "meta"
+    assert tuple(lib.func.hessian(lambda x: (x**3).sum())(x).shape) == (3, 3)
+    found = lib.vmap(lambda x: x.sin() @ lib.ones(3, 4, device="meta"))(lib.ones(2, 3).to("meta"))
+    assert tuple(found.shape) == (2, 4) and found.device.type == "meta"
+
+
+def test_parameters_made_inside(lib):
+    def f(x):
+        return (lib.nn.Parameter(lib.full((3,), 2.0)) * x).sum()
+
+    assert lib.func.grad(f)(lib.ones(3)).tolist() == [2.0, 2.0, 2.0]
+    assert lib.vmap(f)(lib.ones(2, 3)).tolist() == [6.0, 6.0]
+
+
+def test_iteration(lib):
+    x = lib.arange(6.0).reshape(2, 3)
+    assert lib.vmap(lambda row: sum(part * part for part in row))(x).tolist() == [5.0, 50.0]
+    assert lib.func.grad(lambda x: sum(p.sum() * k for k, p in enumerate(x)))(x).tolist() == [
+        [0.0, 0.0, 0.0],
+        [1.0, 1.0, 1.0],
+    ]
+
+
+def test_numpy_functions():
+    np = pytest.importorskip("numpy")
+    x = wengert.tensor([0.0, 1.0])
+    assert wengert.func.grad(lambda x: np.sin(x).sum())(x).tolist() == pytest.approx(
+        [1.0, np.cos(1.0)], rel=1e-6
+    )
+    assert wengert.vmap(lambda x: np.ones(2) * x)(x).tolist() == [[0.0, 0.0], [1.0, 1.0]]
+    with pytest.raises(RuntimeError, match="doesn't have storage"):
+        wengert.vmap(lambda x: np.asarray(x))(x)
+
+
+def test_numpy_numbers_as_operands():
+    np = pytest.importorskip("numpy")
+    x = wengert.tensor([1.0, 2.0])
+    assert wengert.vmap(lambda x: x * np.float64(2.0) + np.float32(1.0))(x).tolist() == [3.0, 5.0]
+    assert wengert.func.grad(lambda x: (np.float64(3.0) * x).sum())(x).tolist() == [3.0, 3.0]
+    with pytest.raises(TypeError):
+        wengert.vmap(lambda x: x + "text")(x)

@@ -225,3 +225,33 @@ def test_unknown_names():
     model = linear(wengert, wengert.eye(2))
     with pytest.raises(AttributeError, match="has no attribute `wrong`"):
         wengert.func.functional_call(model, {"wrong": wengert.ones(2)}, wengert.ones(2))
+
+
+def test_batch_norms_without_statistics():
+    class _BatchNorm:
+        track_running_stats = True
+        running_mean = running_var = num_batches_tracked = 0
+
+    class BatchNorm1d(_BatchNorm):
+        pass
+
+    class Model:
+        def __init__(self):
+            self.parts = [BatchNorm1d(), Plain(), self]
+
+        def modules(self):
+            return iter(self.parts)
+
+    model = Model()
+    assert wengert.func.replace_all_batch_norm_modules_(model) is model
+    norm = model.parts[0]
+    assert norm.running_mean is norm.running_var is norm.num_batches_tracked is None
+    assert norm.track_running_stats is False
+    assert not hasattr(model.parts[1], "running_mean")
+    with pytest.raises(TypeError, match="a module has modules"):
+        wengert.func.replace_all_batch_norm_modules_(3)
+
+
+def test_names_are_those_of_pytorch():
+    torch = pytest.importorskip("torch")
+    assert sorted(wengert.func.__all__) == sorted(torch.func.__all__)

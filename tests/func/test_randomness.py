@@ -147,6 +147,25 @@ def test_draws_are_constants_of_the_derivative(lib):
     assert found.tolist() == [1.0, 1.0, 1.0]
 
 
+@pytest.mark.parametrize("name", SHARED_TARGETS)
+def test_draws_in_place_are_constants_too(lib, name):
+    x = lib.ones(3, requires_grad=True)
+    y = x * 2
+    getattr(y, name)()
+    assert lib.autograd.grad((y * x).sum(), x)[0].tolist() == y.tolist()
+
+    def f(x):
+        y = x * 2
+        z = y[1:]
+        getattr(z, name)()
+        return y.sum()
+
+    assert lib.func.grad(f)(lib.ones(3)).tolist() == [2.0, 0.0, 0.0]
+    assert lib.func.jvp(f, (lib.ones(3),), (lib.ones(3),))[1].item() == 2.0
+    slope = lib.func.grad(lambda x: f(x) * x.sum())
+    assert lib.func.grad(lambda x: slope(x).sum())(lib.ones(3)).tolist() == [8.0, 2.0, 2.0]
+
+
 def test_dropout_is_differentiable(lib):
     lib.manual_seed(0)
     x = lib.ones(2, 50)

@@ -146,6 +146,7 @@ def test_chunk_size_is_checked(lib, size):
     [
         (None, 1, "expected `in_dims` to be int or a"),
         ("a", 1, "expected `in_dims` to be int or a"),
+        ([0], 1, "expected `in_dims` to be int or a"),
         ((0, 0), 1, "in_dims is not compatible with the structure of `inputs`"),
         (((0,),), 1, "in_dims is not compatible with the structure of `inputs`"),
         (("a",), 1, "in_dim must be either an integer dimension or None"),

@@ -266,7 +266,7 @@ def _root_facts(out: Any) -> tuple:
 
 
 def _implicit_grad(out: Any, shape: tuple, dtype: Any) -> Tensor:
-    from ..creation import ones_for
+    from ..creation import ones, ones_for
 
     size = 1
     for n in shape:
@@ -277,6 +277,8 @@ def _implicit_grad(out: Any, shape: tuple, dtype: Any) -> Tensor:
         raise RuntimeError(
             f"grad can be implicitly created only for real scalar outputs but got {dtype}"
         )
+    if isinstance(out, Tensor) and out.is_meta:
+        return ones(shape, dtype=out.dtype, device=out.device)
     return ones_for(shape, dtype)
 
 

@@ -370,12 +370,12 @@ def _call_inplace(operator: Any, functional: Any, args: tuple, tangents: dict) -
     result = functional.call(kept)
     tangent = _fitted(jvp(functional, kept, tangents, (result,)), target)
     operator.call(args)
-    _write_tangent(target, tangent)
+    write_tangent(target, tangent)
     _note_in_saved(target)
     return target
 
 
-def _write_tangent(target: Any, tangent: Tensor) -> None:
+def write_tangent(target: Any, tangent: Tensor) -> None:
     """Replace the tangent of a tensor that was changed in place, and so of its views and base."""
     own = tangent_of(target)
     view = target.view_meta

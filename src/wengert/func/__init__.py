@@ -13,9 +13,11 @@ from .forward import jvp, linearize
 from .functionalization import functionalize
 from .jacobians import hessian, jacfwd, jacrev
 from .mapping import vmap
-from .modules import functional_call, stack_module_state
+from .modules import functional_call, replace_all_batch_norm_modules_, stack_module_state
+from .rearranging import rearrange
 
 __all__ = [
     "debug_unwrap", "functional_call", "functionalize", "grad", "grad_and_value", "hessian",
-    "jacfwd", "jacrev", "jvp", "linearize", "stack_module_state", "vjp", "vmap",
+    "jacfwd", "jacrev", "jvp", "linearize", "rearrange", "replace_all_batch_norm_modules_",
+    "stack_module_state", "vjp", "vmap",
 ]  # fmt: skip

@@ -146,7 +146,7 @@ def _in_chunks(call: _Call, leaves: list, dims: list, size: int, chunk_size: int
 
 def _flat_in_dims(func: Callable, in_dims: Any, args: tuple, leaves: list, spec: Any) -> list:
     """The dimension of each leaf among the arguments, counted from the front, or None."""
-    if not isinstance(in_dims, (int, tuple, list)) or isinstance(in_dims, bool):
+    if not isinstance(in_dims, (int, tuple)) or isinstance(in_dims, bool):
         raise ValueError(
             f"{_call_text(func, in_dims)}: expected `in_dims` to be int or a tuple with an entry "
             f"for each argument, got: {type(in_dims)}"
@@ -156,8 +156,7 @@ def _flat_in_dims(func: Callable, in_dims: Any, args: tuple, leaves: list, spec:
             f"vmap({function_name(func)})(<inputs>): got no inputs, so there is nothing to take "
             "the number of examples from"
         )
-    structure = tuple(in_dims) if isinstance(in_dims, list) else in_dims
-    dims = _broadcast_to_and_flatten(structure, spec, is_leaf=lambda dim: dim is None)
+    dims = _broadcast_to_and_flatten(in_dims, spec, is_leaf=lambda dim: dim is None)
     if dims is None:
         raise ValueError(
             f"{_call_text(func, in_dims)}: in_dims is not compatible with the structure of "

@@ -92,6 +92,24 @@ def stack_module_state(models: Sequence[Any]) -> tuple[dict[str, Any], dict[str,
     return _stacked(parameters), _stacked(buffers)
 
 
+def replace_all_batch_norm_modules_(root: Any) -> Any:
+    """Let all batch norms in a module, which names its parts by `modules`, keep no statistics.
+
+    Running statistics are changed in place, which `vmap` over examples does not allow. Returns the
+    module.
+    """
+    if not callable(getattr(root, "modules", None)):
+        raise TypeError(
+            f"replace_all_batch_norm_modules_: a module has modules(), {type(root).__name__} has "
+            "not"
+        )
+    for module in root.modules():
+        if any(kind.__name__ == "_BatchNorm" for kind in type(module).__mro__):
+            module.running_mean = module.running_var = module.num_batches_tracked = None
+            module.track_running_stats = False
+    return root
+
+
 def _stacked(states: list[dict[str, Tensor]]) -> dict[str, Tensor]:
     result = {}
     for name in states[0]:
