@@ -28,6 +28,8 @@ def call_at_level(
     function: Any, state: ThreadState, args: tuple, setup: Any, level: Level
 ) -> Any:
     """Call a Function some of whose arguments are tensors of a transform; `level` is innermost."""
+    if level.kind == "trace":
+        return level.call_function(function, state, args, setup)  # type: ignore[attr-defined]
     if setup is None:
         raise RuntimeError(
             "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, "

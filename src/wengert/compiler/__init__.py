@@ -9,6 +9,10 @@ from .autodiff import joint_graph as joint_graph
 from .compile import Compiled as Compiled
 from .compile import compile as compile
 from .compile import explain as explain
+from .control_flow import cond as cond
+from .control_flow import map as map
+from .control_flow import scan as scan
+from .control_flow import while_loop as while_loop
 from .executable import Executable as Executable
 from .interpreter import Program as Program
 from .interpreter import run as run

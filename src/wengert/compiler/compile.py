@@ -15,7 +15,7 @@ from ..utils.pytree import tree_flatten
 from .executable import DEFAULT_PASSES, Executable, Pass
 from .guards import difference, environment_key, mode_key, value_key
 from .passes.rematerialize import Policy
-from .trace import Traced, trace
+from .trace import Traced, record
 
 _recompiles = logging.getLogger("wengert.compiler.recompiles")
 _graphs = logging.getLogger("wengert.compiler.graphs")
@@ -39,10 +39,7 @@ class Compilation:
         traced = self.traced
         inputs = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
         inputs += traced.captured
-        outputs = self.executable(*inputs)
-        if traced.mutated:
-            traced.write_back(inputs, outputs[traced.returned :])
-        return traced.result_of(outputs[: traced.returned])
+        return traced.finish(inputs, self.executable(*inputs))
 
 
 class Compiled:
@@ -91,9 +88,9 @@ class Compiled:
             )
             return None
         _recompiles.info("compiling %s: %s", self._name(), reason)
-        traced = trace(self.function, *args, **kwargs)
+        traced = record(self.function, args, kwargs, shared=True)
         _graphs.info("%s:\n%s", self._name(), traced.graph)
-        executable = Executable(traced.graph, self.passes, self.recompute)
+        executable = Executable(traced.graph, self.passes, self.recompute, traced.mutated)
         made = Compilation(key, traced, executable, reason)
         self.compilations[key] = made
         return made

@@ -3,19 +3,26 @@
 Without gradients the graph runs on the interpreter. With them `f` of its `Gradient` runs, and a
 node of eager autograd holds what `df` needs. A backward that is itself recorded calls the joint
 graph of `f` and `df`, which is an executable again: every order is made of differentiated graphs.
+
+While another function is traced, a graph becomes a part of that function's graph instead.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..autograd.blame import already_freed_error
 from ..autograd.function import Function
+from ..autograd.grad_mode import enable_grad, no_grad
+from ..autograd.node import Freed, unpack_item
 from ..levels import LevelArray
+from ..operators.copying import with_value
 from ..state import thread_state
 from ..tensor import Tensor, requires_of
 from . import primitives as prim
-from .autodiff import Gradient, differentiate
+from .autodiff import Gradient, NotDifferentiable, differentiate
 from .interpreter import Program
 from .ir import Graph
 from .passes.barriers import drop_barriers
@@ -26,6 +33,7 @@ from .passes.peephole import peephole
 from .passes.rematerialize import Policy
 from .passes.shapes import without_grad
 from .passes.zeros import specialize_zeros
+from .subgraphs import graph_of, slice_differentiable
 from .types import TensorType
 
 Pass = Callable[[Graph], Graph]
@@ -40,6 +48,7 @@ class Executable:
     """A graph made ready to run. The graph is not changed.
 
     With `recompute`, the reverse computes again what costs more to keep, as far as it allows.
+    `mutated` numbers the inputs that the caller changes after each run.
     """
 
     def __init__(
@@ -47,37 +56,64 @@ class Executable:
         graph: Graph,
         passes: Sequence[Pass] = DEFAULT_PASSES,
         recompute: Policy | None = None,
+        mutated: Sequence[int] = (),
     ) -> None:
         self.graph = graph
         self.passes = tuple(passes)
         self.recompute = recompute
-        self._program: Program | None = None
-        self._eager: Program | None = None
+        self.mutated = frozenset(mutated)
         self._differentiated: dict[tuple[bool, ...], Differentiated] = {}
+        self._differentiable: dict[tuple[bool, ...], Callable[..., tuple]] = {}
 
     def __call__(self, *inputs: Tensor) -> tuple:
         """The graph's outputs; recorded if an input requires grad and gradients are enabled."""
         state = thread_state()
         if state.layers or any(type(t.array) is LevelArray for t in inputs):
-            return self.run_eagerly(inputs)
+            return self.eager(*inputs)
         if state.recording():
             needs = tuple([requires_of(t) for t in inputs])
             if any(needs):
-                return self.differentiated(needs)(inputs)
+                return self.differentiable(needs)(*inputs)
         return self.program(*inputs)
 
-    def run_eagerly(self, inputs: Sequence[Tensor]) -> tuple:
-        """Run operator by operator, for transforms and modes that must see each of them."""
-        if self._eager is None:
-            self._eager = Program(self.graph)
-        return self._eager(*inputs)
+    @functools.cached_property
+    def eager(self) -> Program:
+        """The graph as it is, for transforms and modes that must see each operator."""
+        return Program(self.graph)
 
-    @property
+    @functools.cached_property
     def program(self) -> Program:
         """The graph without gradients, after the passes."""
-        if self._program is None:
-            self._program = Program(optimized(drop_barriers(self.graph.copy()), self.passes))
-        return self._program
+        return Program(optimized(drop_barriers(self.graph.copy()), self.passes))
+
+    def before_changes(self, inputs: Sequence[Tensor]) -> list[Tensor]:
+        """The inputs as they are now, with their place in the graph, for use after the changes."""
+        if not self.mutated:
+            return list(inputs)
+        with enable_grad():
+            return [
+                with_value.call((t, t.detach().clone())) if i in self.mutated else t
+                for i, t in enumerate(inputs)
+            ]
+
+    def differentiable(self, needs: tuple[bool, ...]) -> Callable[..., tuple]:
+        """What to call where the inputs that `needs` marks require grad."""
+        if needs not in self._differentiable:
+            compiled = self.differentiated(needs)
+            try:
+                leads_on = bool(differentiable_outputs(compiled.gradient))
+            except NotDifferentiable:
+                self._differentiable[needs] = self.in_groups(needs)
+            else:
+                self._differentiable[needs] = compiled if leads_on else no_grad()(self.program)
+        return self._differentiable[needs]
+
+    def in_groups(self, needs: tuple[bool, ...]) -> Program:
+        """The graph with its differentiable parts as executables; the rest is recorded eagerly."""
+        graph = slice_differentiable(marked(self.graph.copy(), needs))
+        return Program(
+            graph, lambda group: Executable(graph_of(group), self.passes, self.recompute)
+        )
 
     def differentiated(self, needs: tuple[bool, ...]) -> Differentiated:
         """The graph with gradients for the inputs that `needs` marks; made once."""
@@ -99,15 +135,28 @@ class Differentiated:
     def __init__(self, executable: Executable, needs: tuple[bool, ...]) -> None:
         self.executable = executable
         self.needs = needs
-        self._joint: dict[tuple[bool, ...], Executable] = {}
-        self.gradient = gradient = differentiate(
-            marked(executable.graph.copy(), needs), once=True, recompute=executable.recompute
-        )
-        self.differentiable = [i for i in gradient.df_input_vjps if i < gradient.f_real_outputs]
-        self.f = Program(optimized(drop_barriers(gradient.f.copy()), executable.passes))
         self._reverse: dict[tuple[bool, ...], Program] = {}
+        self._joint: dict[tuple[bool, ...], Executable] = {}
 
-    def __call__(self, inputs: Sequence[Tensor]) -> tuple:
+    @functools.cached_property
+    def gradient(self) -> Gradient:
+        """The graph differentiated once."""
+        executable = self.executable
+        graph = marked(executable.graph.copy(), self.needs)
+        return differentiate(graph, once=True, recompute=executable.recompute)
+
+    @functools.cached_property
+    def f(self) -> Program:
+        """The outputs, and what `df` needs."""
+        graph = drop_barriers(self.gradient.f.copy())
+        return Program(optimized(graph, self.executable.passes))
+
+    @functools.cached_property
+    def repeatable(self) -> Gradient:
+        """The graph differentiated such that it can be differentiated again."""
+        return differentiate(marked(self.executable.graph.copy(), self.needs))
+
+    def __call__(self, *inputs: Tensor) -> tuple:
         outputs = CompiledFunction.apply(self, *inputs)
         return outputs if isinstance(outputs, tuple) else (outputs,)
 
@@ -119,55 +168,114 @@ class Differentiated:
             self._reverse[defined] = Program(optimized(graph, self.executable.passes))
         return self._reverse[defined](*[g for g in grads if g is not None], *kept)
 
-    def joint(self, grads: Sequence[Any], inputs: Sequence[Tensor]) -> tuple:
-        """The same from the inputs of the graph, so that the result depends on them."""
+    def joint(self, grads: Sequence[Any]) -> Executable:
+        """A graph from the inputs and those gradients that are not None to what `reverse` gives,
+        so that the result depends on the inputs."""
         defined = tuple([g is not None for g in grads])
         if defined not in self._joint:
             executable = self.executable
-            gradient = differentiate(marked(executable.graph.copy(), self.needs))
             self._joint[defined] = Executable(
-                joint_graph(gradient, defined), executable.passes, executable.recompute
+                joint_graph(self.repeatable, defined), executable.passes, executable.recompute
             )
-        return self._joint[defined](*inputs, *[g for g in grads if g is not None])
+        return self._joint[defined]
+
+
+def differentiable_outputs(gradient: Gradient) -> list[int]:
+    """The outputs of the graph whose gradients `df` takes."""
+    return [i for i in gradient.df_input_vjps if i < gradient.f_real_outputs]
 
 
 class CompiledFunction(Function):
-    """The node of one call of a differentiated graph."""
+    """The node of one call of a differentiated graph.
+
+    It saves all inputs, which only a backward that is recorded needs, and reads them one by one.
+    """
 
     @staticmethod
     def forward(ctx: Any, compiled: Differentiated, *inputs: Tensor) -> Any:  # type: ignore[override]
         gradient = compiled.gradient
         outputs = compiled.f(*inputs)
         real = outputs[: gradient.f_real_outputs]
-        ctx.compiled = compiled
-        ctx.inputs = inputs
-        kept = [
-            *[inputs[i] for i in gradient.df_input_captured_inputs],
-            *[outputs[i] for i in gradient.df_input_captured_outputs],
-        ]
+        kept = [outputs[i] for i in gradient.df_input_captured_outputs]
         ctx.others = [None if isinstance(value, Tensor) else value for value in kept]
-        ctx.places = [i for i, value in enumerate(kept) if isinstance(value, Tensor)]
-        ctx.save_for_backward(*[kept[i] for i in ctx.places])
-        ctx.mark_non_differentiable(
-            *[t for i, t in enumerate(real) if i not in compiled.differentiable]
+        ctx.save_for_backward(
+            *compiled.executable.before_changes(inputs),
+            *[value if isinstance(value, Tensor) else None for value in kept],
         )
+        ctx.compiled = compiled
+        differentiable = differentiable_outputs(gradient)
+        ctx.mark_non_differentiable(*[t for i, t in enumerate(real) if i not in differentiable])
         ctx.set_materialize_grads(False)
         return real
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> tuple:
         compiled = ctx.compiled
-        gradient = compiled.gradient
-        given = [grads[i] for i in compiled.differentiable]
+        count = len(compiled.needs)
         if thread_state().grad_enabled:
-            results = compiled.joint(given, ctx.inputs)
+            gradient = compiled.repeatable
+            given = [grads[i] for i in differentiable_outputs(gradient)]
+            inputs = saved_values(ctx, range(count))
+            results = compiled.joint(given)(*inputs, *[g for g in given if g is not None])
         else:
-            kept = list(ctx.others)
-            for place, t in zip(ctx.places, ctx.saved_tensors, strict=True):
-                kept[place] = t
+            gradient = compiled.gradient
+            given = [grads[i] for i in differentiable_outputs(gradient)]
+            kept = saved_values(
+                ctx, [*gradient.df_input_captured_inputs, *range(count, count + len(ctx.others))]
+            )
+            first = len(kept) - len(ctx.others)
+            for i, value in enumerate(ctx.others):
+                if value is not None:
+                    kept[first + i] = value
             results = compiled.reverse(given, kept)
-        by_input = dict(zip(gradient.df_output_vjps, results, strict=True))
-        return (None, *[by_input.get(i) for i in range(len(ctx.inputs))])
+        return (None, *by_input(gradient, results, count))
+
+
+def saved_values(ctx: Any, places: Sequence[int]) -> list:
+    """Some of the saved tensors; the others are neither unpacked nor checked for changes."""
+    saved = ctx.saved
+    if type(saved) is Freed:
+        raise already_freed_error(ctx, saved)
+    return [unpack_item(saved[i], ctx) for i in places]
+
+
+def by_input(gradient: Gradient, results: Sequence[Any], count: int) -> list:
+    """What `df` has returned as one gradient per input."""
+    found = dict(zip(gradient.df_output_vjps, results, strict=True))
+    return [found.get(i) for i in range(count)]
+
+
+class GraphCall(Function):
+    """A graph called while a function is traced: it becomes a part of that function's graph."""
+
+    traces_itself = True
+
+    @staticmethod
+    def forward(executable: Executable, *inputs: Tensor) -> tuple:  # type: ignore[override]
+        level: Any = thread_state().levels[-1]
+        return level.call_graph(executable.graph, inputs)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple, output: tuple) -> None:
+        executable, *tensors = inputs
+        ctx.save_for_backward(*tensors)
+        ctx.set_materialize_grads(False)
+        ctx.compiled = executable.differentiated(ctx.needs_input_grad[1:])
+        if ctx.next_nodes:  # the call is recorded
+            known = differentiable_outputs(ctx.compiled.repeatable)
+            ctx.mark_non_differentiable(
+                *[t for i, t in enumerate(output) if t is not None and i not in known]
+            )
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> tuple:
+        compiled = ctx.compiled
+        gradient = compiled.repeatable
+        given = [grads[i] for i in differentiable_outputs(gradient)]
+        results = GraphCall.apply(
+            compiled.joint(given), *ctx.saved_tensors, *[g for g in given if g is not None]
+        )
+        return (None, *by_input(gradient, results, len(compiled.needs)))
 
 
 def marked(graph: Graph, needs: Sequence[bool]) -> Graph:

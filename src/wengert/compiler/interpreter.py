@@ -18,12 +18,15 @@ from ..drawing import DRAWS
 from ..operators.copying import pack
 from ..operators.joining import stack
 from ..operators.views import reshape
+from ..state import thread_state
 from ..tensor import Tensor
 from . import primitives as prim
 from .ir import Graph
 from .nodes import HOLE, Block, Node, Value, node_reads
 from .printer import literal_key
 from .types import TensorType, join, type_of
+
+Group = Callable[[Node], Callable[..., tuple]]
 
 
 def run(graph: Graph, *inputs: Any) -> tuple:
@@ -32,11 +35,14 @@ def run(graph: Graph, *inputs: Any) -> tuple:
 
 
 class Program:
-    """A graph made ready to run. Later changes of the graph do not reach it."""
+    """A graph made ready to run. Later changes of the graph do not reach it.
 
-    def __init__(self, graph: Graph) -> None:
+    `group` makes of each `prim::DifferentiableGraph` the function to call in its place.
+    """
+
+    def __init__(self, graph: Graph, group: Group | None = None) -> None:
         self.inputs = len(graph.inputs)
-        builder = _Builder()
+        builder = _Builder(group)
         self.code = builder.block(graph.block)
         self.size = len(builder.registers)
 
@@ -220,6 +226,15 @@ class _WithBlocks(Instruction):
     def values(self, registers: list) -> list:
         return [registers[i] for i in self.inputs]
 
+    def block(self, registers: list, number: int) -> Callable[..., tuple]:
+        """A block as a function."""
+        return lambda *values: tuple(self.codes[number].call(registers, values))
+
+
+def _seen_by_levels(values: list) -> bool:
+    """Whether a transform may have to see the control flow, and not only what it does."""
+    return bool(thread_state().levels) and all(isinstance(value, Tensor) for value in values)
+
 
 class _GradOf(_WithBlocks):
     """The gradient of one node: undefined if all it starts from is, since it is linear."""
@@ -242,11 +257,30 @@ class _Inner(_WithBlocks):
         self.store(registers, self.codes[0].call(registers, self.values(registers)))
 
 
+class _Group(Instruction):
+    """A block that something else runs."""
+
+    __slots__ = ("function",)
+
+    def __init__(self, node: Node, inputs: tuple, outputs: tuple, function: Callable) -> None:
+        Instruction.__init__(self, node, inputs, outputs)
+        self.function = function
+
+    def run(self, registers: list) -> None:
+        self.store(registers, self.function(*[registers[i] for i in self.inputs]))
+
+
 class _Cond(_WithBlocks):
     __slots__ = ()
 
     def run(self, registers: list) -> None:
         condition, *values = self.values(registers)
+        if _seen_by_levels([condition, *values]):
+            from .control_flow import cond
+
+            chosen, other = self.block(registers, 0), self.block(registers, 1)
+            self.store(registers, cond(condition, chosen, other, values))
+            return
         code = self.codes[0] if condition else self.codes[1]
         self.store(registers, code.call(registers, values))
 
@@ -258,6 +292,18 @@ class _While(_WithBlocks):
         condition, body = self.codes
         values = self.values(registers)
         count = len(self.outputs)
+        if _seen_by_levels(values):
+            from .control_flow import while_loop
+
+            rest = values[count:]
+            holds, following = self.block(registers, 0), self.block(registers, 1)
+            results = while_loop(
+                lambda *carried: holds(*carried, *rest)[0],
+                lambda *carried: following(*carried, *rest),
+                values[:count],
+            )
+            self.store(registers, results)
+            return
         while condition.call(registers, values)[0]:
             values[:count] = body.call(registers, values)
         self.store(registers, values[:count])
@@ -370,8 +416,9 @@ def _is_tensor_list(node: Node, position: int) -> bool:
 class _Builder:
     """Gives registers to values and instructions to nodes."""
 
-    def __init__(self) -> None:
+    def __init__(self, group: Group | None = None) -> None:
         self.registers: dict[Value, int] = {}
+        self.group = group
 
     def register(self, value: Value) -> int:
         return self.registers.setdefault(value, len(self.registers))
@@ -397,6 +444,8 @@ class _Builder:
             return _Random(node, inputs, outputs)
         if node.kind == prim.PROFILE:
             return _Profile(node, inputs, outputs)
+        if node.kind == prim.DIFFERENTIABLE_GRAPH and self.group is not None:
+            return _Group(node, inputs, outputs, self.group(node))
         if node.kind in _WITH_BLOCKS:
             return _WITH_BLOCKS[node.kind](node, inputs, outputs, codes)
         primitive = prim.PRIMITIVES[node.kind]

@@ -3,15 +3,18 @@
 The function runs at a transform level of its own (`levels.py`), so autograd, vmap and the rest work
 inside it. Its tensors carry a shape-only tensor and the graph's `Value` that stands for them.
 
-In-place operations become new values. A view is written back into its base (`write_view`), and
-other views of the base are made again when they are next read, which the version counter tells.
-Tensors that the function gets from elsewhere become inputs after the function's own; tensors that
-it makes become constants. What it has changed of either kind of input is an output at the end.
+In-place operations become new values. What shares memory knows where it comes from: a change goes
+back through these steps (`_write_view`), and others that share it are made again when they are next
+read, which the version counter tells. A change that autograd does not record leaves the gradient as
+it was (`_with_value`). Tensors that the function gets from elsewhere become inputs after the
+function's own; tensors that it makes become constants. What it has changed of either kind of input
+is an output at the end.
 """
 
 from __future__ import annotations
 
 import linecache
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -19,12 +22,11 @@ from typing import Any
 
 import numpy as np
 
-from ..autograd.grad_mode import is_grad_enabled, set_grad_enabled
 from ..backends import meta
 from ..creation import full
 from ..drawing import DRAWS
 from ..generator import fork_rng
-from ..levels import Level, LevelArray, level_array
+from ..levels import Level, LevelArray, ascend, descend, level_array
 from ..operators.write_view import step_text
 from ..state import thread_state
 from ..tensor import Tensor, wrap
@@ -32,68 +34,18 @@ from ..utils.pytree import tree_flatten, tree_unflatten
 from . import primitives as prim
 from .ir import Graph
 from .nodes import Value, split_arguments
+from .passes.barriers import STOP_GRADIENT, WITH_VALUE
+from .passes.shapes import example_of
+from .traced import TENSOR, Recipe, Step, Traced
 from .types import type_of, without_grad
+
+_PACKAGE = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")
 
 __all__ = ["TraceError", "TraceLevel", "Traced", "trace"]
 
 
 class TraceError(RuntimeError):
     """The function cannot be traced; the message shows the line of the program."""
-
-
-class Traced:
-    """What `trace` returns: the graph, and how a call of the function relates to it."""
-
-    def __init__(self, graph: Graph) -> None:
-        self.graph = graph
-        self.in_tree: Any = None
-        self.out_tree: Any = None
-        self.constants: list[Any] = []
-        self.output_literals: list[Any] = []
-        self.captured: list[Tensor] = []
-        self.mutated: list[int] = []
-
-    @property
-    def returned(self) -> int:
-        """How many of the graph's outputs are results; mutated inputs come after them."""
-        return len(self.graph.outputs) - len(self.mutated)
-
-    def inputs_of(self, *args: Any, **kwargs: Any) -> list[Tensor]:
-        """The graph's inputs for a call with these arguments."""
-        leaves, tree = tree_flatten((args, kwargs))
-        if tree != self.in_tree:
-            raise TypeError(
-                f"traced with arguments of the structure {self.in_tree}, called with {tree}"
-            )
-        return [*[leaf for leaf in leaves if isinstance(leaf, Tensor)], *self.captured]
-
-    def result_of(self, outputs: tuple) -> Any:
-        """The function's result from those of the graph's outputs that are results."""
-        supply = iter(outputs)
-        leaves = [next(supply) if literal is _HOLE else literal for literal in self.output_literals]
-        return tree_unflatten(leaves, self.out_tree)
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Run the graph on the interpreter as the function, changes of inputs included."""
-        from .interpreter import run
-
-        inputs = self.inputs_of(*args, **kwargs)
-        outputs = run(self.graph, *inputs)
-        self.write_back(inputs, outputs[self.returned :])
-        return self.result_of(outputs[: self.returned])
-
-    def write_back(self, inputs: list[Tensor], values: tuple) -> None:
-        """Change the inputs that the function changes."""
-        for position, value in zip(self.mutated, values, strict=True):
-            target = inputs[position]
-            with set_grad_enabled(is_grad_enabled() and not (target.is_leaf and target.requires())):
-                target.copy_(value)
-
-    def __str__(self) -> str:
-        return str(self.graph)
-
-
-_HOLE = object()
 
 
 def trace(function: Callable, *examples: Any, **keywords: Any) -> Traced:
@@ -107,18 +59,33 @@ def trace(function: Callable, *examples: Any, **keywords: Any) -> Traced:
     >>> [node.kind for node in traced.graph.nodes()]
     ['wengert::mul', 'wengert::sin']
     """
-    leaves, in_tree = tree_flatten((examples, keywords))
+    return record(function, examples, keywords)
+
+
+def record(
+    function: Callable, args: tuple, kwargs: dict[str, Any], shared: bool = False
+) -> Traced:
+    """The same for arguments in a tuple and a dictionary.
+
+    With `shared` the arguments are not examples but those of one call: a tensor that is there twice
+    is one input, also if the function gets it in another way, and results that share memory with
+    inputs or with each other are left to be made from these after the graph has run.
+    """
+    leaves, in_tree = tree_flatten((args, kwargs))
     level = TraceLevel()
-    names = _parameter_names(function, examples, keywords)
+    names = _parameter_names(function, args, kwargs)
     with level.entered(), _without_hooks():
-        stand_ins = [
-            level.add_input(leaf, names.get(id(leaf))) if isinstance(leaf, Tensor) else leaf
-            for leaf in leaves
-        ]
-        args, kwargs = tree_unflatten(stand_ins, in_tree)
+        for i, leaf in enumerate(leaves):
+            if isinstance(leaf, Tensor):
+                known = level.stand_ins.get(id(leaf))
+                leaves[i] = level.add_input(leaf, names.get(id(leaf))) if known is None else known
+                if shared:
+                    level.stand_ins[id(leaf)] = leaves[i]
+        level.arguments = len(level.inputs)
+        args, kwargs = tree_unflatten(leaves, in_tree)
         result = function(*args, **kwargs)
         out_leaves, out_tree = tree_flatten(result)
-        traced = level.finished(out_leaves)
+        traced = level.finished(out_leaves, shared)
     traced.in_tree, traced.out_tree = in_tree, out_tree
     return traced
 
@@ -132,6 +99,18 @@ def _without_hooks() -> Iterator[None]:
         yield
     finally:
         state.saved_hooks = hooks
+
+
+@contextmanager
+def _outside_all_levels() -> Iterator[None]:
+    """Run operators on shapes or examples, which no level is to see, without recording."""
+    state = thread_state()
+    saved = descend(state, 0)
+    state.grad_enabled = False
+    try:
+        yield
+    finally:
+        ascend(state, saved)
 
 
 def _parameter_names(function: Callable, examples: tuple, keywords: dict) -> dict[int, str]:
@@ -148,7 +127,7 @@ class TraceLevel(Level):
     """The level of a function being traced: calls become nodes of `graph`."""
 
     __slots__ = (
-        "graph", "inputs", "stand_ins", "originals", "input_values", "captured", "constant"
+        "graph", "inputs", "stand_ins", "originals", "input_values", "arguments", "met", "constant"
     )  # fmt: skip
 
     def __init__(self, graph: Graph | None = None) -> None:
@@ -158,7 +137,8 @@ class TraceLevel(Level):
         self.stand_ins: dict[int, Tensor] = {}
         self.originals: list[Tensor] = []
         self.input_values: list[Value] = []
-        self.captured: list[Tensor] = []
+        self.arguments = 0
+        self.met: set[int] = set()  # tensors that the function has got otherwise than as arguments
         self.constant: set[Value] = set()  # values that no input's gradient can come from
 
     # Tensors of the level ------------------------------------------------------------------
@@ -168,7 +148,6 @@ class TraceLevel(Level):
         value = self.graph.add_input(type_of(example), name)
         stand_in = self.stand_in(value, shape_only(example.array))
         stand_in.needs_grad = example.requires()
-        self.stand_ins[id(example)] = stand_in
         self.originals.append(example)
         self.inputs.append(stand_in)
         self.input_values.append(value)
@@ -182,16 +161,17 @@ class TraceLevel(Level):
         array = level_array(shape, self)
         array.__dict__["symbol"] = value
         array.__dict__["version"] = 0
+        array.__dict__["origin"] = None  # the tensor it shares memory with, and the step from it
         return array
 
     def lift(self, t: Tensor) -> Tensor:
         """A tensor from outside the function: an input if it was there before, else a constant."""
         known = self.stand_ins.get(id(t))
-        if known is not None:
-            return known
-        stand_in = self.add_input(t)
-        self.captured.append(t)
-        return stand_in
+        if known is None:
+            known = self.stand_ins[id(t)] = self.add_input(t)
+        else:
+            self.met.add(id(t))
+        return known
 
     def inside(self, t: Tensor) -> Tensor:
         """A tensor as one of this level."""
@@ -199,8 +179,12 @@ class TraceLevel(Level):
         return t if type(array) is LevelArray and array.level is self else self.lift(t)
 
     def made(self, t: Tensor) -> Tensor:
-        """A tensor that the function has made itself: a constant of the graph."""
-        value = self.graph.constant(t)
+        """A tensor that the function has made itself: a constant of the graph, or of that of an
+        enclosing trace."""
+        if type(t.array) is LevelArray:
+            value = self.symbol_of(self.lift(t))
+        else:
+            value = self.graph.constant(t)
         self.constant.add(value)
         return self.stand_in(value, shape_only(t.array))
 
@@ -211,13 +195,9 @@ class TraceLevel(Level):
         """The same memory without history; a change of either is one of both."""
         t = self.inside(t)
         array: Any = t.array
-        symbol = self.graph.insert("wengert::_stop_gradient", self.symbol_of(t))
-        symbol.type = array.symbol.type
-        self.constant.add(symbol)
-        out = self.stand_in(symbol, array.value.array)
+        out = self.stand_in(self.cut_off(self.symbol_of(t)), array.value.array)
         out.counter = t.shared_counter()
-        out.array.__dict__["version"] = out.version()
-        out.array.__dict__["source"] = t
+        self.relate(out.array, t, Step(None))
         return out
 
     def unknown(self, action: str) -> TraceError:
@@ -234,20 +214,23 @@ class TraceLevel(Level):
         if operator.mutates:
             self.write(operator, args)
             return None
-        return self.node(operator, tuple([self.symbol_or_literal(a) for a in args]), args)
+        out = self.node(operator, tuple([self.symbol_or_literal(a) for a in args]), args)
+        if operator.is_view:
+            recorded = thread_state().grad_enabled
+            arrays = out if isinstance(out, (tuple, list)) else (out,)
+            for i, array in enumerate(arrays):
+                part = None if array is out else i
+                self.relate(array, args[0], Step(operator, args[1:], part, recorded))
+        return out
 
     def node(self, operator: Any, symbols: tuple, args: tuple) -> Any:
         """Note one call; what it returns, as arrays of this level."""
         shapes = tuple([self.shape_of(a) for a in args])
-        state = thread_state()
-        enabled, state.grad_enabled = state.grad_enabled, False
         try:
-            with self.below():
+            with _outside_all_levels():
                 out = operator.call(shapes)
         except NotImplementedError as error:
             raise TraceError(f"{operator.name}(): {error}; {where()}") from None
-        finally:
-            state.grad_enabled = enabled
         outs = out if isinstance(out, (tuple, list)) else (out,)
         arguments, inputs = split_arguments(symbols)
         node = self.graph.create(
@@ -258,20 +241,33 @@ class TraceLevel(Level):
         )
         node.source = where()
         self.graph.insert_node(node)
-        values = [self.cut_off(v) for v in node.outputs] if not enabled else list(node.outputs)
+        values = list(node.outputs)
         if all(value in self.constant for value in inputs):
             self.constant.update(values)
+        elif not thread_state().grad_enabled:
+            values = [self.cut_off(value) for value in values]
         arrays = [self.array_of(v, o) for v, o in zip(values, outs, strict=True)]
         return arrays[0] if isinstance(out, Tensor) else type(out)(arrays)
 
+    def insert(self, kind: str, like: Value, *args: Any) -> Value:
+        """Note a call of which one knows that its result is of the type of `like`."""
+        value: Value = self.graph.insert(kind, *args)
+        value.type = without_grad(like.type)
+        return value
+
     def cut_off(self, value: Value) -> Value:
         """What stands for a value that was computed without recording: no gradient passes it."""
-        if all(v in self.constant for v in value.node.inputs):
+        if value in self.constant:
             return value
-        barrier = self.graph.insert("wengert::_stop_gradient", value)
-        barrier.type = value.type
+        barrier = self.insert(STOP_GRADIENT, value, value)
         self.constant.add(barrier)
         return barrier
+
+    def revalued(self, old: Value, new: Value) -> Value:
+        """A new value with the gradient of the old one, for changes that are not recorded."""
+        if old in self.constant:
+            return self.cut_off(new)
+        return self.insert(WITH_VALUE, old, old, new)
 
     def symbol_or_literal(self, value: Any) -> Any:
         if isinstance(value, Tensor):
@@ -294,7 +290,7 @@ class TraceLevel(Level):
             raise TraceError(f"{name}(): give tensors as positional arguments; {where()}")
         inputs = [self.inside(args[i]) for i in positions]
         examples = list(args)
-        with self.below(), fork_rng():
+        with _outside_all_levels(), fork_rng():
             for position in positions:
                 examples[position] = full(args[position].shape, 0.5, dtype=args[position].dtype)
             example = DRAWS[name](*examples, **kwargs)
@@ -313,35 +309,76 @@ class TraceLevel(Level):
         self.graph.insert_node(node)
         return self.stand_in(node.output, shape_only(example.array))
 
+    def call_graph(self, graph: Graph, inputs: tuple) -> tuple:
+        """Insert a graph, called with tensors of this level; tensors for its outputs."""
+        outputs = self.graph.insert_graph(graph, [self.symbol_of(self.inside(t)) for t in inputs])
+        made: list[Tensor | None] = []
+        for value in outputs:
+            if value.node.kind == prim.AUTOGRAD_ZERO:
+                made.append(None)
+                continue
+            if value.node.source is None:
+                value.node.source = where()
+            made.append(self.stand_in(value, example_of(value.type).array))
+        return tuple(made)
+
+    def call_function(self, function: Any, state: Any, args: tuple, setup: Any) -> Any:
+        """A call of an autograd Function at this level."""
+        from ..autograd.function_node import call_recorded
+
+        if not getattr(function, "traces_itself", False):
+            raise TraceError(
+                f"{function.__name__}: custom autograd Functions cannot be traced; {where()}"
+            )
+        inputs = tuple([self.inside(a) if isinstance(a, Tensor) else a for a in args])
+        outputs = call_recorded(function, state, inputs, setup, function.forward)
+        if not state.grad_enabled:
+            for t in outputs:
+                t.array.__dict__["symbol"] = self.cut_off(t.array.__dict__["symbol"])
+        return outputs
+
     # Views and changes in place ------------------------------------------------------------------
 
+    def relate(self, array: Any, source: Tensor, step: Step) -> None:
+        """Note that an array shares the memory of a tensor, which may get another array later."""
+        before = wrap(source.array)
+        before.counter = source.shared_counter()
+        array.__dict__["origin"] = (before, step)
+        array.__dict__["version"] = source.version()
+
     def symbol_of(self, t: Tensor) -> Value:
-        """The value that a tensor has now; a view of a changed base is made again."""
+        """The value that a tensor has now; what shares memory that was changed is made again."""
         array: Any = t.array
-        view = t.view_meta
-        if array.version == t.version():
-            return array.symbol
-        source = array.__dict__.get("source")
-        if source is not None:
-            symbol = self.graph.insert("wengert::_stop_gradient", self.symbol_of(source))
-        elif view is not None:
-            symbol = self.symbol_of(view.base)
-            for operator, args in steps_of(view.steps):
-                symbol = self.graph.insert(prim.OPERATOR + operator.name, symbol, *args)
-        else:
-            return array.symbol
-        symbol.type = array.symbol.type
-        array.__dict__["symbol"] = symbol
+        symbol: Value = array.symbol
+        if array.version == t.version() or array.origin is None:
+            return symbol
+        source, step = array.origin
+        now = self.step(self.symbol_of(source), step, symbol)
+        if step.operator is None:
+            now = self.revalued(symbol, now)
+        elif not step.recorded:
+            now = self.cut_off(now)
+        array.__dict__["symbol"] = now
         array.__dict__["version"] = t.version()
-        return symbol
+        return now
+
+    def step(self, symbol: Value, step: Step, like: Value) -> Value:
+        """A step from one value to the next, the type of which is that of `like`."""
+        if step.operator is None:
+            return symbol
+        name, args = _single(step, symbol.type.shape)  # type: ignore[attr-defined]
+        out = self.insert(prim.OPERATOR + name, like, symbol, *args)
+        if symbol in self.constant:
+            self.constant.add(out)
+        return out
 
     def write(self, operator: Any, args: tuple) -> None:
         """An in-place operator as its functional form; the target stands for the new value."""
         target = args[0]
+        recorded = thread_state().grad_enabled
         symbols = tuple([self.symbol_or_literal(a) for a in args])
         result = self.node(operator.functional, symbols, args)
-        symbol = self.fitted(result, target.array, operator)
-        self.assign(target, symbol)
+        self.assign(target, self.fitted(result, target.array, operator), recorded)
 
     def fitted(self, result: LevelArray, target: LevelArray, operator: Any) -> Value:
         """The new value in the shape and dtype of the tensor that it is written to."""
@@ -354,46 +391,83 @@ class TraceLevel(Level):
         if result.dtype != target.dtype:
             from ..dtypes import from_numpy
 
-            symbol = self.graph.insert("wengert::_to_copy", symbol, from_numpy(target.dtype))
-            symbol.type = without_grad(type_of(target.value))
+            old: Value = target.__dict__["symbol"]
+            symbol = self.insert("wengert::_to_copy", old, symbol, from_numpy(target.dtype))
         return symbol
 
-    def assign(self, target: Tensor, symbol: Value) -> None:
-        """Let a tensor, and the base that it is a view of, stand for new values."""
-        view = target.view_meta
-        source = target.array.__dict__.get("source")
-        if source is not None:
-            self.assign(source, symbol)
-        elif view is not None:
-            base = view.base
-            whole = self.graph.insert(
-                "wengert::_write_view", self.symbol_of(base), symbol, _step_texts(view.steps)
-            )
-            whole.type = base.array.__dict__["symbol"].type
-            self.assign(base, whole)
+    def assign(self, target: Tensor, symbol: Value, recorded: bool) -> None:
+        """Let a tensor, and all that it shares memory with, stand for a new value."""
         array: Any = target.array
-        array.__dict__["symbol"] = symbol
+        value = symbol if recorded else self.revalued(self.symbol_of(target), symbol)
+        source, steps = _way_back(target)
+        if steps:
+            old = self.symbol_of(source)
+            texts = tuple([_text(step, t.array) for t, step in steps])
+            whole = self.insert("wengert::_write_view", old, old, symbol, texts)
+            self.assign(source, whole, recorded)
+        elif array.origin is not None:
+            source, step = array.origin
+            whole = symbol
+            if step.operator is not None:
+                old, text = self.symbol_of(source), _text(step, source.array)
+                whole = self.insert("wengert::_write_view", old, old, symbol, (text,))
+            self.assign(source, whole, False)
+        array.__dict__["symbol"] = value
         array.__dict__["version"] = target.version() + 1  # the count after this operation
 
     # The end ---------------------------------------------------------------------------------
-
-    def finished(self, results: list) -> Traced:
+    def finished(self, results: list, shared: bool = False) -> Traced:
         """Close the graph with the function's results and the inputs that it has changed."""
         traced = Traced(self.graph)
+        known: dict[int, Recipe] = {}
         for leaf in results:
-            if isinstance(leaf, Tensor):
-                self.graph.register_output(self.symbol_of(self.inside(leaf)))
-                traced.output_literals.append(_HOLE)
+            if not isinstance(leaf, Tensor):
+                traced.literals.append(leaf)
+                continue
+            traced.literals.append(TENSOR)
+            t = self.inside(leaf)
+            if shared:
+                traced.recipes.append(self.recipe(t, known))
             else:
-                traced.output_literals.append(leaf)
+                traced.recipes.append(Recipe(False, self.graph.register_output(self.symbol_of(t))))
         for position, (t, value) in enumerate(zip(self.inputs, self.input_values, strict=True)):
+            original = self.originals[position]
+            if (t.array.shape, t.array.strides) != (original.array.shape, original.array.strides):
+                raise TraceError(
+                    f"input {position} of the graph gets another shape or other strides in place, "
+                    "which its caller would not see: change a view of it"
+                )
             now = self.symbol_of(t)
             if now is not value:
                 self._refuse_shared_memory(position)
                 traced.mutated.append(position)
+                if original.is_leaf and original.requires():
+                    now = self.cut_off(now)  # the change cannot be recorded
                 self.graph.register_output(now)
-        traced.captured = self.captured
+        traced.captured = self.originals[self.arguments :]
+        traced.identified = [
+            (i, t) for i, t in enumerate(self.originals[: self.arguments]) if id(t) in self.met
+        ]
         return traced
+
+    def recipe(self, t: Tensor, known: dict[int, Recipe]) -> Recipe:
+        """How a tensor is made from inputs and outputs of the graph."""
+        array: Any = t.array
+        found = known.get(id(array))
+        if found is None:
+            place = next((i for i, x in enumerate(self.inputs) if x.array is array), None)
+            origin = array.origin
+            if place is not None:
+                found = Recipe(True, place)
+            elif origin is not None:
+                found = Recipe(before=self.recipe(origin[0], known), step=origin[1])
+            else:
+                value = self.symbol_of(t)
+                if value.node.kind == prim.CONSTANT:  # each call returns a tensor of its own
+                    value = self.insert("wengert::clone", value, value)
+                found = Recipe(False, self.graph.register_output(value))
+            known[id(array)] = found
+        return found
 
     def _refuse_shared_memory(self, position: int) -> None:
         """A change of one input must not be a change of another one that the graph cannot see."""
@@ -406,17 +480,36 @@ class TraceLevel(Level):
                 )
 
 
-def steps_of(steps: tuple | None) -> list[tuple[Any, tuple]]:
-    """The calls that lead from a base to its view, in order."""
-    calls = []
-    while steps is not None:
-        steps, operator, args = steps
-        calls.append((operator, args))
-    return calls[::-1]
+def _way_back(t: Tensor) -> tuple[Tensor, list[tuple[Tensor, Step]]]:
+    """From a view to what it is a view of, as far as the steps were recorded; the steps from there,
+    each with the tensor that it starts from."""
+    steps: list[tuple[Tensor, Step]] = []
+    while (origin := t.array.__dict__["origin"]) is not None:
+        source, step = origin
+        if step.operator is None or not step.recorded:
+            break
+        steps.append((source, step))
+        t = source
+    return t, steps[::-1]
 
 
-def _step_texts(steps: tuple | None) -> tuple[str, ...]:
-    return tuple([step_text(operator.name, args) for operator, args in steps_of(steps)])
+def _text(step: Step, array: Any) -> str:
+    """A step as `_write_view` reads it."""
+    return step_text(*_single(step, array.shape))
+
+
+def _single(step: Step, shape: tuple[int, ...]) -> tuple[str, tuple]:
+    """The operator that makes one view only, by name, and its arguments."""
+    name, args, part = step.operator.name, step.args, step.part
+    if part is None:
+        return name, args
+    sizes, dim = args[0], args[-1] % len(shape)
+    if name == "unbind":
+        return "select", (dim, part)
+    if name == "split":
+        sizes = (sizes,) * (part + 1)
+    start = sum(sizes[:part])
+    return "slice", (dim, start, min(start + sizes[part], shape[dim]), 1)
 
 
 def shape_only(array: Any) -> Any:
@@ -429,7 +522,7 @@ def shape_only(array: Any) -> Any:
 def where() -> str:
     """The line of the program that is running, outside of this package."""
     frame: Any = sys._getframe(1)
-    while frame is not None and "/wengert/" in frame.f_code.co_filename:
+    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         frame = frame.f_back
     if frame is None:
         return ""

@@ -35,6 +35,15 @@ stop_gradient = nondifferentiable(
     batch=batched.in_place,
     doc="The same memory, which no gradient passes: detach() in a graph.",
 )
+with_value = primitive(
+    "_with_value(Tensor self, Tensor value) -> Tensor",
+    lambda xp, x, value: value.copy(copy_order(value)),
+    {"self": lambda g: g},
+    lambda tangents: tangents.get("self"),
+    meta=lambda x, value: value.copy(copy_order(value)),
+    batch=elementwise,
+    doc="Another value with the gradient of `self`: what a change outside the graph means in it.",
+)
 cast = linear(
     "_to_copy(Tensor self, dtype dtype) -> Tensor",
     lambda xp, x, dtype: (x.real if _loses_imaginary(x, dtype.numpy) else x).astype(
