@@ -173,15 +173,21 @@ class CustomOperator(AbstractOperator):
     def _compute(self, state: ThreadState, args: tuple, layered: bool) -> Any:
         """The results, by the layers below autograd or by a kernel."""
         if layered:
-            from ..layers import call_mode
+            from ..dispatch_overrides import override_below, without_history
             from ..levels import innermost
-            from .transforms import as_tensors, call_below
+            from .transforms import call_below
 
             level = innermost(args)
             if level is not None:
                 return call_below(self, args, level)
-            if state.modes:
-                return as_tensors(call_mode(state, self, args))
+            counters = [(t.shared_counter(), t.version()) for t in self._mutated_tensors(args)]
+            out = override_below(state, self, args)
+            if out is not NotImplemented:
+                for counter, version in counters:
+                    counter.value = version  # what the handler has counted is one change
+                out = self.result_types.convert(out)
+                recorded = self.records and state.recording()
+                return without_history(args, out) if recorded else out
         device_type = self._device_type(args) if layered else "cpu"
         if not self.records:
             return self.run_kernel(args, device_type)
