@@ -34,6 +34,8 @@ class CustomOperator(AbstractOperator):
     family = "custom"
     broadcasts = False
     mutates = False
+    is_view = False
+    nondifferentiable_outputs = ()
     batch_rule = None
     batches_by_loop = False
     rules: dict[str, Any] = {}
@@ -113,6 +115,14 @@ class CustomOperator(AbstractOperator):
 
             return call_layers(self, args)
         return self._run(state, args, False)
+
+    def call_converted(self, args: tuple) -> Any:
+        """All arguments in schema order, of any types that the schema's can be made of."""
+        return self.call(self.converted(args))
+
+    def converted(self, args: tuple) -> tuple:
+        """All arguments as their schema types."""
+        return tuple([self.binder.convert(i, value) for i, value in enumerate(args)])
 
     def call_recorded(self, state: ThreadState, args: tuple) -> Any:
         """A call with something active below autograd or in forward mode."""
