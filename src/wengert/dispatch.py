@@ -180,7 +180,8 @@ class Operator(AbstractOperator):
 
     def call_recorded(self, state: ThreadState, args: tuple) -> Any:
         """Record a call whose result comes from the layers below autograd."""
-        return self.finish(state, args, _run_below(self, args))
+        out = _run_below(self, args)
+        return None if out is None else self.finish(state, args, out)
 
     def finish(self, state: ThreadState, args: tuple, out: Any) -> Any:
         """Wrap what the kernel returned, record the call, relate views to their base."""

@@ -130,7 +130,10 @@ class InplaceOperator(AbstractOperator):
             if -1 not in node.plan.slots:
                 functional.fill_saved(node, saving, ())
         if layered:
+            version = target.version()
             _run_below(self, args)
+            if target.counter is not None:
+                target.counter.value = version  # what a handler has counted is one change
         else:
             self.write(target, args)
         bump_version(target, self.name)

@@ -13,6 +13,7 @@ from typing import Any
 from . import dispatch, inplace
 from .autograd.forward_ad import call_with_tangents, duals_aside, tangents_of
 from .dispatch import arrays_of
+from .dispatch_overrides import as_results, override_below
 from .levels import (
     ascend,
     at_level,
@@ -23,7 +24,6 @@ from .levels import (
     level_of_call,
 )
 from .state import ThreadState, thread_state
-from .tensor import Tensor
 
 
 def call_layers(operator: Any, args: tuple) -> Any:
@@ -79,45 +79,13 @@ def run_below(operator: Any, args: tuple) -> Any:
     level = innermost(args)
     if level is not None:
         return level.call(operator, args)
-    state = thread_state()
-    if state.modes:
-        return call_mode(state, operator, args)
+    out = override_below(thread_state(), operator, args)
+    if out is not NotImplemented:
+        return None if operator.mutates else as_results(operator, args, out)
     if operator.mutates:
         operator.write(args[0], args)
         return None
     return operator.run_kernel(arrays_of(args))
-
-
-def call_mode(state: ThreadState, operator: Any, args: tuple) -> Any:
-    """Let the innermost dispatch mode decide; inside, it is put aside and nothing is recorded."""
-    modes, grad_enabled = state.modes, state.grad_enabled
-    mode = modes[-1]
-    state.modes = modes[:-1]
-    state.layers -= 1
-    state.grad_enabled = False
-    try:
-        positional, keywords = split_arguments(operator.schema, args)
-        types = tuple({type(a) for a in args if isinstance(a, Tensor) and type(a) is not Tensor})
-        return mode.__torch_dispatch__(operator, types, positional, keywords)
-    finally:
-        state.modes = modes
-        state.layers += 1
-        state.grad_enabled = grad_enabled
-
-
-def split_arguments(schema: Any, args: tuple) -> tuple[tuple, dict[str, Any]]:
-    """All arguments in schema order as a caller would give them, defaults left out at the end."""
-    positional: list = []
-    keywords: dict[str, Any] = {}
-    for argument, value in zip(schema.arguments, args, strict=True):
-        if argument.keyword_only:
-            if value is not argument.default:
-                keywords[argument.name] = value
-        else:
-            positional.append(value)
-    while positional and positional[-1] is schema.arguments[len(positional) - 1].default:
-        positional.pop()
-    return tuple(positional), keywords
 
 
 dispatch.bind_layers(call_layers, run_below)

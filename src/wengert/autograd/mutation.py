@@ -93,13 +93,12 @@ class CloneBeforeChange(TorchDispatchMode):
     def __torch_dispatch__(
         self, func: Any, types: tuple, args: tuple = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
-        if func.mutates:
-            given = [*args, *(kwargs or {}).values()]
-            names = [*[a.name for a in func.schema.arguments[: len(args)]], *(kwargs or {})]
-            written = {a.name for a in func.schema.arguments if a.alias and "!" in a.alias}
-            for name, value in zip(names, given, strict=True):
-                if name in written:
-                    for t in value if isinstance(value, (list, tuple)) else (value,):
+        given: dict[Any, Any] = {**dict(enumerate(args)), **(kwargs or {})}
+        for i, argument in enumerate(func._schema.arguments):
+            if argument.is_write:
+                value = given.get(i, given.get(argument.name))
+                for t in value if isinstance(value, (list, tuple)) else (value,):
+                    if t is not None:
                         self.context.before_change(t)
         return func(*args, **(kwargs or {}))
 

@@ -17,8 +17,6 @@ from .passes.requires_grad import differentiable_inputs
 from .symbolic import NotDifferentiable, RuleGraph, differentiable_outputs, rule_graph
 from .types import INT, ListType, OptionalType, TensorType
 
-_CUSTOM = "its formula is run by eager autograd only"
-
 #: For each input of a node its gradient, or None.
 Gradients = list[Value | None]
 
@@ -51,8 +49,6 @@ def _operator_obstacle(node: Node) -> str | None:
         return "it writes in place"
     if not any(value.requires_grad for value in differentiable_inputs(node)):
         return None
-    if node.operator.family == "custom":
-        return _CUSTOM
     try:
         rule_graph(node, _needs(node))
     except NotDifferentiable as error:
@@ -75,8 +71,6 @@ def insert_gradient(
     if node.operator is not None and not node.is_inplace:
         if not any(value.requires_grad for value in differentiable_inputs(node)):
             return None
-        if node.operator.family == "custom":
-            raise _refusal(node, _CUSTOM)
         try:
             rule = rule_graph(node, _needs(node), once)
         except NotDifferentiable as error:

@@ -395,7 +395,9 @@ def callable_of(node: Node) -> Callable[[tuple], Any]:
     loops may round otherwise than the general kernel.
     """
     operator = node.operator
-    if operator.name in _ANY_LAYOUT or operator.mutates or operator.family == "custom":
+    if prim.is_custom(operator):
+        return operator.call_converted
+    if operator.name in _ANY_LAYOUT or operator.mutates:
         return _ANY_LAYOUT.get(operator.name, operator.call)
     count = operator.operands
     rest = (node.arguments or ())[count:]

@@ -106,6 +106,16 @@ def _full(size: tuple, fill_value: Any, dtype: Any, device: Any) -> Tensor:
     return full(size, fill_value, dtype=dtype, device=device)
 
 
+def kind_of(operator: Any) -> str:
+    """The kind of the nodes that call an operator."""
+    return operator.name if is_custom(operator) else OPERATOR + operator.name
+
+
+def is_custom(operator: Any) -> bool:
+    """Whether an operator was defined at run time."""
+    return getattr(operator, "family", None) == "custom"
+
+
 def operator_of(kind: str) -> Any:
     """The operator that a kind names; None for a primitive."""
     if kind.startswith(PRIMITIVE):
@@ -113,16 +123,18 @@ def operator_of(kind: str) -> Any:
     try:
         if kind.startswith(OPERATOR):
             return operator_named(kind[len(OPERATOR) :])
-        from ..library.overloads import find_custom
+        from ..library.functional import find_for_graph
 
-        return find_custom(kind)
+        return find_for_graph(kind)
     except (KeyError, RuntimeError, AttributeError):
         raise LookupError(f"{kind}: no such operator is declared") from None
 
 
-def kind_of(operator: Any) -> str:
-    """The kind of an operator's nodes; custom operators have a namespace of their own."""
-    return operator.name if "::" in operator.name else OPERATOR + operator.name
+def identity_of(operator: Any) -> Any:
+    """What tells apart the meanings that a kind has had: a custom operator may be changed."""
+    if not is_custom(operator):
+        return None
+    return operator, operator.kernels.get("meta"), operator.backward, operator.setup_context
 
 
 for _primitive in (

@@ -106,7 +106,8 @@ def rule_graph(node: Node, needs: tuple[bool, ...], once: bool = False) -> RuleG
     """
     types = tuple([without_grad(value.type) for value in node._inputs])
     results = tuple([without_grad(value.type) for value in node._outputs])
-    key = (node.kind, literal_key(node.arguments), types, results, needs, once)
+    identity = prim.identity_of(node.operator)
+    key = (node.kind, identity, literal_key(node.arguments), types, results, needs, once)
     found = _rules.get(key)
     if found is None:
         try:
@@ -169,14 +170,16 @@ def _record(
     outputs = [placeholder(t, "output", i) for i, t in enumerate(results)]
     args = _as_lists(operator, fill(node.arguments, inputs))  # type: ignore[arg-type]
     gradient: Any = grads[0]
-    if operator.outputs != 1 or operator.schema.returns[0].endswith("[]"):
+    if len(operator.schema.returns) != 1 or operator.schema.returns[0].endswith("[]"):
         gradient = grads
     conjugates = operator.family == "elementwise" and _is_complex(results[0])
     values: list[Tensor | None] = [None] * len(types)
     with level.entered():
         if conjugates:
             gradient = gradient.conj()
-        for position in operator.grad_positions:
+        if prim.is_custom(operator):
+            values = _run_formula(operator, args, outputs, grads, needs)
+        for position in () if prim.is_custom(operator) else operator.grad_positions:
             places = _places(node, position)
             if not any(i >= 0 and needs[i] for i in places):
                 continue
@@ -237,6 +240,24 @@ def _run_rule(operator: Any, position: int, gradient: Any, args: list, outputs: 
         raise
     except (RuntimeError, NotImplementedError, TypeError, ValueError, IndexError) as error:
         raise NotDifferentiable(str(error)) from error
+
+
+def _run_formula(
+    operator: Any, args: list, outputs: list, grads: list, needs: tuple
+) -> list[Tensor | None]:
+    """The gradients of a custom operator by its registered formula."""
+    from ..library.node import formula_gradients
+
+    out: Any = outputs
+    if not operator.schema.returns[0].endswith("[]"):
+        out = tuple(outputs) if len(operator.schema.returns) > 1 else outputs[0]
+    try:
+        found = formula_gradients(operator, operator.converted(args), out, grads, needs)
+    except NotDifferentiable:
+        raise
+    except (RuntimeError, NotImplementedError, TypeError, ValueError, IndexError) as error:
+        raise NotDifferentiable(str(error)) from error
+    return [part if need else None for part, need in zip(found, needs, strict=True)]
 
 
 def _fitted(

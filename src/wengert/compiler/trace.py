@@ -211,6 +211,8 @@ class TraceLevel(Level):
     # Calls -----------------------------------------------------------------------------------
 
     def call(self, operator: Any, args: tuple) -> Any:
+        if getattr(operator, "mutated", ()):
+            return self.write_custom(operator, args)
         if operator.mutates:
             self.write(operator, args)
             return None
@@ -232,6 +234,11 @@ class TraceLevel(Level):
         except NotImplementedError as error:
             raise TraceError(f"{operator.name}(): {error}; {where()}") from None
         outs = out if isinstance(out, (tuple, list)) else (out,)
+        if not all(isinstance(value, Tensor) for value in outs):
+            raise TraceError(
+                f"{operator.name}() returns something else than tensors or one list of them, which "
+                f"a graph cannot hold; {where()}"
+            )
         arguments, inputs = split_arguments(symbols)
         node = self.graph.create(
             prim.kind_of(operator),
@@ -379,6 +386,20 @@ class TraceLevel(Level):
         symbols = tuple([self.symbol_or_literal(a) for a in args])
         result = self.node(operator.functional, symbols, args)
         self.assign(target, self.fitted(result, target.array, operator), recorded)
+
+    def write_custom(self, operator: Any, args: tuple) -> Any:
+        """A custom operator that mutates as its functional form, see `library.functional`."""
+        from ..library.functional import functional_form
+
+        form = functional_form(operator)
+        symbols = tuple([self.symbol_or_literal(a) for a in args])
+        out = self.node(form, symbols, args) if form.schema.returns else ()
+        arrays = out if isinstance(out, tuple) else (out,)
+        targets = [args[i] for i in operator.mutated if args[i] is not None]
+        count = len(arrays) - len(targets)
+        for target, array in zip(targets, arrays[count:], strict=True):
+            self.assign(target, self.fitted(array, target.array, operator))
+        return form.results_of(args, arrays[:count])
 
     def fitted(self, result: LevelArray, target: LevelArray, operator: Any) -> Value:
         """The new value in the shape and dtype of the tensor that it is written to."""

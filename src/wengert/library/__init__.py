@@ -17,6 +17,7 @@ from .libraries import impl as impl
 from .libraries import register_autograd as register_autograd
 from .libraries import register_fake as register_fake
 from .libraries import register_kernel as register_kernel
+from .libraries import register_torch_dispatch as register_torch_dispatch
 from .libraries import register_vmap as register_vmap
 from .overloads import DispatchKeySet as DispatchKeySet
 from .overloads import after_autograd_keyset as after_autograd_keyset
@@ -39,5 +40,6 @@ __all__ = [
     "register_autograd",
     "register_fake",
     "register_kernel",
+    "register_torch_dispatch",
     "register_vmap",
 ]

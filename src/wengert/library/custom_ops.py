@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any, overload
 
 from ..devices import device
+from ..dispatch_overrides import register_rule
 from .operator import ANY_DEVICE, CustomOperator
 from .overloads import OpOverload, add_custom, overload_of, split_qualname
 from .schema import FunctionSchema
@@ -241,6 +242,21 @@ class CustomOpDef:
             self._operator.vmap = function
 
         return register if func is None else register(func)
+
+    def register_torch_dispatch(
+        self, torch_dispatch_class: type, fn: Callable[..., Any] | None = None, /
+    ) -> Any:
+        """Say what a dispatch mode or a subclass of Tensor makes of the operator; also a decorator.
+
+        ``fn(mode_or_class, func, types, args, kwargs)`` is called in place of the
+        ``__torch_dispatch__`` of that very class.
+        """
+
+        def register(function: Callable[..., Any]) -> Callable[..., Any]:
+            register_rule(self._operator, torch_dispatch_class, function, replace=True)
+            return function
+
+        return register if fn is None else register(fn)
 
 
 def set_autograd(

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from ..devices import device
+from ..dispatch_overrides import register_rule
 from .custom_ops import CustomOpDef, set_autograd
 from .operator import ANY_DEVICE, CustomOperator
 from .overloads import (
@@ -18,6 +19,7 @@ from .overloads import (
     OpOverloadPacket,
     add_custom,
     find_custom,
+    find_overload,
     full_keyset,
     remove_custom,
     split_qualname,
@@ -320,6 +322,39 @@ def register_vmap(op: Op, func: Callable[..., Any] | None = None, /) -> Any:
 
     def register(function: Callable[..., Any]) -> None:
         operator.vmap = function
+
+    return register if func is None else register(func)
+
+
+def register_torch_dispatch(
+    op: Op,
+    torch_dispatch_class: type,
+    func: Callable[..., Any] | None = None,
+    /,
+    *,
+    lib: Library | None = None,
+) -> Any:
+    """Say what a dispatch mode or a subclass of Tensor makes of an operator; also a decorator.
+
+    The operator may be one of the library itself. See `CustomOpDef.register_torch_dispatch`.
+    """
+    if isinstance(op, CustomOpDef):
+        return op.register_torch_dispatch(torch_dispatch_class, func)
+    if isinstance(op, OpOverload):
+        operator = op.op
+    elif isinstance(op, str) and split_qualname(op)[0] in (NAMESPACE, OWN_NAMESPACE):
+        namespace, name = split_qualname(op)
+        name, _, overload = name.partition(".")
+        operator = find_overload(namespace, name, overload or "default").op
+    else:
+        operator = _custom_of(op, "register_torch_dispatch")
+
+    def register(function: Callable[..., Any]) -> Callable[..., Any]:
+        replace = getattr(operator, "checks_aliases", False)  # made by `custom_op`
+        undo = register_rule(operator, torch_dispatch_class, function, replace=replace)
+        if lib is not None:
+            lib._undo.append(undo)
+        return function
 
     return register if func is None else register(func)
 

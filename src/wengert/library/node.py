@@ -10,7 +10,7 @@ from ..autograd.function import FunctionCtx
 from ..autograd.function_node import FunctionNode
 from ..autograd.node import GradientPlan, edge_target, new_node, save, save_output
 from ..native import native
-from ..state import ThreadState
+from ..state import ThreadState, thread_state
 from ..tensor import Tensor, requires_of
 
 _native = native
@@ -257,6 +257,33 @@ def set_up(operator: Any, state: ThreadState, node: OperatorNode, args: tuple, o
             f"ctx.mark_dirty() is not for operators: what {operator.name} changes is part of its "
             "schema, see mutates_args"
         )
+
+
+def formula_gradients(operator: Any, args: tuple, out: Any, grads: list, needs: tuple) -> list:
+    """What an operator's formula makes of the gradients of its results, outside of any graph.
+
+    `needs` says which of the tensors among the positional arguments need a gradient; there is one
+    result for each of them.
+    """
+    state = thread_state()
+    node: Any = new_operator_node(operator, state, args, _no_output)
+    wanted = iter(needs)
+    node.needs_input_grad = tuple(
+        [
+            [next(wanted) if is_tensor else False for is_tensor in kind]
+            if type(kind) is tuple
+            else (next(wanted) if kind else False)
+            for kind in node.inputs
+        ]
+    )
+    if operator.setup_context is not None:
+        set_up(operator, state, node, args, out)
+    if node.to_save is not None:
+        _save(node, state, [])
+    node.results = _structure(operator, out)
+    node.outputs_meta = [(t.array.shape, t.array.dtype) for t in _tensors_in(out)]
+    found = node(*grads)
+    return list(found) if isinstance(found, tuple) else [found]
 
 
 def _tensors_in(out: Any) -> list:

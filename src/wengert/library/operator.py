@@ -34,6 +34,8 @@ class CustomOperator(AbstractOperator):
     family = "custom"
     broadcasts = False
     mutates = False
+    is_view = False
+    nondifferentiable_outputs = ()
     batch_rule = None
     batches_by_loop = False
     rules: dict[str, Any] = {}
@@ -114,6 +116,14 @@ class CustomOperator(AbstractOperator):
             return call_layers(self, args)
         return self._run(state, args, False)
 
+    def call_converted(self, args: tuple) -> Any:
+        """All arguments in schema order, of any types that the schema's can be made of."""
+        return self.call(self.converted(args))
+
+    def converted(self, args: tuple) -> tuple:
+        """All arguments as their schema types."""
+        return tuple([self.binder.convert(i, value) for i, value in enumerate(args)])
+
     def call_recorded(self, state: ThreadState, args: tuple) -> Any:
         """A call with something active below autograd or in forward mode."""
         return self._run(state, args, True)
@@ -173,15 +183,21 @@ class CustomOperator(AbstractOperator):
     def _compute(self, state: ThreadState, args: tuple, layered: bool) -> Any:
         """The results, by the layers below autograd or by a kernel."""
         if layered:
-            from ..layers import call_mode
+            from ..dispatch_overrides import override_below, without_history
             from ..levels import innermost
-            from .transforms import as_tensors, call_below
+            from .transforms import call_below
 
             level = innermost(args)
             if level is not None:
                 return call_below(self, args, level)
-            if state.modes:
-                return as_tensors(call_mode(state, self, args))
+            counters = [(t.shared_counter(), t.version()) for t in self._mutated_tensors(args)]
+            out = override_below(state, self, args)
+            if out is not NotImplemented:
+                for counter, version in counters:
+                    counter.value = version  # what the handler has counted is one change
+                out = self.result_types.convert(out)
+                recorded = self.records and state.recording()
+                return without_history(args, out) if recorded else out
         device_type = self._device_type(args) if layered else "cpu"
         if not self.records:
             return self.run_kernel(args, device_type)

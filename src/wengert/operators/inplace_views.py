@@ -6,6 +6,7 @@ from typing import Any
 
 from ..autograd.forward_ad import duals_aside, set_tangent, tangent_of
 from ..dispatch import Operator, any_requires, register
+from ..dispatch_overrides import override_below
 from ..inplace import InplaceOperator, check_inplace, move_retained_grad
 from ..layers import call_outside, run_below
 from ..levels import innermost
@@ -42,12 +43,17 @@ class InplaceView(InplaceOperator):
         target: Any = args[0]
         recording = state.grad_enabled and any_requires(args, view.grad_positions)
         check_inplace(target, recording, state)
-        array = run_below(view, args)
         node = None
         if recording:
-            node = view.record(state, args, array)
+            node = view.record(state, args, target.array)
             view.fill_saved(node, args, ())
-        target.array = array
+        version = target.version()
+        if innermost(args) is not None or override_below(state, self, args) is NotImplemented:
+            target.array = run_below(view, args)
+        elif target.counter is not None:
+            target.counter.value = version  # what a handler has counted is one change
+        if node is not None:
+            node.out_shape = target.array.shape
         target.bump(self.name)
         meta = target.view_meta
         if meta is not None:

@@ -2,30 +2,136 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
+from ..dispatch_overrides import set_modes
 from ..state import thread_state
+
+__all__ = [
+    "BaseTorchDispatchMode",
+    "TorchDispatchMode",
+    "any_torch_dispatch_mode_on_stack",
+    "is_in_torch_dispatch_mode",
+]
 
 
 class TorchDispatchMode:
     """Base of modes; a subclass overrides `__torch_dispatch__` and is used in a `with` block.
 
-    Inside the handler the mode itself is put aside, so calling `func` runs the operator under the
-    modes that were entered before. What the handler returns is what the program sees.
+    The handler gets the overload that is called (as `wengert.ops` has it), the subclasses of Tensor
+    among the arguments, and the arguments with defaults left out. Inside it the mode itself is put
+    aside, so calling `func` runs the operator under the modes that were entered before. What the
+    handler returns is what the program sees.
+
+    >>> import wengert
+    >>> from wengert.utils._python_dispatch import TorchDispatchMode
+    >>> class Negate(TorchDispatchMode):
+    ...     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+    ...         if func is wengert.ops.aten.add.Tensor:
+    ...             func = wengert.ops.aten.sub.Tensor
+    ...         return func(*args, **(kwargs or {}))
+    >>> with Negate():
+    ...     wengert.ones(2) + 1
+    tensor([0., 0.])
     """
+
+    supports_higher_order_operators = False
+
+    def __torch_dispatch__(
+        self, func: Any, types: tuple, args: tuple = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        raise NotImplementedError(
+            f"{type(self).__name__} is a dispatch mode without a __torch_dispatch__ method"
+        )
+
+    def __enter__(self) -> TorchDispatchMode:
+        _push_mode(self)
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        _pop_mode()
+
+    @classmethod
+    def push(cls, *args: Any, **kwargs: Any) -> TorchDispatchMode:
+        """An instance; the `with` statement enters it."""
+        return cls(*args, **kwargs)
+
+    @classmethod
+    def is_infra_mode(cls) -> bool:
+        """False: modes of a kind that goes before all others do not exist."""
+        return False
+
+
+class BaseTorchDispatchMode(TorchDispatchMode):
+    """A mode that changes nothing."""
 
     def __torch_dispatch__(
         self, func: Any, types: tuple, args: tuple = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         return func(*args, **(kwargs or {}))
 
-    def __enter__(self) -> TorchDispatchMode:
-        state = thread_state()
-        state.modes = [*state.modes, self]
-        state.layers += 1
-        return self
 
-    def __exit__(self, *exception: object) -> None:
-        state = thread_state()
-        state.modes = state.modes[:-1]
-        state.layers -= 1
+# The stack of modes ------------------------------------------------------------------------------
+
+
+def _push_mode(mode: TorchDispatchMode) -> None:
+    state = thread_state()
+    set_modes(state, [*state.modes, mode])
+
+
+def _pop_mode() -> TorchDispatchMode:
+    state = thread_state()
+    if not state.modes:
+        raise RuntimeError("no dispatch mode is active that could be left")
+    mode: TorchDispatchMode = state.modes[-1]
+    set_modes(state, state.modes[:-1])
+    return mode
+
+
+def _len_torch_dispatch_stack() -> int:
+    return len(thread_state().modes)
+
+
+def _get_current_dispatch_mode() -> TorchDispatchMode | None:
+    """The innermost mode."""
+    modes = thread_state().modes
+    return modes[-1] if modes else None
+
+
+def _get_current_dispatch_mode_stack() -> list[TorchDispatchMode]:
+    """All active modes, outermost first."""
+    return list(thread_state().modes)
+
+
+def is_in_torch_dispatch_mode(include_infra_modes: bool = True) -> bool:
+    """Whether a mode is active; none is an infra mode, so the argument makes no difference."""
+    return bool(thread_state().modes)
+
+
+def any_torch_dispatch_mode_on_stack() -> bool:
+    """Whether a mode is active."""
+    return bool(thread_state().modes)
+
+
+@contextmanager
+def _pop_mode_temporarily() -> Iterator[TorchDispatchMode]:
+    """Put the innermost mode aside within a `with` block."""
+    mode = _pop_mode()
+    try:
+        yield mode
+    finally:
+        _push_mode(mode)
+
+
+@contextmanager
+def _disable_current_modes() -> Iterator[list[TorchDispatchMode]]:
+    """Put all modes aside within a `with` block; those that were active, innermost first."""
+    state = thread_state()
+    modes = state.modes
+    set_modes(state, [])
+    try:
+        yield modes[::-1]
+    finally:
+        set_modes(state, modes)

@@ -159,7 +159,7 @@ class Calls(TorchDispatchMode):
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         out = func(*args, **(kwargs or {}))
-        if hasattr(func, "functional"):
+        if func._schema.is_mutable:
             return out
         graph = Graph()
 
@@ -170,13 +170,13 @@ class Calls(TorchDispatchMode):
 
         expected = list(out) if isinstance(out, (tuple, list)) else [out]
         graph.insert(
-            f"wengert::{func.name}", *map(value, args), outputs=len(expected),
+            f"wengert::{func.op.name}", *map(value, args), outputs=len(expected),
             **{name: value(item) for name, item in (kwargs or {}).items()},
         )  # fmt: skip
         propagate_shapes(graph)
         (node,) = graph.nodes()
         for got, want in zip(node.outputs, expected, strict=True):
-            assert got.type == type_of(want).with_requires_grad(None), func.name
+            assert got.type == type_of(want).with_requires_grad(None), func
         self.count += 1
         return out
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .. import primitives as prim
 from ..nodes import Block, Node, Value, node_reads
 from ..types import TensorType
 
@@ -47,7 +48,7 @@ class Policy(NamedTuple):
             return None
         if node.operator is None:
             return 0.0
-        if node.operator.family == "custom":
+        if prim.is_custom(node.operator):
             return None
         name = node.operator.name
         if name in _PRODUCTS or name.startswith("conv"):

@@ -91,7 +91,9 @@ def output_types(node: Node) -> list[Type]:
 
 def call_on_types(node: Node, types: list[Type]) -> list[Type]:
     """What the operator makes of meta tensors of these types; unknown where it needs data."""
-    key = (node.kind, literal_key(node.arguments or ()), *types)
+    key = (
+        node.kind, prim.identity_of(node.operator), literal_key(node.arguments or ()), *types
+    )  # fmt: skip
     found = _known.get(key)
     if found is None:
         found = _known[key] = _call(node, types)

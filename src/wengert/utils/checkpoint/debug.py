@@ -50,7 +50,7 @@ class _Listener(TorchDispatchMode):
         code = native.caller()
         shapes = ", ".join(_text(a) for a in args)
         where = "" if code is None else f" in {code.co_name} ({code.co_filename})"
-        self.calls.append(f"{func.name}({shapes}){where}")
+        self.calls.append(f"{func.name()}({shapes}){where}")
         return func(*args, **(kwargs or {}))
 
 

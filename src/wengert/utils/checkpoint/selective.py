@@ -6,7 +6,8 @@ import enum
 from collections.abc import Callable
 from typing import Any
 
-from ...tensor import Tensor, wrap
+from ...library.overloads import OpOverload, overload_of
+from ...tensor import AbstractOperator, Tensor, wrap
 from .._python_dispatch import TorchDispatchMode
 
 
@@ -53,14 +54,14 @@ def create_selective_checkpoint_contexts(
     >>> from wengert.utils.checkpoint import (
     ...     CheckpointPolicy, checkpoint, create_selective_checkpoint_contexts)
     >>> def keep_products(ctx, op, *args, **kwargs):
-    ...     save = op.name == "mm"
+    ...     save = op is wengert.ops.aten.mm.default
     ...     return CheckpointPolicy.MUST_SAVE if save else CheckpointPolicy.PREFER_RECOMPUTE
     >>> x = wengert.ones(2, 2, requires_grad=True)
     >>> contexts = functools.partial(create_selective_checkpoint_contexts, keep_products)
     >>> y = checkpoint(lambda x: (x @ x).sin().sum(), x, use_reentrant=False, context_fn=contexts)
     """
     if isinstance(policy_fn_or_list, list):
-        chosen = [_operator_of(op) for op in policy_fn_or_list]
+        chosen = [_overload_of(op) for op in policy_fn_or_list]
 
         def policy(ctx: SelectiveCheckpointContext, op: Any, *args: Any, **kwargs: Any) -> Any:
             return CheckpointPolicy.MUST_SAVE if op in chosen else CheckpointPolicy.PREFER_RECOMPUTE
@@ -73,15 +74,17 @@ def create_selective_checkpoint_contexts(
     return Keeping(policy, kept), Replaying(policy, kept, allow_cache_entry_mutation)
 
 
-def _operator_of(op: Any) -> Any:
-    from ...tensor import AbstractOperator
-
-    op = getattr(op, "operator", op)
-    if not isinstance(op, AbstractOperator):
-        raise ValueError(
-            f"create_selective_checkpoint_contexts(): the list must hold operators, not {op!r}"
-        )
-    return op
+def _overload_of(op: Any) -> OpOverload:
+    """The overload that a list means, given itself or as an operator, declared or custom."""
+    op = getattr(op, "_opoverload", op)
+    if isinstance(op, OpOverload):
+        return op
+    if isinstance(op, AbstractOperator):
+        return overload_of(op)
+    raise ValueError(
+        f"create_selective_checkpoint_contexts(): the list must hold operators: expected an "
+        f"OpOverload but got {op!r} of type {type(op).__name__}"
+    )
 
 
 class Kept:
@@ -121,9 +124,9 @@ class Keeping(TorchDispatchMode):
         out = func(*args, **(kwargs or {}))
         context = SelectiveCheckpointContext(is_recompute=False, op_output=out)
         if _decide(self.policy, context, func, args, kwargs or {}) in _SAVED:
-            if func.mutates:
+            if func._schema.is_mutable:
                 raise RuntimeError(
-                    f"selective checkpoint: the policy saves the result of {func.name}, which "
+                    f"selective checkpoint: the policy saves the result of {func}, which "
                     "works in place; in-place operators cannot be kept"
                 )
             self.kept.setdefault(func, []).append(Kept(out))
@@ -151,7 +154,7 @@ class Replaying(TorchDispatchMode):
         results = self.left.get(func)
         if not results:
             raise RuntimeError(
-                f"{func.name} encountered during backward, but not found in storage: the policy "
+                f"{func} encountered during backward, but not found in storage: the policy "
                 "or the function decided otherwise during the forward"
             )
         return results.pop(0).result(not self.mutable)

@@ -1,0 +1,162 @@
+"""What stands in for a kernel: the dispatch modes that are active.
+
+Below autograd, forward mode and the transforms, a call is handed to the innermost mode as the
+overload that `wengert.ops` has for it. What the handler returns takes the place of what the kernel
+would return.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .dispatch import any_requires
+from .schema import REQUIRED
+from .state import ThreadState, thread_state
+from .tensor import Tensor
+
+# By operator and class of a mode: what `library.register_torch_dispatch` has registered.
+_rules: dict[Any, dict[type, Callable[..., Any]]] = {}
+
+
+def override_below(state: ThreadState, operator: Any, args: tuple) -> Any:
+    """What an active mode makes of a call; NotImplemented if there is none to ask."""
+    if state.modes:
+        return _call_mode(state, operator, args)
+    return NotImplemented
+
+
+def _call_mode(state: ThreadState, operator: Any, args: tuple) -> Any:
+    """Let the innermost dispatch mode decide; inside, it is put aside and nothing is recorded.
+
+    A custom operator without a formula is recorded through what its kernel calls, so here too.
+    """
+    from .library.overloads import overload_of
+
+    func = overload_of(operator)
+    modes, grad_enabled = state.modes, state.grad_enabled
+    mode = modes[-1]
+    rule = rule_for(operator, type(mode))
+    positional, keywords = split_arguments(operator.schema, args)
+    set_modes(state, modes[:-1])
+    state.grad_enabled = grad_enabled and not getattr(operator, "records", True)
+    try:
+        if rule is not None:
+            out = rule(mode, func, (), positional, keywords)
+        else:
+            out = mode.__torch_dispatch__(func, (), positional, keywords)
+    finally:
+        set_modes(state, modes)
+        state.grad_enabled = grad_enabled
+    if out is NotImplemented:
+        raise TypeError(
+            f"Multiple dispatch failed for '{func}'; all __torch_dispatch__ handlers returned "
+            f"NotImplemented:\n  - mode object {mode}"
+        )
+    return out
+
+
+def set_modes(state: ThreadState, modes: list) -> None:
+    """Make these the active dispatch modes, outermost first."""
+    state.layers += len(modes) - len(state.modes)
+    state.modes = modes
+
+
+def rule_for(operator: Any, cls: type) -> Callable[..., Any] | None:
+    """What is registered for an operator and a class, see `register_rule`."""
+    rules = _rules.get(operator)
+    return None if rules is None else rules.get(cls)
+
+
+def register_rule(
+    operator: Any, cls: type, rule: Callable[..., Any], *, replace: bool = False
+) -> Callable[[], None]:
+    """Let `rule` handle an operator in place of a class's handler; returns how to take it back."""
+    if not isinstance(cls, type):
+        raise TypeError(
+            f"register_torch_dispatch(): expected the class of a mode or of a tensor, got {cls!r}"
+        )
+    rules = _rules.setdefault(operator, {})
+    if cls in rules and not replace:
+        raise RuntimeError(
+            f"{cls} already has a `__torch_dispatch__` rule registered for {operator.name}"
+        )
+    rules[cls] = rule
+
+    def undo() -> None:
+        if rules.get(cls) is rule:
+            del rules[cls]
+
+    return undo
+
+
+# Arguments and results ---------------------------------------------------------------------------
+
+
+def split_arguments(schema: Any, args: tuple) -> tuple[tuple, dict[str, Any]]:
+    """All arguments in schema order as a caller would give them, defaults left out at the end."""
+    positional: list = []
+    keywords: dict[str, Any] = {}
+    for argument, value in zip(schema.arguments, args, strict=True):
+        if not argument.keyword_only:
+            positional.append(list(value) if argument.type == "int[]" and value else value)
+        elif not _is_default(argument, value):
+            keywords[argument.name] = value
+    while positional and _is_default(schema.arguments[len(positional) - 1], positional[-1]):
+        positional.pop()
+    return tuple(positional), keywords
+
+
+def _is_default(argument: Any, value: Any) -> bool:
+    default = argument.default
+    if default is REQUIRED:
+        return False
+    return value is default or (type(value) is type(default) and bool(value == default))
+
+
+def as_results(operator: Any, args: tuple, out: Any) -> Any:
+    """What a handler returned in the form that a kernel's results have; tensors stay tensors.
+
+    A result of a recorded call gets a history of its own. Where the handler returned an input or a
+    tensor that has a history, the program therefore gets an alias of that.
+    """
+    returns = operator.schema.returns
+    state = thread_state()
+    recorded = state.recording() and any_requires(args, operator.grad_positions)
+    if len(returns) == 1 and not returns[0].endswith("]"):
+        return None if out is None else _as_result(operator, args, out, recorded)
+    if not isinstance(out, (tuple, list)):
+        raise RuntimeError(
+            f"Unable to cast {out!r} to Tensors: {operator.name} returns several, so that the "
+            "handler has to return a tuple or a list"
+        )
+    if len(returns) > 1 and len(out) != len(returns):
+        raise RuntimeError(
+            f"{operator.name} returns {len(returns)} tensors, but the handler returned {len(out)}"
+        )
+    items = [_as_result(operator, args, item, recorded) for item in out]
+    return items if len(returns) == 1 else tuple(items)
+
+
+def _as_result(operator: Any, args: tuple, out: Any, recorded: bool) -> Tensor:
+    if not isinstance(out, Tensor):
+        raise RuntimeError(
+            f"Unable to cast {out!r} to Tensor: that is what the handler returned for "
+            f"{operator.name}"
+        )
+    if recorded or operator.is_view:
+        out = without_history(args, out, recorded)
+        if not operator.is_view:
+            out.view_meta = None
+    return out
+
+
+def without_history(args: tuple, out: Any, recorded: bool = True) -> Any:
+    """Results with aliases in place of inputs and, if `recorded`, of tensors with history."""
+    if isinstance(out, (tuple, list)):
+        return type(out)([without_history(args, item, recorded) for item in out])
+    if isinstance(out, Tensor) and (
+        (recorded and out.requires()) or any(out is value for value in args)
+    ):
+        return out.detach()
+    return out
