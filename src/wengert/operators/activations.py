@@ -8,15 +8,24 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ..state import thread_state
 from ..tensor import Tensor
 from .declare import elementwise, primitive
 from .joining import cat
 from .pointwise import erf, error_function, exp, logistic, sigmoid, tanh, where
 
+
+def _in_pieces(self: Tensor, value: Tensor) -> Tensor:
+    """A differential with a slope constant in pieces: its own slope is zero, and not absent."""
+    return value * self**0 if thread_state().grad_enabled else value
+
+
 leaky_relu = elementwise(
     "_leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor",
     lambda xp, x, slope: xp.where(x > 0, x, x * slope),
-    lambda t, self, negative_slope: where(self > 0, t, t * negative_slope),
+    lambda t, self, negative_slope: _in_pieces(
+        self, where(self > 0, t, t * negative_slope)
+    ),
     refuses="biuc",
     doc="The tensor where positive, else multiplied by `negative_slope`.",
 )
@@ -118,14 +127,16 @@ def _hardtanh(xp: Any, x: Any, low: float, high: float) -> Any:
 hardtanh = elementwise(
     "_hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor",
     _hardtanh,
-    lambda t, self, min_val, max_val: where((self > min_val) & (self < max_val), t, 0),
+    lambda t, self, min_val, max_val: _in_pieces(
+        self, where((self > min_val) & (self < max_val), t, 0)
+    ),
     refuses="bc",
     doc="The tensor limited to a range; the slope is zero at its ends.",
 )
 hardsigmoid = elementwise(
     "_hardsigmoid(Tensor self) -> Tensor",
     lambda xp, x: xp.clip(x + 3, 0, 6) / 6,
-    lambda t, self: where((self > -3) & (self < 3), t / 6, 0),
+    lambda t, self: _in_pieces(self, where((self > -3) & (self < 3), t / 6, 0)),
     refuses="biuc",
     doc="A piecewise linear sigmoid.",
 )
@@ -164,14 +175,16 @@ log_sigmoid = elementwise(
 threshold = elementwise(
     "_threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor",
     lambda xp, x, threshold, value: xp.where(x > threshold, x, xp.asarray(value, x.dtype)),
-    lambda t, self, threshold: where(self > threshold, t, 0),
+    lambda t, self, threshold: _in_pieces(self, where(self > threshold, t, 0)),
     refuses="bc",
     doc="The tensor where it exceeds a threshold, else a value.",
 )
 hardshrink = elementwise(
     "hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor",
     lambda xp, x, lambd: xp.where((x >= -lambd) & (x <= lambd), xp.asarray(0, x.dtype), x),
-    lambda t, self, lambd: where((self >= -lambd) & (self <= lambd), 0, t),
+    lambda t, self, lambd: _in_pieces(
+        self, where((self >= -lambd) & (self <= lambd), 0, t)
+    ),
     inplace=False,
     refuses="biuc",
     doc="The tensor with zeros where it is at most `lambd` in size.",
@@ -179,7 +192,9 @@ hardshrink = elementwise(
 softshrink = elementwise(
     "_softshrink(Tensor self, Scalar lambd=0.5) -> Tensor",
     lambda xp, x, lambd: x - xp.clip(x, -lambd, lambd),
-    lambda t, self, lambd: where((self >= -lambd) & (self <= lambd), 0, t),
+    lambda t, self, lambd: _in_pieces(
+        self, where((self >= -lambd) & (self <= lambd), 0, t)
+    ),
     inplace=False,
     refuses="biuc",
     doc="The tensor moved towards zero by `lambd`.",
@@ -188,7 +203,7 @@ prelu_kernel = elementwise(
     "_prelu_kernel(Tensor self, Tensor weight) -> Tensor",
     lambda xp, x, weight: xp.where(x > 0, x, x * weight),
     {
-        "self": lambda t, self, weight: where(self > 0, t, t * weight),
+        "self": lambda t, self, weight: _in_pieces(self, where(self > 0, t, t * weight)),
         "weight": lambda t, self: where(self > 0, 0, t * self),
     },
     inplace=False,

@@ -247,7 +247,9 @@ def _pow_self(t: Tensor, self: Any, other: Any) -> Tensor:
         return where(other == 0, 0, t * (other * self ** (other - 1)))
     if other == 0:
         return _zero(t)
-    return t * (other * (self if other == 2 else self ** (other - 1)))
+    if other == 2 and not thread_state().grad_enabled:
+        return t * (2 * self)
+    return t * (other * self ** (other - 1))  # recorded, it vanishes only after all derivatives
 
 
 def _pow_other(t: Tensor, self: Any, other: Tensor, out: Tensor) -> Tensor:
@@ -284,7 +286,7 @@ pow = elementwise(
 square = elementwise(
     "square(Tensor self) -> Tensor",
     lambda xp, x: xp.square(x.astype("int64") if x.dtype.kind == "b" else x),
-    lambda t, self: t * (2 * self),
+    lambda t, self: _pow_self(t, self, 2),
     native=SQUARE,
     name="PowBackward0",
     doc="The square.",
