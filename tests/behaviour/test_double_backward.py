@@ -258,3 +258,21 @@ def test_gradient_values_do_not_depend_on_create_graph(lib):
         return lib.autograd.grad(y, x, create_graph=create_graph)[0].tolist()
 
     assert gradient(True) == pytest.approx(gradient(False), rel=1e-12)
+
+
+@pytest.mark.parametrize("square", [lambda x: x**2, lambda x: x.square(), lambda x: x**2.0])
+def test_derivatives_of_a_power_end_in_zero(lib, square):
+    assert derivatives(lib, square, 3.0, 3) == [6.0, 2.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["leaky_relu", "hardtanh", "relu6", "hardshrink", "softshrink", "relu", "threshold", "prelu"],
+)
+def test_second_derivative_of_a_function_in_pieces_is_zero(lib, name):
+    x = lib.tensor([-0.7, 0.4, 0.9], dtype=lib.float64, requires_grad=True)
+    others = {"threshold": (0.1, 1.0), "prelu": (lib.tensor([0.25], dtype=lib.float64),)}
+    y = getattr(lib.nn.functional, name)(x, *others.get(name, ()))
+    (first,) = lib.autograd.grad(y.sum(), x, create_graph=True)
+    (second,) = lib.autograd.grad(first.sum(), x)
+    assert second.tolist() == [0.0, 0.0, 0.0]

@@ -231,7 +231,7 @@ def hessian(
     def scalar_function(*args: wengert.Tensor) -> wengert.Tensor:
         outputs, unpack_outputs = _called(func, args, "hessian", strict)
         _require_scalar(outputs, unpack_outputs, "hessian")
-        return outputs[0]
+        return outputs[0].squeeze()
 
     def gradient(*args: wengert.Tensor) -> Tensors:
         if outer_jacobian_strategy == "forward-mode":

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..dispatch import Operator, operator_named
 from ..dtypes import from_numpy
+from ..state import thread_state
 from ..tensor import Tensor
 from .comparison import zeros_like
 from .declare import elementwise, promote, promote_float
@@ -240,7 +241,9 @@ def _pow_self(t: Tensor, self: Any, other: Any) -> Tensor:
         return where(other == 0, 0, t * (other * self ** (other - 1)))
     if other == 0:
         return zeros_like(t)
-    return t * (other * (self if other == 2 else self ** (other - 1)))
+    if other == 2 and not thread_state().grad_enabled:
+        return t * (2 * self)
+    return t * (other * self ** (other - 1))  # recorded, it vanishes only after all derivatives
 
 
 def _pow_other(t: Tensor, self: Any, other: Tensor, out: Tensor) -> Tensor:
@@ -279,7 +282,7 @@ pow = elementwise(
 square = elementwise(
     "square(Tensor self) -> Tensor",
     lambda xp, x: xp.square(x.astype("int64") if x.dtype.kind == "b" else x),
-    lambda t, self: t * (2 * self),
+    lambda t, self: _pow_self(t, self, 2),
     native=SQUARE,
     name="PowBackward0",
     doc="The square.",

@@ -269,6 +269,11 @@ class TestHessian:
         assert equal(blocks[1][0], [12, 24])
         assert equal(blocks[1][1], 10)
 
+    @pytest.mark.parametrize("shape", [(), (1,), (1, 1)])
+    def test_shape_of_the_one_element_does_not_matter(self, functional, double, shape):
+        result = functional.hessian(lambda x: (x**3).sum().reshape(shape), double([1.0, 2.0]))
+        assert equal(result, np.diag([6.0, 12.0]))
+
     def test_linear_function_gives_zeros(self, functional, double):
         assert equal(functional.hessian(lambda x: x.sum(), double([1.0, 2.0])), np.zeros((2, 2)))
 
