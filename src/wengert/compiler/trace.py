@@ -392,13 +392,14 @@ class TraceLevel(Level):
         from ..library.functional import functional_form
 
         form = functional_form(operator)
+        recorded = thread_state().grad_enabled
         symbols = tuple([self.symbol_or_literal(a) for a in args])
         out = self.node(form, symbols, args) if form.schema.returns else ()
         arrays = out if isinstance(out, tuple) else (out,)
         targets = [args[i] for i in operator.mutated if args[i] is not None]
         count = len(arrays) - len(targets)
         for target, array in zip(targets, arrays[count:], strict=True):
-            self.assign(target, self.fitted(array, target.array, operator))
+            self.assign(target, self.fitted(array, target.array, operator), recorded)
         return form.results_of(args, arrays[:count])
 
     def fitted(self, result: LevelArray, target: LevelArray, operator: Any) -> Value:
