@@ -110,7 +110,9 @@ def jvp(
     with wengert.enable_grad():
         inputs, v, unpack_inputs = _inputs_and_vector(inputs, v, "jvp", create_graph)
         outputs, unpack_outputs = _called(func, inputs, "jvp", strict)
-    product = _jacobian_times(v, outputs, inputs, "jvp", create_graph, strict, _GRADIENT_CONSTANT)
+    product = _jacobian_times(
+        v, outputs, outputs, inputs, "jvp", create_graph, strict, _GRADIENT_CONSTANT
+    )
     return (
         _handed_back(outputs, create_graph, unpack_outputs),
         _handed_back(product, create_graph, unpack_outputs),
@@ -118,17 +120,27 @@ def jvp(
 
 
 def _jacobian_times(
-    v: Any, outputs: Any, inputs: Any, name: str, create_graph: bool, strict: bool, constant: str
+    v: Any,
+    outputs: Any,
+    shapes: Any,
+    inputs: Any,
+    name: str,
+    create_graph: bool,
+    strict: bool,
+    constant: str,
 ) -> Any:
-    """The product of the Jacobian of `outputs` by `inputs` with `v`: its transpose, transposed."""
+    """The product of the Jacobian of `outputs` by `inputs` with `v`: its transpose, transposed.
+
+    `shapes` are tensors like the outputs, of which some may be None for zero.
+    """
     with wengert.enable_grad():
-        cotangents = tuple(wengert.zeros_like(out, requires_grad=True) for out in outputs)
+        cotangents = tuple(wengert.zeros_like(like, requires_grad=True) for like in shapes)
         pulled_back = _gradients(outputs, inputs, cotangents, create_graph=True)
         if strict:
             _require_graph(pulled_back, constant)
     with _grad_mode(create_graph):
         grads = _gradients(pulled_back, cotangents, v, create_graph=create_graph)
-        return _filled(grads, outputs, name, create_graph, strict)
+        return _filled(grads, shapes, name, create_graph, strict)
 
 
 def vhp(
@@ -165,7 +177,9 @@ def hvp(
     with wengert.enable_grad():
         inputs, v, unpack_inputs = _inputs_and_vector(inputs, v, "hvp", create_graph)
         output, gradient = _scalar_and_gradient(func, inputs, "hvp", strict)
-    product = _jacobian_times(v, gradient, inputs, "hvp", create_graph, strict, _HESSIAN_CONSTANT)
+    product = _jacobian_times(
+        v, gradient, inputs, inputs, "hvp", create_graph, strict, _HESSIAN_CONSTANT
+    )
     return (
         _handed_back(output, create_graph, True),
         _handed_back(product, create_graph, unpack_inputs),

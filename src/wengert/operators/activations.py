@@ -216,7 +216,7 @@ prelu_kernel = elementwise(
     "_prelu_kernel(Tensor self, Tensor weight) -> Tensor",
     lambda xp, x, weight: xp.where(x > 0, x, x * weight),
     {
-        "self": lambda t, self, weight: where(self > 0, t, t * weight),
+        "self": lambda t, self, weight: tied(where(self > 0, t, t * weight), self),
         "weight": lambda t, self: where(self > 0, 0, t * self),
     },
     inplace=False,

@@ -38,7 +38,7 @@ stop_gradient = nondifferentiable(
 with_value = primitive(
     "_with_value(Tensor self, Tensor value) -> Tensor",
     lambda xp, x, value: value.copy(copy_order(value)),
-    {"self": lambda g: g},
+    {"self": lambda g: g, "value": None},
     lambda tangents: tangents.get("self"),
     meta=lambda x, value: value.copy(copy_order(value)),
     batch=elementwise,
