@@ -12,7 +12,7 @@ from .autograd.forward_ad import drop_tangent
 from .autograd.node import Node
 from .dtypes import is_differentiable
 from .inplace import add_retain_hook
-from .inside import check_outside, detached, in_transform
+from .inside import check_hookable, check_outside, detached, in_transform
 from .levels import is_level
 from .native import native
 from .state import thread_state
@@ -121,6 +121,7 @@ def retain_grad(self: Tensor) -> None:
     check_outside("Tensor.retain_grad()")
     if not self.requires():
         raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
+    check_hookable(self, "retain_grad()")
     node = self.current_node()
     if node is None or (self.cold is not None and self.cold.retains_grad):
         return
@@ -137,6 +138,7 @@ def register_hook(self: Tensor, hook: Callable[[Tensor], Tensor | None]) -> Remo
     """Call ``hook(grad)`` whenever a gradient of this tensor is ready; a result replaces it."""
     if not self.requires():
         raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+    check_hookable(self, "register_hook()")
     native.show(self)
     node = self.current_node()
     hooks: OrderedDict

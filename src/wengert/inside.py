@@ -49,13 +49,32 @@ def plain(t: Tensor, action: str) -> Tensor:
                 "no single one: use where() and other operators instead"
             )
         t = t.array.value
+    _check_not_traced(action)
     return t
+
+
+def _check_not_traced(action: str) -> None:
+    """Refuse to read a tensor inside a traced function: what is read would be fixed for ever."""
+    for level in thread_state().levels:
+        if getattr(level, "fixes_what_is_read", False):
+            raise level.unknown(action)
 
 
 def check_readable(t: Tensor) -> None:
     """Refuse to hand out the memory of a tensor that has none of its own."""
     if type(t.array) is LevelArray:
         raise unreadable(t.array)
+    _check_not_traced("reading the memory")
+
+
+def check_hookable(t: Tensor, action: str) -> None:
+    """Refuse a hook inside a traced function, which a backward outside of it would not run."""
+    if type(t.array) is LevelArray and t.array.level.kind == "trace":
+        level: Any = t.array.level
+        raise level.refusal(
+            f"{action} inside a traced function: a backward outside of it would not run the hook. "
+            "Return the tensor and register the hook on the result"
+        )
 
 
 def detached(t: Tensor) -> Any:

@@ -3,43 +3,87 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import logging
 import os
 import sys
+import threading
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
+from ..state import thread_state
 from ..tensor import Tensor
-from ..utils.pytree import tree_flatten
+from ..utils.pytree import tree_flatten, tree_map_only
 from .executable import DEFAULT_PASSES, Executable, Pass
-from .guards import difference, environment_key, mode_key, value_key
+from .guards import (
+    ByIdentity,
+    difference,
+    is_leaf,
+    leaf_key,
+    modes_key,
+    repeats_key,
+    tensor_key,
+)
 from .passes.rematerialize import Policy
-from .trace import Traced, record
+from .surroundings import Surroundings
+from .trace import SharedMemory, record
+from .traced import Traced
 
 _recompiles = logging.getLogger("wengert.compiler.recompiles")
 _graphs = logging.getLogger("wengert.compiler.graphs")
 
-# So many compilations of one function mean that something changes with every call.
+# So many compilations of one function, or method of one object, mean that something changes with
+# every call.
 LIMIT = 64
 
 
 class Compilation:
     """One trace of a function, with what has to hold for it to be used again."""
 
-    def __init__(self, key: tuple, traced: Traced, executable: Executable, reason: str) -> None:
+    def __init__(
+        self,
+        key: tuple,
+        traced: Traced,
+        executable: Executable,
+        surroundings: Surroundings,
+        reason: str,
+    ) -> None:
         self.key = key
         self.traced = traced
         self.executable = executable
+        self.surroundings = surroundings
         self.reason = reason
         self.calls = 0
+        self.captured = [(t, t.array, tensor_key(t)) for t in traced.captured]
 
-    def __call__(self, leaves: list) -> Any:
+    def obstacle(self, tensors: list[Tensor]) -> str | None:
+        """What has changed since it was made, apart from the kinds of the arguments."""
+        for i, t in self.traced.identified:
+            if tensors[i] is not t:
+                return f"argument {i} is no longer the tensor that the function has from outside"
+        for t, array, key in self.captured:
+            if (t.array is not array or t.requires() != bool(key[3])) and tensor_key(t) != key:
+                return "a tensor that the function has from outside is of another kind"
+        changed = self.surroundings.changed()
+        if changed is not None:
+            return f"`{changed}`, which the function reads, is not what it was"
+        return None
+
+    def shares_changes(self, inputs: list[Tensor]) -> bool:
+        """Whether an input that is changed shares memory with another one."""
+        for position in self.traced.mutated:
+            changed = inputs[position].array
+            for i, t in enumerate(inputs):
+                if i != position and np.may_share_memory(changed, t.array):
+                    return True
+        return False
+
+    def __call__(self, inputs: list[Tensor]) -> Any:
         self.calls += 1
-        traced = self.traced
-        inputs = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
-        inputs += traced.captured
-        return traced.finish(inputs, self.executable(*inputs))
+        return self.traced.finish(inputs, self.executable(*inputs))
 
 
 class Compiled:
@@ -51,55 +95,110 @@ class Compiled:
         self.function = function
         self.passes = tuple(passes)
         self.recompute = recompute
-        self.compilations: dict[tuple, Compilation] = {}
-        self.gave_up = False
+        self.compilations: list[Compilation] = []
+        self._by_key: dict[tuple, list[Compilation]] = {}
+        self._lock = threading.RLock()
+        self._warned = False
+        self._sorts_keywords = not _takes_any_keywords(function)
         functools.update_wrapper(self, function, updated=())
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self.gave_up:
-            return self.function(*args, **kwargs)
-        leaves, tree = tree_flatten((args, kwargs))
-        key = (
-            tree,
-            tuple([value_key(leaf) for leaf in leaves]),
-            mode_key(),
-            environment_key(self.function),
-        )
-        known = self.compilations.get(key)
-        if known is None:
-            known = self._compile(key, args, kwargs)
-            if known is None:
-                return self.function(*args, **kwargs)
-        return known(leaves)
+        state = thread_state()
+        if state.levels or state.modes or state.dual_level >= 0:
+            return self.function(*args, **kwargs)  # what is around must see each operator
+        if kwargs and self._sorts_keywords:
+            kwargs = dict(sorted(kwargs.items()))
+        leaves: Sequence[Any] = args
+        structure = None
+        if kwargs or not all(map(is_leaf, args)):
+            leaves, structure = tree_flatten((args, kwargs))
+        tensors = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
+        repeats = repeats_key(tensors)
+        if repeats is not None:
+            tensors = list({id(t): t for t in tensors}.values())
+        key = (structure, tuple([leaf_key(leaf) for leaf in leaves]), repeats, modes_key())
+        made = self._known(key, tensors)
+        if made is None:
+            made = self._compiled(key, args, kwargs, tensors)
+        if made is not None:
+            inputs = [*tensors, *made.traced.captured]
+            if not made.shares_changes(inputs):
+                return made(inputs)
+        return self.function(*args, **kwargs)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
 
-    def _compile(self, key: tuple, args: tuple, kwargs: dict) -> Compilation | None:
-        reason = "the first call"
-        if self.compilations:
-            reason = difference(list(self.compilations)[-1], key)
-        if len(self.compilations) >= LIMIT:
-            self.gave_up = True
-            warnings.warn(
-                f"{self._name()} was compiled {LIMIT} times and runs uncompiled from now on; the "
-                f"last time because of {reason}",
-                stacklevel=3,
-            )
-            return None
-        _recompiles.info("compiling %s: %s", self._name(), reason)
-        traced = record(self.function, args, kwargs, shared=True)
-        _graphs.info("%s:\n%s", self._name(), traced.graph)
-        executable = Executable(traced.graph, self.passes, self.recompute, traced.mutated)
-        made = Compilation(key, traced, executable, reason)
-        self.compilations[key] = made
-        return made
+    def _known(self, key: tuple, tensors: list[Tensor]) -> Compilation | None:
+        for made in self._by_key.get(key, ()):
+            if made.obstacle(tensors) is None:
+                return made
+        return None
+
+    def _compiled(
+        self, key: tuple, args: tuple, kwargs: dict[str, Any], tensors: list[Tensor]
+    ) -> Compilation | None:
+        """A new compilation; None where the function has to run as it is."""
+        with self._lock:
+            known = self._known(key, tensors)  # another thread may have made it meanwhile
+            if known is not None:
+                return known
+            reason = self._reason(key, tensors)
+            if self._count(key) >= LIMIT:
+                if not self._warned:
+                    self._warned = True
+                    warnings.warn(
+                        f"{self._name()} was compiled {LIMIT} times; calls of other kinds run "
+                        f"uncompiled from now on. This one differs: {reason}",
+                        stacklevel=3,
+                    )
+                return None
+            _recompiles.info("compiling %s: %s", self._name(), reason)
+            surroundings = Surroundings()
+            args, kwargs = tree_map_only(np.ndarray, np.copy, (args, kwargs))
+            try:
+                with surroundings.watching():
+                    traced = record(self.function, args, kwargs, shared=True)
+            except SharedMemory as error:
+                _recompiles.info("%s runs uncompiled: %s", self._name(), error)
+                return None
+            objects = [part.value for part in key[1] if isinstance(part, ByIdentity)]
+            surroundings.note(self.function, objects)
+            _graphs.info("%s:\n%s", self._name(), traced.graph)
+            executable = Executable(traced.graph, self.passes, self.recompute, traced.mutated)
+            made = Compilation(key, traced, executable, surroundings, reason)
+            self.compilations.append(made)
+            self._by_key.setdefault(key, []).append(made)
+            return made
+
+    def _reason(self, key: tuple, tensors: list[Tensor]) -> str:
+        """Why none of the compilations serves a call."""
+        if not self.compilations:
+            return "the first call"
+        alike = self._by_key.get(key)
+        if alike:
+            return str(alike[-1].obstacle(tensors))
+        return difference(self.compilations[-1].key, key)
+
+    def _count(self, key: tuple) -> int:
+        """How many compilations there are for the objects that a call is given."""
+        owners = _objects(key)
+        return sum(_objects(made.key) == owners for made in self.compilations)
 
     def _name(self) -> str:
         return getattr(self.function, "__qualname__", repr(self.function))
 
     def __repr__(self) -> str:
         return f"<compiled {self._name()}, {len(self.compilations)} compilations>"
+
+
+def _objects(key: tuple) -> list[ByIdentity]:
+    return [part for part in key[1] if isinstance(part, ByIdentity)]
+
+
+def _takes_any_keywords(function: Callable) -> bool:
+    code = getattr(getattr(function, "__func__", function), "__code__", None)
+    return code is None or bool(code.co_flags & inspect.CO_VARKEYWORDS)
 
 
 def compile(
@@ -159,7 +258,7 @@ def explain(function: Any) -> str:
     if not isinstance(function, Compiled):
         raise TypeError("explain(): the function is not compiled; see wengert.compile")
     lines = [f"{function._name()}: {len(function.compilations)} compilations"]
-    for i, made in enumerate(function.compilations.values()):
+    for i, made in enumerate(function.compilations):
         graph = made.traced.graph
         lines.append(
             f"  {i}. {len(list(graph.nodes()))} nodes, {made.calls} calls, because of {made.reason}"

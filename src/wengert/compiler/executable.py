@@ -17,7 +17,6 @@ from ..autograd.blame import already_freed_error
 from ..autograd.function import Function
 from ..autograd.grad_mode import enable_grad, no_grad
 from ..autograd.node import Freed, unpack_item
-from ..levels import LevelArray
 from ..operators.copying import with_value
 from ..state import thread_state
 from ..tensor import Tensor, requires_of
@@ -68,7 +67,7 @@ class Executable:
     def __call__(self, *inputs: Tensor) -> tuple:
         """The graph's outputs; recorded if an input requires grad and gradients are enabled."""
         state = thread_state()
-        if state.layers or any(type(t.array) is LevelArray for t in inputs):
+        if state.levels or state.modes or state.dual_level >= 0:
             return self.eager(*inputs)
         if state.recording():
             needs = tuple([requires_of(t) for t in inputs])

@@ -1,18 +1,28 @@
-"""What a compiled call depends on besides its tensors' values, and how two such states differ."""
+"""What tells the calls of a compiled function apart: the kinds of their arguments, and the modes.
+
+Tensors count by shape, dtype, strides, device and whether they require grad, numbers and strings by
+value, NumPy arrays by content. Other objects count by identity; what of them the function reads is
+watched like everything else that it does not get as an argument (`surroundings.py`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
+import enum
+from types import EllipsisType
 from typing import Any
 
-from ..devices import of_array
-from ..dtypes import get_default_dtype
+import numpy as np
+
+from ..devices import device, of_array
+from ..dtypes import dtype, get_default_dtype
 from ..state import thread_state
 from ..tensor import Tensor, requires_of
 
-_PLAIN = (int, float, complex, bool, str, bytes, type(None))
-_OPAQUE = (type, ModuleType, FunctionType, MethodType, BuiltinFunctionType)
+_ndarray = np.ndarray
+_PLAIN = frozenset((int, bool, str, bytes, type(None)))
+_BY_VALUE = (
+    int, str, bytes, complex, range, EllipsisType, enum.Enum, np.generic, np.dtype, dtype, device,
+)  # fmt: skip
 
 
 class ByIdentity:
@@ -33,120 +43,104 @@ class ByIdentity:
         return f"<{type(self.value).__name__} at {id(self.value):#x}>"
 
 
-def tensor_key(t: Tensor) -> tuple:
-    """Shape, dtype, strides, device and whether gradients are required."""
+class TensorKey(tuple):
+    """Shape, dtype, strides if not row-major, what is required, and what else is special."""
+
+    __slots__ = ()
+
+
+def tensor_key(t: Tensor) -> TensorKey:
+    """The kind of a tensor."""
     array = t.array
-    strides = "contiguous" if array.flags.c_contiguous else array.strides
-    needs = requires_of(t)
-    return ("tensor", array.shape, array.dtype.str, strides, str(of_array(array)), needs)
+    strides = None if array.flags.c_contiguous else array.strides
+    needs: Any = requires_of(t)
+    if needs and t.node is None:
+        needs = "leaf"  # which must not be changed in place
+    if type(t) is Tensor and type(array) is _ndarray:
+        return TensorKey((array.shape, array.dtype, strides, needs))
+    return TensorKey((array.shape, array.dtype, strides, needs, str(of_array(array)), type(t)))
 
 
-def value_key(value: Any) -> Any:
-    """A key for any argument: numbers and strings by value, other objects by identity."""
+def leaf_key(value: Any) -> Any:
+    """A key for one argument."""
     if isinstance(value, Tensor):
         return tensor_key(value)
-    if isinstance(value, _PLAIN):
-        return (type(value), value)
-    try:
-        hash(value)
-    except TypeError:
-        return ByIdentity(value)
-    return ByIdentity(value) if type(value).__hash__ is object.__hash__ else (type(value), value)
+    cls = type(value)
+    if cls in _PLAIN:
+        return (cls, value)
+    if isinstance(value, float):
+        return (cls, repr(value))  # zeros have signs, and what is not a number equals nothing
+    if isinstance(value, _BY_VALUE):
+        return (cls, repr(value) if isinstance(value, (complex, np.generic)) else value)
+    if isinstance(value, slice):
+        return (cls, leaf_key(value.start), leaf_key(value.stop), leaf_key(value.step))
+    if cls is _ndarray:
+        return (cls, value.shape, value.dtype, value.tobytes())
+    return ByIdentity(value)
 
 
-def mode_key() -> tuple:
+def is_leaf(value: Any) -> bool:
+    """Whether an argument is surely no container."""
+    return isinstance(value, Tensor) or type(value) in _PLAIN or type(value) is float
+
+
+def modes_key() -> tuple:
     """The modes that decide what a call records and computes."""
     state = thread_state()
-    return ("modes", state.grad_enabled, state.inference, get_default_dtype())
+    return (state.grad_enabled, state.inference, get_default_dtype())
 
 
-def environment_key(function: Callable) -> tuple:
-    """What a function reads from outside: closure, globals that it names, and the object it is
-    bound to. Tensors are kept by identity, numbers by value, the attributes of plain objects too.
-    """
-    found: list[tuple[str, Any]] = []
-    bound = getattr(function, "__self__", None)
-    if bound is not None:
-        _add("self", bound, found, 2)
-    inner = getattr(function, "__func__", function)
-    code = getattr(inner, "__code__", None)
-    if code is None:
-        if not isinstance(function, _OPAQUE):
-            _add("self", function, found, 2)
-        return tuple(found)
-    for name, cell in zip(code.co_freevars, inner.__closure__ or (), strict=True):
-        try:
-            _add(name, cell.cell_contents, found, 2)
-        except ValueError:
-            found.append((name, "empty"))
-    for name in sorted(_global_names(code)):
-        if name in inner.__globals__:
-            _add(name, inner.__globals__[name], found, 2)
-    return tuple(found)
+def repeats_key(tensors: list[Tensor]) -> tuple[int, ...] | None:
+    """Which tensors are one and the same: for each the place of the first; None if all differ."""
+    if len(tensors) < 2:
+        return None
+    first: dict[int, int] = {}
+    places = tuple([first.setdefault(id(t), i) for i, t in enumerate(tensors)])
+    return None if len(first) == len(tensors) else places
 
 
-def _global_names(code: CodeType) -> set[str]:
-    names = set(code.co_names)
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            names |= _global_names(constant)
-    return names
-
-
-def _add(name: str, value: Any, found: list[tuple[str, Any]], depth: int) -> None:
-    if isinstance(value, Tensor):
-        found.append((name, (ByIdentity(value), tensor_key(value))))
-    elif isinstance(value, _PLAIN):
-        found.append((name, (type(value), value)))
-    elif isinstance(value, _OPAQUE) or depth == 0:
-        found.append((name, ByIdentity(value)))
-    elif isinstance(value, (list, tuple)):
-        for i, item in enumerate(value):
-            _add(f"{name}[{i}]", item, found, depth - 1)
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            _add(f"{name}[{key!r}]", item, found, depth - 1)
-    else:
-        found.append((name, ByIdentity(value)))
-        for key, item in getattr(value, "__dict__", {}).items():
-            if isinstance(item, (Tensor, list, tuple, dict, *_PLAIN)):
-                _add(f"{name}.{key}", item, found, depth - 1)
-
-
-_PARTS = ("shape", "dtype", "strides", "device", "requires_grad")
+_PARTS = ("shape", "dtype", "strides", "requires_grad", "device", "class")
+_MODES = ("grad mode", "inference mode", "default dtype")
 
 
 def difference(old: tuple, new: tuple) -> str:
-    """The first thing in which a call differs from one that was compiled."""
-    (old_tree, old_leaves, old_modes, old_environment) = old
-    (new_tree, new_leaves, new_modes, new_environment) = new
-    if old_tree != new_tree:
+    """The first thing in which the key of a call differs from another one."""
+    (old_tree, old_leaves, old_repeats, old_modes) = old
+    (new_tree, new_leaves, new_repeats, new_modes) = new
+    if old_tree != new_tree or len(old_leaves) != len(new_leaves):
+        old_tree, new_tree = (
+            f"{len(key[1])} positional arguments" if key[0] is None else key[0]
+            for key in (old, new)
+        )
         return f"the arguments have another structure: {new_tree} instead of {old_tree}"
     for i, (a, b) in enumerate(zip(old_leaves, new_leaves, strict=True)):
         if a != b:
             return f"argument {i}: {_leaf_difference(a, b)}"
-    if old_modes != new_modes:
-        names = ("grad mode", "inference mode", "default dtype")
-        for name, a, b in zip(names, old_modes[1:], new_modes[1:], strict=True):
-            if a != b:
-                return f"{name} is {b} instead of {a}"
-    before, now = dict(old_environment), dict(new_environment)
-    for name in {**before, **now}:
-        if before.get(name) != now.get(name):
-            return f"`{name}`, which the function reads, is another one than when it was compiled"
+    for name, a, b in zip(_MODES, old_modes, new_modes, strict=True):
+        if a != b:
+            return f"{name} is {b} instead of {a}"
+    if old_repeats != new_repeats:
+        return "other arguments are one and the same tensor"
     return "nothing that is known"
 
 
 def _leaf_difference(old: Any, new: Any) -> str:
-    both = isinstance(old, tuple) and isinstance(new, tuple)
-    if both and old[0] == new[0] == "tensor":
-        for name, a, b in zip(_PARTS, old[1:], new[1:], strict=True):
+    if type(old) is type(new) is TensorKey:
+        for name, a, b in zip(_PARTS, old, new, strict=False):
             if a != b:
-                return f"{name} {b} instead of {a}"
+                return f"{name} {_shown_part(name, b)} instead of {_shown_part(name, a)}"
     return f"{_shown(new)} instead of {_shown(old)}"
 
 
+def _shown_part(name: str, value: Any) -> str:
+    if name == "strides" and value is None:
+        return "contiguous"
+    return str(bool(value) if name == "requires_grad" else value)
+
+
 def _shown(key: Any) -> str:
+    if type(key) is TensorKey:
+        return "a tensor"
     if isinstance(key, tuple):
-        return "a tensor" if key[0] == "tensor" else repr(key[1])
+        return "an array" if key[0] is _ndarray else str(key[1])
     return repr(key)

@@ -43,6 +43,7 @@ class NotDifferentiable(RuntimeError):
 class RuleLevel(TraceLevel):
     """The level at which rules run. What they make otherwise than by operators is a constant."""
 
+    fixes_what_is_read = False
     __slots__ = ()
 
     def lift(self, t: Tensor) -> Tensor:

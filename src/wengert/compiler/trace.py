@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from ..autograd.function_node import ErrorNode, call_recorded
 from ..backends import meta
 from ..creation import full
 from ..drawing import DRAWS
@@ -30,7 +31,7 @@ from ..levels import Level, LevelArray, ascend, descend, level_array
 from ..operators.write_view import step_text
 from ..state import thread_state
 from ..tensor import Tensor, wrap
-from ..utils.pytree import tree_flatten, tree_unflatten
+from ..utils.pytree import TreeSpec, tree_flatten, tree_unflatten
 from . import primitives as prim
 from .ir import Graph
 from .nodes import Value, split_arguments
@@ -41,11 +42,20 @@ from .types import type_of, without_grad
 
 _PACKAGE = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")
 
+_BEYOND = (
+    "backward() inside a traced function would go on to what has computed its inputs, which the "
+    "graph does not know: use autograd.grad()"
+)
+
 __all__ = ["TraceError", "TraceLevel", "Traced", "trace"]
 
 
 class TraceError(RuntimeError):
     """The function cannot be traced; the message shows the line of the program."""
+
+
+class SharedMemory(TraceError):
+    """An input is changed that shares memory with another one, which a graph cannot express."""
 
 
 def trace(function: Callable, *examples: Any, **keywords: Any) -> Traced:
@@ -84,10 +94,21 @@ def record(
         level.arguments = len(level.inputs)
         args, kwargs = tree_unflatten(leaves, in_tree)
         result = function(*args, **kwargs)
+        _check_containers((args, kwargs), leaves, in_tree)
         out_leaves, out_tree = tree_flatten(result)
         traced = level.finished(out_leaves, shared)
     traced.in_tree, traced.out_tree = in_tree, out_tree
     return traced
+
+
+def _check_containers(arguments: Any, leaves: list, tree: TreeSpec) -> None:
+    """Refuse a function that changes its lists and dictionaries, which no graph would do again."""
+    now, its_tree = tree_flatten(arguments)
+    if its_tree != tree or any(a is not b for a, b in zip(now, leaves, strict=True)):
+        raise TraceError(
+            "the function changes a list, dictionary or other container among its arguments. The "
+            "graph would not: return the new values instead"
+        )
 
 
 @contextmanager
@@ -126,6 +147,8 @@ def _parameter_names(function: Callable, examples: tuple, keywords: dict) -> dic
 class TraceLevel(Level):
     """The level of a function being traced: calls become nodes of `graph`."""
 
+    fixes_what_is_read = True
+
     __slots__ = (
         "graph", "inputs", "stand_ins", "originals", "input_values", "arguments", "met", "constant"
     )  # fmt: skip
@@ -148,6 +171,8 @@ class TraceLevel(Level):
         value = self.graph.add_input(type_of(example), name)
         stand_in = self.stand_in(value, shape_only(example.array))
         stand_in.needs_grad = example.requires()
+        if stand_in.needs_grad and not example.is_leaf:
+            stand_in.node = ErrorNode(_BEYOND, (stand_in,))
         self.originals.append(example)
         self.inputs.append(stand_in)
         self.input_values.append(value)
@@ -200,12 +225,16 @@ class TraceLevel(Level):
         self.relate(out.array, t, Step(None))
         return out
 
+    def refusal(self, message: str) -> TraceError:
+        """An error that shows the line of the program."""
+        return TraceError(f"{message}.\n  {where()}")
+
     def unknown(self, action: str) -> TraceError:
         """The refusal of a value that is known only when the graph runs."""
-        return TraceError(
+        return self.refusal(
             f"{action} needs the value of a tensor, which is not known while a function is traced: "
             "the graph must hold for all values. Use where() or the control flow of "
-            f"wengert.compiler (cond, while_loop, scan, map).\n  {where()}"
+            "wengert.compiler (cond, while_loop, scan, map)"
         )
 
     # Calls -----------------------------------------------------------------------------------
@@ -217,7 +246,7 @@ class TraceLevel(Level):
             self.write(operator, args)
             return None
         out = self.node(operator, tuple([self.symbol_or_literal(a) for a in args]), args)
-        if operator.is_view:
+        if getattr(operator, "is_view", False):
             recorded = thread_state().grad_enabled
             arrays = out if isinstance(out, (tuple, list)) else (out,)
             for i, array in enumerate(arrays):
@@ -232,7 +261,7 @@ class TraceLevel(Level):
             with _outside_all_levels():
                 out = operator.call(shapes)
         except NotImplementedError as error:
-            raise TraceError(f"{operator.name}(): {error}; {where()}") from None
+            raise self.refusal(f"{operator.name}(): {error}") from None
         outs = out if isinstance(out, (tuple, list)) else (out,)
         if not all(isinstance(value, Tensor) for value in outs):
             raise TraceError(
@@ -294,7 +323,7 @@ class TraceLevel(Level):
         """Note a call that draws random numbers; the generator stays where it is."""
         positions = tuple([i for i, a in enumerate(args) if isinstance(a, Tensor)])
         if any(isinstance(value, Tensor) for value in kwargs.values()):
-            raise TraceError(f"{name}(): give tensors as positional arguments; {where()}")
+            raise self.refusal(f"{name}(): give tensors as positional arguments")
         inputs = [self.inside(args[i]) for i in positions]
         examples = list(args)
         with _outside_all_levels(), fork_rng():
@@ -331,11 +360,10 @@ class TraceLevel(Level):
 
     def call_function(self, function: Any, state: Any, args: tuple, setup: Any) -> Any:
         """A call of an autograd Function at this level."""
-        from ..autograd.function_node import call_recorded
-
         if not getattr(function, "traces_itself", False):
-            raise TraceError(
-                f"{function.__name__}: custom autograd Functions cannot be traced; {where()}"
+            raise self.refusal(
+                f"{function.__name__}: a custom autograd Function cannot be traced, because the "
+                "graph would not know its backward"
             )
         inputs = tuple([self.inside(a) if isinstance(a, Tensor) else a for a in args])
         outputs = call_recorded(function, state, inputs, setup, function.forward)
@@ -454,6 +482,11 @@ class TraceLevel(Level):
                 traced.recipes.append(Recipe(False, self.graph.register_output(self.symbol_of(t))))
         for position, (t, value) in enumerate(zip(self.inputs, self.input_values, strict=True)):
             original = self.originals[position]
+            if t.gradient is not None:
+                raise TraceError(
+                    f"backward() inside the function accumulates into .grad of input {position} of "
+                    "the graph, which the graph would not do again: use autograd.grad()"
+                )
             if (t.array.shape, t.array.strides) != (original.array.shape, original.array.strides):
                 raise TraceError(
                     f"input {position} of the graph gets another shape or other strides in place, "
@@ -496,7 +529,7 @@ class TraceLevel(Level):
         changed = self.originals[position].array
         for i, other in enumerate(self.originals):
             if i != position and np.may_share_memory(changed, other.array):
-                raise TraceError(
+                raise SharedMemory(
                     f"input {position} of the graph is changed in place and shares its memory with "
                     f"input {i}: pass one of them, and make the other from it inside the function"
                 )

@@ -114,7 +114,7 @@ class Traced:
             next(supply).follow(inputs, outputs, made) if literal is TENSOR else literal
             for literal in self.literals
         ]
-        return tree_unflatten(leaves, self.out_tree)
+        return leaves[0] if self.out_tree.is_leaf() else tree_unflatten(leaves, self.out_tree)
 
     def __str__(self) -> str:
         return str(self.graph)
