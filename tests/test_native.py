@@ -1,6 +1,6 @@
 """The native loops against NumPy, and the fused differentials against the written rules.
 
-Uncompiled, the loops decline and NumPy does the work: the operators must agree all the same.
+Uncompiled, most loops are ufuncs and the others decline: the operators must agree all the same.
 """
 
 import sys
@@ -397,6 +397,134 @@ def test_addmm_declines():
         assert native.addmm(x, left, right) is None
 
 
+@pytest.fixture(params=["blas", "numpy"])
+def library(request):
+    """Larger products by BLAS itself, or through NumPy as where BLAS is not found."""
+    if request.param == "numpy":
+        found, native.blas = native.blas, False
+        yield
+        native.blas = found
+    else:
+        yield
+
+
+@needs_loops
+@dtypes
+@pytest.mark.parametrize("turn_a", [False, True])
+@pytest.mark.parametrize("turn_b", [False, True])
+@pytest.mark.parametrize("size", [*SIZES, (40, 30, 20), (300, 1, 40), (1, 200, 50)], ids=str)
+def test_product_is_added(size, turn_a, turn_b, dtype):
+    m, k, n = size
+    a, b = sample(dtype, m, k) / (1 + k), sample(dtype, k, n, low=-1.0) / (1 + n)
+    for x in layouts(a):
+        for y in layouts(b):
+            out = sample(dtype, m, n)
+            wanted = out + a @ b
+            served = native.product_into(
+                out, x.T if turn_a else x, y.T if turn_b else y, turn_a, turn_b
+            )
+            if m * k * n <= 6000 or native.blas and x.flags.forc and y.flags.forc:
+                assert served
+            if served:
+                rtol = 1e-4 if dtype == np.float32 else 1e-12
+                np.testing.assert_allclose(out, wanted, rtol=rtol, atol=rtol)
+            else:
+                same(out, sample(dtype, m, n))
+
+
+@needs_loops
+@pytest.mark.parametrize("size", [(2, 3, 4), (40, 30, 20)], ids=str)
+def test_added_product_declines(size):
+    m, k, n = size
+    a, b, out = (np.ones(shape) for shape in ((m, k), (k, n), (m, n)))
+    frozen = out.copy()
+    frozen.flags.writeable = False
+    for target, x, y in (
+        (frozen, a, b),
+        (out.astype(np.float32), a, b),
+        (out, a.astype(np.float32), b),
+        (out, a.astype(np.float32), b.astype(np.float32)),
+        (out.T, a, b),
+        (out[:, ::2], a, b),
+        (out[1:].copy(), a, b),
+        (out, b, a),
+        (out, a.astype(complex), b.astype(complex)),
+        (out[0], a, b),
+        (None, a, b),
+        (out, a, 1.0),
+    ):
+        assert not native.product_into(target, x, y, False, False)
+    assert (out == 1).all() and (frozen == 1).all()
+
+
+@needs_loops
+@dtypes
+def test_larger_products(dtype, library):
+    a, b = sample(dtype, 60, 50) / 1000, sample(dtype, 50, 40) / 1000
+    row = sample(dtype, 40)
+    rtol = 1e-5 if dtype == np.float32 else 1e-12
+    for x in layouts(a):
+        for y in layouts(b):
+            np.testing.assert_allclose(native.product(x, y, False, False), a @ b, rtol=rtol)
+            np.testing.assert_allclose(native.product(x.T, y, True, False), a @ b, rtol=rtol)
+            np.testing.assert_allclose(native.product(x, y.T, False, True), a @ b, rtol=rtol)
+            np.testing.assert_allclose(native.addmm(row, x, y), row + a @ b, rtol=rtol)
+
+
+# Parts --------------------------------------------------------------------------------------------
+
+
+@needs_loops
+@pytest.mark.parametrize("kind", [np.float32, np.int8, np.complex128, bool])
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize(("dim", "sizes"), [(0, [1, 1]), (1, [2, 2]), (2, [0, 1, 3]), (2, [4])])
+def test_cut_and_join(dim, sizes, kind, turned):
+    x = np.arange(24).reshape(2, 3, 4).astype(kind)
+    if turned:
+        x = np.asfortranarray(x)
+    references = sys.getrefcount(x.dtype)
+    parts = native.cut(x, dim, sizes)
+    assert sum(part.shape[dim] for part in parts) == x.shape[dim]
+    for part, wanted in zip(parts, np.split(x, np.cumsum(sizes)[:-1], dim), strict=True):
+        assert np.array_equal(part, wanted)
+        assert part.shape == wanted.shape and part.dtype == wanted.dtype
+        assert part.size == 0 or part.strides == wanted.strides
+        assert part.flags.writeable and np.shares_memory(part, x) == (part.size > 0)
+    joined = native.join([part.copy() for part in parts], dim)
+    assert np.array_equal(joined, x) and joined.dtype == x.dtype and joined.flags.c_contiguous
+    del parts, part, wanted, joined
+    assert sys.getrefcount(x.dtype) <= references + 1
+
+
+@needs_loops
+def test_cut_keeps_what_it_cuts():
+    parts = native.cut(np.arange(6.0), 0, [2, 4])
+    assert parts[1].tolist() == [2, 3, 4, 5]
+    frozen = np.arange(6.0)
+    frozen.flags.writeable = False
+    assert not native.cut(frozen, 0, [6])[0].flags.writeable
+
+
+@needs_loops
+def test_join_declines():
+    x = sample(np.float64, 2, 3)
+    foreign = x.view(type("Foreign", (np.ndarray,), {}))
+    assert native.cut(foreign, 0, [2]) is None
+    for arrays_ in (
+        [],
+        [x, x.astype(np.float32)],
+        [x.T, x.T],
+        [x, x[0]],
+        [x, sample(np.float64, 2, 2)],
+        [foreign, x],
+        [x, foreign],
+        [x.astype(np.float16)],
+        [x.astype(object)],
+        [np.float64(1.0)],
+    ):
+        assert native.join(arrays_, 0) is None
+
+
 # Sums ---------------------------------------------------------------------------------------------
 
 
@@ -658,18 +786,64 @@ def test_compiled_is_told():
     assert native.compiled is wengert.__compiled__
 
 
-@pytest.mark.skipif(wengert.__compiled__, reason="compiled, the loops do the work")
+without_loops = pytest.mark.skipif(wengert.__compiled__, reason="the uncompiled package")
+
+
+@without_loops
+@dtypes
+@pytest.mark.parametrize("shape", [(), (4,), (2, 3), (0,)], ids=str)
+def test_uncompiled_loops_are_numpy(shape, dtype):
+    x, y = sample(dtype, *shape), np.asarray(sample(dtype, *shape, low=1.3))
+    for name in UNARY.keys() - {"sigmoid", "relu"}:
+        same(native.unary(CODES[name], x), UNARY[name](x.astype(np.float64)).astype(dtype))
+    for name in BINARY:
+        same(native.binary(CODES[name], x, y), np.asarray(BINARY[name](x, y)))
+        same(native.binary(CODES[name], x, 2.5), np.asarray(BINARY[name](x, dtype(2.5))))
+        same(native.binary(CODES[name], 3, x), np.asarray(BINARY[name](dtype(3), x)))
+    target = x.copy()
+    assert native.binary_into(CODES["sub"], target, y)
+    same(target, np.asarray(x - y))
+    for name in DIFFERENTIALS:
+        out = np.asarray(np.tanh(x - 1))
+        same(native.differential(CODES[name], y, out), np.asarray(DIFFERENTIALS[name](y, out)))
+
+
+@without_loops
 def test_uncompiled_loops_decline():
     x = sample(np.float64, 2, 2)
     before = x.copy()
-    assert native.unary(CODES["exp"], x) is None
-    assert native.binary(CODES["add"], x, x) is None
-    assert not native.binary_into(CODES["add"], x, x)
+    foreign = x.view(type("Foreign", (np.ndarray,), {}))
+    for value in (foreign, x.astype(np.float32), x.astype(np.float16), x.astype(int), True, 1j):
+        assert native.binary(CODES["add"], x, value) is None
+        assert native.binary(CODES["add"], value, x) is None
+        assert native.differential(CODES["tanh"], x, value) is None
+        assert not native.binary_into(CODES["add"], x, value)
+    assert native.binary(CODES["add"], x, sample(np.float64, 3)) is None
+    assert not native.binary_into(CODES["add"], x, sample(np.float64, 3))
+    assert not native.binary_into(CODES["add"], x, x, 2.0)
+    for value in (foreign, x.astype(np.float16), x.astype(int), 1.0):
+        assert native.unary(CODES["exp"], value) is None
+    expanded = np.broadcast_to(x, (2, 2, 2))
+    assert not native.binary_into(CODES["add"], expanded, expanded)
     assert native.matmul(x, x) is None
     assert native.product(x, x, False, True) is None
     assert native.addmm(x, x, x) is None
-    assert native.differential(CODES["tanh"], x, x) is None
     assert native.sum_all(x) is None
     assert native.sum_rows(x) is None
     assert not native.logistic_tail(x)
     assert (x == before).all()
+
+
+@without_loops
+def test_uncompiled_loops_are_quiet_and_not_entered_twice():
+    """They share one context, which no second call may enter: that one goes the long way."""
+    from wengert import native as module
+
+    x = wengert.tensor([1e38, -1.0, 0.0])
+    with np.errstate(all="raise"):
+        assert (x * 1e30).tolist() == [float("inf"), pytest.approx(-1e30), 0.0]
+        inside = module._quietly(lambda: x * 1e30)
+        assert inside.tolist() == (x * 1e30).tolist()
+        assert module._quietly(lambda: native.binary(CODES["mul"], x.array, x.array)) is None
+        with pytest.raises(FloatingPointError):
+            x.array / 0

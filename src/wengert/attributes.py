@@ -9,7 +9,7 @@ from typing import Any
 
 from .autograd.cycles import show_graph
 from .autograd.forward_ad import drop_tangent
-from .autograd.node import Node
+from .autograd.node import Node, seen
 from .dtypes import is_differentiable
 from .inplace import add_retain_hook
 from .inside import check_hookable, check_outside, detached, in_transform
@@ -28,7 +28,7 @@ def is_leaf(self: Tensor) -> bool:
 def grad_fn(self: Tensor) -> Node | None:
     """The node that computes this tensor, None for a leaf."""
     native.show(self)  # what is hung on the node may lead back here
-    return self.current_node()
+    return seen(self.current_node())
 
 
 def requires_grad(self: Tensor) -> bool:

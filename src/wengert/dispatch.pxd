@@ -5,14 +5,17 @@ from .autograd.node cimport (
 from .native cimport Native
 from .state cimport ThreadState, thread_state
 from .tensor cimport (
-    AbstractOperator, Cold, Tensor, VersionCounter, ViewMeta, bump_version, counter_of, node_of, requires_of, wrap,
+    AbstractOperator, Cold, Tensor, VersionCounter, ViewMeta, bump_version, counter_of, node_of, requires_of,
+    wrap, wrap_as,
 )
 
 
 cdef Native _native
+cdef bint _hides
 cdef type _ndarray
 cdef int _SHAPE_SLOT
 cdef int _OUT_SLOT
+cdef int _FRAMES
 cdef object _quiet_set, _quiet_reset, _quiet_ignore
 cdef object _call_layers, _run_below
 
@@ -39,6 +42,7 @@ cdef class Operator(AbstractOperator):
     cdef public tuple list_positions
     cdef public tuple nondifferentiable_outputs
     cdef public dict rules
+    cdef public dict loops
     cdef public object jvp_rule
     cdef public object meta_rule
     cdef public object batch_rule
@@ -52,9 +56,10 @@ cdef class Operator(AbstractOperator):
     cdef public str doc
     cdef public object aliases
 
-    @cython.locals(state=ThreadState, tensor=Tensor, result=Tensor)
+    @cython.locals(state=ThreadState, tensor=Tensor, result=Tensor, code=cython.int)
     cpdef object call1(self, object x)
-    @cython.locals(state=ThreadState, tensor=Tensor, result=Tensor, mask=cython.int)
+    @cython.locals(state=ThreadState, tensor=Tensor, result=Tensor, mask=cython.int,
+                   code=cython.int)
     cpdef object call2(self, object x, object y)
     @cython.locals(state=ThreadState)
     cpdef object call(self, tuple args)
@@ -62,9 +67,10 @@ cdef class Operator(AbstractOperator):
     cpdef object run_kernel(self, tuple args)
     @cython.locals(node=Node, t=Tensor, i=cython.int, index=cython.int, outs=tuple)
     cpdef object finish(self, ThreadState state, tuple args, object out)
-    @cython.locals(plan=GradientPlan, node=Node, t=Tensor, nr=cython.int, other_nr=cython.int,
-                   slots=tuple, count=cython.int)
+    @cython.locals(plan=GradientPlan, node=Node, t=Tensor, slots=tuple, nodes=tuple, nrs=tuple,
+                   count=cython.int, nr=cython.int, other_nr=cython.int, from_leaf=cython.bint)
     cdef record_small(self, ThreadState state, object x, object y, int mask, Tensor result)
+    @cython.locals(t=Tensor, counter=VersionCounter)
     cdef object saved_value(self, ThreadState state, int slot, object x, object y, Tensor result)
     @cython.locals(node=Node, t=Tensor, position=cython.int, mask=cython.int, bit=cython.int,
                    nr=cython.int, nodes=list, nrs=list, plan=GradientPlan)

@@ -39,15 +39,21 @@ from .tensor import (
     Tensor,
     ViewMeta,
     counter_of,
+    node_of,
     requires_of,
     wrap,
+    wrap_as,
 )
 
 _native = native
+_hides = native.compiled
 _ndarray = np.ndarray
 _quiet_set, _quiet_reset, _quiet_ignore = quiet.set, quiet.reset, quiet.ignore
 _SHAPE_SLOT = 1000
 _OUT_SLOT = -1
+# Between the look at the user's frame and that frame: Native.caller, new_node, record_small, call1
+# or call2, and the method or function that the user called.
+_FRAMES = 5
 
 
 _call_layers: Any = None
@@ -65,6 +71,7 @@ class Operator(AbstractOperator):
 
     def __init__(self, name: str, schema: Any, family: str, kernel: Callable) -> None:
         self.name = name
+        _native.name_function(self, name)
         self.schema = schema
         self.family = family
         self.kernel = kernel
@@ -92,6 +99,7 @@ class Operator(AbstractOperator):
         self.grad_positions: tuple[int, ...] = ()
         self.nondifferentiable_outputs: tuple[int, ...] = ()
         self.rules: dict[str, Any] = {}
+        self.loops: dict[str, int] = {}
         self.jvp_rule: Any = None
         self.meta_rule: Any = None
         self.batch_rule: Any = None
@@ -113,15 +121,19 @@ class Operator(AbstractOperator):
         if state.layers or not isinstance(x, Tensor) or self.is_view or self.outputs != 1:
             return self.call((x, *self.tail))
         tensor = x
-        out = None
-        if self.native_code >= 0:
-            out = _native.unary(self.native_code, tensor.array)
+        code = self.native_code
+        out = _native.unary(code, tensor.array) if code >= 0 else None
         if out is None:
             if type(tensor.array) is not _ndarray:
                 return self.call((x, *self.tail))
             out = self.run_kernel((tensor.array, *self.tail))
-        result = wrap(out)
-        if state.recording() and requires_of(tensor) and self.grad_positions:
+        result = wrap_as(out, state.inference)
+        if (
+            state.grad_enabled
+            and not state.inference
+            and self.grad_positions
+            and requires_of(tensor)
+        ):
             self.record_small(state, x, None, 1, result)
         return result
 
@@ -140,7 +152,7 @@ class Operator(AbstractOperator):
         if isinstance(x, Tensor):
             tensor = x
             a = tensor.array
-            if requires_of(tensor):
+            if tensor.needs_grad or tensor.view_meta is not None and requires_of(tensor):
                 mask = 1
         else:
             x = check_operand(self, x, y)
@@ -150,7 +162,7 @@ class Operator(AbstractOperator):
         if isinstance(y, Tensor):
             tensor = y
             b = tensor.array
-            if requires_of(tensor):
+            if tensor.needs_grad or tensor.view_meta is not None and requires_of(tensor):
                 mask |= 2
         elif type(y) is float or type(y) is int:
             b = y
@@ -159,15 +171,14 @@ class Operator(AbstractOperator):
             if y is NotImplemented:
                 return NotImplemented
             b = y.array if isinstance(y, Tensor) else y
-        out = None
-        if self.native_code >= 0:
-            out = _native.binary(self.native_code, a, b)
+        code = self.native_code
+        out = _native.binary(code, a, b) if code >= 0 else None
         if out is None:
             if is_foreign(a) or is_foreign(b):
                 return self.call((x, y, *self.tail))
             out = self.run_kernel((a, b, *self.tail))
-        result = wrap(out)
-        if mask and state.recording() and self.grad_positions:
+        result = wrap_as(out, state.inference)
+        if mask and state.grad_enabled and not state.inference and self.grad_positions:
             self.record_small(state, x, y, mask, result)
         return result
 
@@ -204,7 +215,7 @@ class Operator(AbstractOperator):
                 if i in self.nondifferentiable_outputs:
                     continue
                 if node.outputs_meta is not None:
-                    node.outputs_meta.append((t.array.shape, t.array.dtype))
+                    node.outputs_meta.append((_native.shape_of(t.array), t.array.dtype))
                 if _native.is_differentiable(t.array):
                     t.node = node
                     t.output_index = index
@@ -294,64 +305,79 @@ class Operator(AbstractOperator):
 
     def record_small(self, state: ThreadState, x: Any, y: Any, mask: int, result: Tensor) -> None:
         """Record a call of one or two operands, all of them differentiable, without lists."""
-        if self.namer is None:
-            plan = self.small_plans[mask]
-            if plan is None:
+        plan = self.small_plans[mask]
+        if plan is None:
+            if self.namer is None:
                 plan = self.plan_for(mask, self.node_name)
                 self.small_plans[mask] = plan
-        else:
-            plan = self.named_plan(mask, (x, *self.tail) if y is None else (x, y, *self.tail))
+            else:
+                plan = self.named_plan(mask, (x, *self.tail) if y is None else (x, y, *self.tail))
         first = second = None
         nr = other_nr = 0
+        from_leaf = False
         if mask & 1:
             t = x
-            first = edge_target(t)
-            nr = t.output_index
+            first = t.node if t.view_meta is None else node_of(t)
+            if first is None and t.needs_grad:
+                first = t
+                from_leaf = True
+            else:
+                nr = t.output_index
         if mask & 2:
             t = y
-            second = edge_target(t)
-            other_nr = t.output_index
+            second = t.node if t.view_meta is None else node_of(t)
+            if second is None and t.needs_grad:
+                second = t
+                from_leaf = True
+            else:
+                other_nr = t.output_index
         if plan.edges == 1:
             if first is None:
                 first = second
                 nr = other_nr
-            node = new_node(plan, state, result.array, (first,), (nr,) if nr else None)
+            nodes = (first,)
+            nrs = (nr,) if nr else None
         else:
-            node = new_node(
-                plan,
-                state,
-                result.array,
-                (first, second),
-                (nr, other_nr) if nr or other_nr else None,
-            )
+            nodes = (first, second)  # type: ignore[assignment]
+            nrs = (nr, other_nr) if nr or other_nr else None  # type: ignore[assignment]
+        node = new_node(plan, state, result.array, nodes, nrs, _FRAMES)
+        node.unresolved = from_leaf
         result.node = node
         result.needs_grad = True
-        slots = plan.slots
-        count = len(slots)
+        count = plan.saves
         if count == 1:
-            node.saved = (self.saved_value(state, slots[0], x, y, result),)
+            node.saved = (self.saved_value(state, plan.slots[0], x, y, result),)
         elif count == 2:
+            slots = plan.slots
             node.saved = (
                 self.saved_value(state, slots[0], x, y, result),
                 self.saved_value(state, slots[1], x, y, result),
             )
         elif count:
-            node.saved = tuple([self.saved_value(state, s, x, y, result) for s in slots])
-        if node.shown:
-            _native.show(result)
-        elif count:
-            _native.hide(node.saved)
+            node.saved = tuple([self.saved_value(state, s, x, y, result) for s in plan.slots])
+        if _hides:
+            if node.shown:
+                _native.show(result)
+            elif count:
+                _native.hide(node.saved)
 
     def saved_value(self, state: ThreadState, slot: int, x: Any, y: Any, result: Tensor) -> Any:
         """What `record_small` keeps for one slot of the plan."""
-        if slot == _OUT_SLOT:
+        if slot < 0:
             return save_output(result, state)
+        if slot < self.operands:
+            value = y if slot else x
+            if type(value) is Tensor and not state.saved_hooks:
+                t = value
+                counter = t.counter
+                if (counter is None or counter.value == 0) and not t.inference:
+                    t.watched = True
+                    if counter is not None:
+                        counter.watched = True
+                    return t
+            return save(value, state)
         if slot >= _SHAPE_SLOT:
             return (x if slot == _SHAPE_SLOT else y).array.shape
-        if slot == 0:
-            return save(x, state)
-        if slot == 1 and self.operands == 2:
-            return save(y, state)
         return self.tail[slot - self.operands]
 
     def record(self, state: ThreadState, args: tuple, out_array: Any) -> Node:
@@ -397,7 +423,7 @@ class Operator(AbstractOperator):
         if plan is None:
             plan = self.plan_for(mask, self.node_name)
         return new_node(
-            plan, state, out_array, tuple(nodes), None if nrs is None else tuple(nrs)
+            plan, state, out_array, tuple(nodes), None if nrs is None else tuple(nrs), _FRAMES - 1
         )
 
     def fill_saved(self, node: Node, args: tuple, outs: tuple) -> None:
@@ -449,7 +475,13 @@ class Operator(AbstractOperator):
                     slots.append(slot)
                 indices.append(slots.index(slot))
             steps.append(
-                GradientStep(edge, rule, tuple(indices), position in self.list_positions)
+                GradientStep(
+                    edge,
+                    rule,
+                    tuple(indices),
+                    position in self.list_positions,
+                    self.loops.get(argument.name, -1),
+                )
             )
         plan = GradientPlan(
             self,
@@ -557,6 +589,32 @@ def function_attribute(operator: Any, name: str) -> Any:
 
         return builtin_schema(operator)
     raise AttributeError(f"operator '{operator.name}' has no attribute '{name}'")
+
+
+class FunctionAttribute:
+    """What `function_attribute` finds, as a descriptor; on the class there is none."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, operator: Any, owner: Any) -> Any:
+        if operator is None:
+            raise AttributeError(self.name)
+        return function_attribute(operator, self.name)
+
+
+def without_getattr(cls: Any) -> None:
+    """Rid an uncompiled class of operators of __getattr__, which would slow all its fields down.
+
+    The names are fields: no class can have them in its body.
+    """
+    del cls.__getattr__
+    for name in ("__signature__", "_schema"):
+        setattr(cls, name, FunctionAttribute(name))
+
+
+if not _native.compiled:
+    without_getattr(Operator)
 
 
 def rule_reads(rule: Callable) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ from .dispatch import (
     arrays_of,
     function_attribute,
     operator_named,
+    without_getattr,
 )
 from .dtypes import can_cast, from_numpy
 from .errors import inference_update_error, inplace_view_error, shape_text
@@ -54,6 +55,7 @@ class InplaceOperator(AbstractOperator):
 
     def __init__(self, functional: Operator, schema: Any) -> None:
         self.name = functional.name + "_"
+        _native.name_function(self, self.name)
         self.functional = functional
         self.schema = schema
         self.tail = functional.tail
@@ -206,6 +208,10 @@ class InplaceOperator(AbstractOperator):
 
     def __reduce__(self) -> tuple:
         return (operator_named, (self.name,))
+
+
+if not _native.compiled:
+    without_getattr(InplaceOperator)
 
 
 def _plain_floats(arrays: tuple, functional: Operator) -> bool:

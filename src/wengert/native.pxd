@@ -4,6 +4,7 @@ cimport cython
 @cython.final
 cdef class Native:
     cdef readonly bint compiled
+    cdef public bint blas
     cdef readonly int lasti
     cdef object last_code
     cdef tuple last_shape
@@ -15,7 +16,7 @@ cdef class Native:
     cpdef hide(self, object value)
     cpdef show(self, object value)
     cpdef bint is_hidden(self, object value)
-    cpdef object caller(self)
+    cpdef object caller(self, int inside=*)
     cdef object _caller_outside(self)
     cpdef tuple shape_of(self, object array)
     cpdef bint has_shape(self, object array, tuple shape)
@@ -27,11 +28,15 @@ cdef class Native:
     cpdef object binary(self, int code, object a, object b)
     cpdef bint binary_into(self, int code, object a, object b, double alpha=*)
     cpdef object product(self, object a, object b, bint turn_a, bint turn_b)
+    cpdef bint product_into(self, object out, object a, object b, bint turn_a, bint turn_b)
     cpdef object addmm(self, object x, object a, object b)
     cpdef object differential(self, int code, object t, object value)
+    cpdef list cut(self, object array, int dim, list sizes)
+    cpdef object join(self, list arrays, int dim)
     cpdef object sum_rows(self, object a)
     cpdef bint logistic_tail(self, object e)
     cpdef object matmul(self, object a, object b)
     cpdef object sum_all(self, object a)
+    cpdef name_function(self, object operator, str name)
     cpdef attach(self, type cls, str name, object value)
     cpdef set_attribute(self, object target, str name, object value)

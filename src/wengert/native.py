@@ -1,6 +1,7 @@
-"""The interface of the compiled `native` module without C: loops decline, NumPy does the work.
+"""The interface of the compiled `native` module without C.
 
-`native.pyx` beside this file is the compiled form; an extension module wins at import.
+Loops for plain float operands are NumPy's ufuncs, the rest declines. `native.pyx` beside this file
+is the compiled form; an extension module wins at import.
 """
 
 from __future__ import annotations
@@ -10,7 +11,25 @@ from threading import get_ident
 from types import CodeType, FrameType
 from typing import Any
 
+import numpy as np
+
+from .backends.numpy import quiet_context
+
 PACKAGE_FOLDER = __file__.rpartition("/")[0] + "/"
+RSUB, TANH, SIGMOID, RELU = 4, 7, 8, 9
+
+_ndarray = np.ndarray
+_float32, _float64 = np.dtype(np.float32), np.dtype(np.float64)
+_frame_at = sys._getframe
+_quietly = quiet_context().run
+# By the codes of native.pyx; None where no single ufunc does it.
+_UNARY = (
+    np.negative, np.absolute, np.exp, np.log, np.sqrt, np.sin, np.cos, np.tanh, None, None,
+    np.square, np.reciprocal,
+)  # fmt: skip
+_BINARY: tuple[Any, ...] = (
+    np.add, np.subtract, np.multiply, np.divide, lambda a, b: np.subtract(b, a),
+)  # fmt: skip
 
 
 class Native:
@@ -19,6 +38,7 @@ class Native:
     def __init__(self) -> None:
         self.compiled = False
         self.lasti = -1
+        self.last_code: CodeType | None = None
         self.thread_ident = get_ident
 
     def refcount(self, value: object) -> int:
@@ -34,16 +54,27 @@ class Native:
     def is_hidden(self, value: object) -> bool:
         return False
 
-    def caller(self) -> CodeType | None:
-        """Code object of the innermost frame outside this package; its instruction in `lasti`."""
-        frame: FrameType | None = sys._getframe(1)
-        while frame is not None and frame.f_code.co_filename.startswith(PACKAGE_FOLDER):
-            frame = frame.f_back
-        if frame is None:
-            self.lasti = -1
-            return None
+    def caller(self, inside: int = 1) -> CodeType | None:
+        """Code object of the innermost frame outside this package; its instruction in `lasti`.
+
+        That many frames are known to be `inside` and are not looked at.
+        """
+        frame: FrameType | None
+        try:
+            frame = _frame_at(inside)
+        except ValueError:  # an operation that C code calls, on a thread without Python frames
+            frame = _frame_at(1)
+        code = frame.f_code
+        if code is not self.last_code:
+            while code.co_filename.startswith(PACKAGE_FOLDER):
+                frame = frame.f_back
+                if frame is None:
+                    self.lasti = -1
+                    return None
+                code = frame.f_code
+            self.last_code = code
         self.lasti = frame.f_lasti
-        return frame.f_code
+        return code
 
     def shape_of(self, array: Any) -> tuple[int, ...]:
         return array.shape
@@ -72,13 +103,60 @@ class Native:
         )
 
     def unary(self, code: int, a: Any) -> Any:
-        return None
+        """A loop over one plain float array; None for anything else."""
+        ufunc = _UNARY[code]
+        if type(a) is not _ndarray or ufunc is None:
+            return None
+        if a.dtype is not _float32 and a.dtype is not _float64:
+            return None
+        try:
+            out = _quietly(ufunc, a)
+        except RuntimeError:
+            return None
+        return out if type(out) is _ndarray else np.asarray(out)
 
     def binary(self, code: int, a: Any, b: Any) -> Any:
-        return None
+        """A loop over plain float arrays of one dtype, or one and a number; None for others."""
+        if type(a) is _ndarray:
+            dtype = a.dtype
+            if type(b) is _ndarray:
+                if b.dtype is not dtype:
+                    return None
+            elif type(b) is not float and type(b) is not int:
+                return None
+        elif (type(a) is float or type(a) is int) and type(b) is _ndarray:
+            dtype = b.dtype
+        else:
+            return None
+        if dtype is not _float32 and dtype is not _float64:
+            return None
+        try:
+            out = _quietly(_BINARY[code], a, b)
+        except (ValueError, RuntimeError):
+            return None
+        return out if type(out) is _ndarray else np.asarray(out)
 
     def binary_into(self, code: int, a: Any, b: Any, alpha: float = 1.0) -> bool:
-        return False
+        """`a = a op b` in place; False for operands other than plain float arrays of one dtype.
+
+        Arrays that are views may overlap and are declined.
+        """
+        if (
+            alpha != 1.0
+            or code == RSUB
+            or type(a) is not _ndarray
+            or type(b) is not _ndarray
+            or a.dtype is not b.dtype
+            or not a.flags.carray
+            or (a.dtype is not _float32 and a.dtype is not _float64)
+            or (a is not b and (a.base is not None or b.base is not None))
+        ):
+            return False
+        try:
+            _quietly(_BINARY[code], a, b, a)
+        except (ValueError, RuntimeError):
+            return False
+        return True
 
     def matmul(self, a: Any, b: Any) -> Any:
         return None
@@ -86,10 +164,31 @@ class Native:
     def product(self, a: Any, b: Any, turn_a: bool, turn_b: bool) -> Any:
         return None
 
+    def product_into(self, out: Any, a: Any, b: Any, turn_a: bool, turn_b: bool) -> bool:
+        return False
+
     def addmm(self, x: Any, a: Any, b: Any) -> Any:
         return None
 
     def differential(self, code: int, t: Any, value: Any) -> Any:
+        """The differential of tanh, sigmoid or relu from their result; None for other operands."""
+        if (
+            type(t) is not _ndarray
+            or type(value) is not _ndarray
+            or t.dtype is not value.dtype
+            or (t.dtype is not _float32 and t.dtype is not _float64)
+            or t.shape != value.shape
+        ):
+            return None
+        try:
+            return _quietly(_DIFFERENTIALS[code], t, value)
+        except RuntimeError:
+            return None
+
+    def cut(self, array: Any, dim: int, sizes: list) -> list | None:
+        return None
+
+    def join(self, arrays: list, dim: int) -> Any:
         return None
 
     def sum_all(self, a: Any) -> Any:
@@ -101,6 +200,10 @@ class Native:
     def logistic_tail(self, e: Any) -> bool:
         return False
 
+    def name_function(self, operator: Any, name: str) -> None:
+        """Let an operator have the names of a function; a compiled one has __getattr__ for them."""
+        operator.__name__ = operator.__qualname__ = name
+
     def attach(self, cls: type, name: str, value: object) -> None:
         """Set a class attribute; unlike setattr it reaches compiled classes too."""
         setattr(cls, name, value)
@@ -109,5 +212,26 @@ class Native:
         """What `object.__setattr__` does, which compiled classes may not be given."""
         object.__setattr__(target, name, value)
 
+
+def _tanh_change(t: Any, out: Any) -> Any:
+    change = np.multiply(out, out, np.empty_like(out))
+    np.subtract(_ONE[out.dtype], change, change)
+    return np.multiply(t, change, change)
+
+
+def _sigmoid_change(t: Any, out: Any) -> Any:
+    change = np.subtract(_ONE[out.dtype], out, np.empty_like(out))
+    np.multiply(change, out, change)
+    return np.multiply(t, change, change)
+
+
+def _relu_change(t: Any, out: Any) -> Any:
+    return np.where(np.less_equal(out, 0), _ZERO[out.dtype], t)
+
+
+# Numbers as arrays: NumPy takes longer to convert one than to run the loop.
+_ONE = {dtype: np.ones((), dtype) for dtype in (_float32, _float64)}
+_ZERO = {dtype: np.zeros((), dtype) for dtype in (_float32, _float64)}
+_DIFFERENTIALS = {TANH: _tanh_change, SIGMOID: _sigmoid_change, RELU: _relu_change}
 
 native = Native()

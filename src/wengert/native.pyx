@@ -7,7 +7,11 @@ goes through NumPy. `native.py` beside this file is the same interface without C
 """
 cimport numpy as cnp
 from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF
+from libc.string cimport memcpy
 from libc.math cimport cos, cosf, exp, expf, fabs, fabsf, log, logf, sin, sinf, sqrt, sqrtf, tanh, tanhf
+
+from numpy._core import _multiarray_umath as umath
 
 cnp.import_array()
 
@@ -49,6 +53,9 @@ cdef extern from *:
 
 cdef extern from "numpy/arrayobject.h":
     int NPY_HALF
+    object PyArray_NewFromDescr(
+        type subtype, cnp.dtype descr, int ndim, const cnp.npy_intp* dims,
+        const cnp.npy_intp* strides, void* data, int flags, PyObject* obj)
 
 cdef extern from *:
     """
@@ -158,6 +165,81 @@ cdef extern from *:
         int code, const double* t, const double* y, double* out, Py_ssize_t n) noexcept nogil
     void wengert_sigmoid(const float* x, float* y, Py_ssize_t count) noexcept nogil
     void wengert_tanh(const float* x, float* y, Py_ssize_t count) noexcept nogil
+
+cdef extern from *:
+    """
+    /* The matrix products of the library that NumPy is linked with, found by name: NumPy's own way to
+       them clears every result first and cannot add to one. */
+    #include <stdint.h>
+    #if defined(__unix__) || defined(__APPLE__)
+    #include <dlfcn.h>
+    #define WENGERT_DL 1
+    #endif
+
+    #define WENGERT_GEMM(name, real, integer)                                                     \
+    typedef void (*name)(int, int, int, integer, integer, integer, real, const real*, integer,    \
+                         const real*, integer, real, real*, integer)
+    WENGERT_GEMM(wengert_sgemm64, float, int64_t);
+    WENGERT_GEMM(wengert_dgemm64, double, int64_t);
+    WENGERT_GEMM(wengert_sgemm32, float, int);
+    WENGERT_GEMM(wengert_dgemm32, double, int);
+
+    static void* wengert_found[2] = {0, 0};
+    static int wengert_wide = 0;
+
+    static int wengert_serves(Py_ssize_t largest) {
+        return wengert_wide || largest < INT32_MAX;
+    }
+
+    static int wengert_find_blas(const char* path) {
+    #ifdef WENGERT_DL
+        static const char* names[][2] = {
+            {"scipy_cblas_sgemm64_", "scipy_cblas_dgemm64_"},
+            {"cblas_sgemm64_", "cblas_dgemm64_"},
+            {"scipy_cblas_sgemm", "scipy_cblas_dgemm"},
+            {"cblas_sgemm", "cblas_dgemm"},
+        };
+        void* handle = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
+        if (!handle) return 0;
+        for (int i = 0; i < 4; i++) {
+            void* single = dlsym(handle, names[i][0]);
+            void* other = dlsym(handle, names[i][1]);
+            if (single && other) {
+                wengert_found[0] = single;
+                wengert_found[1] = other;
+                wengert_wide = i < 2;
+                return 1;
+            }
+        }
+        dlclose(handle);
+    #endif
+        return 0;
+    }
+
+    #define WENGERT_CALL(type, real, integer)                                                     \
+        ((type)wengert_found[sizeof(real) == 8])(                                                 \
+            101, turn_a ? 112 : 111, turn_b ? 112 : 111, (integer)m, (integer)n, (integer)k, 1,   \
+            (const real*)a, (integer)a_step, (const real*)b, (integer)b_step, adds ? 1 : 0,       \
+            (real*)out, (integer)n)
+
+    static void wengert_gemm(
+            int is_double, int turn_a, int turn_b, Py_ssize_t m, Py_ssize_t n, Py_ssize_t k,
+            const void* a, Py_ssize_t a_step, const void* b, Py_ssize_t b_step, int adds, void* out) {
+        if (wengert_wide) {
+            if (is_double) WENGERT_CALL(wengert_dgemm64, double, int64_t);
+            else WENGERT_CALL(wengert_sgemm64, float, int64_t);
+        } else {
+            if (is_double) WENGERT_CALL(wengert_dgemm32, double, int);
+            else WENGERT_CALL(wengert_sgemm32, float, int);
+        }
+    }
+    """
+    bint wengert_serves(Py_ssize_t largest) noexcept nogil
+    bint wengert_find_blas(const char* path) noexcept
+    void wengert_gemm(
+        bint is_double, bint turn_a, bint turn_b, Py_ssize_t m, Py_ssize_t n, Py_ssize_t k,
+        const void* a, Py_ssize_t a_step, const void* b, Py_ssize_t b_step, bint adds, void* out
+    ) noexcept nogil
 
 ctypedef fused real:
     float
@@ -318,6 +400,25 @@ cdef void unary_loop_double(int code, double* a, double* out, Py_ssize_t n) noex
             out[i] = 1 / a[i]
 
 
+cdef inline bint is_target(object value) noexcept:
+    """Whether a loop may write to an array: contiguous, aligned, writable."""
+    return cnp.PyArray_CheckExact(value) and cnp.PyArray_ISCARRAY(<cnp.ndarray>value)
+
+
+cdef inline bint are_factors(object a, object b, bint turn_a, bint turn_b) noexcept:
+    """Whether two matrices of one real dtype fit together, transposed or not."""
+    cdef int kind
+    if not is_matrix_like(a, a) or not is_matrix_like(b, a):
+        return False
+    kind = cnp.PyArray_TYPE(<cnp.ndarray>a)
+    return (
+        (kind == cnp.NPY_FLOAT or kind == cnp.NPY_DOUBLE)
+        and cnp.PyArray_DIM(<cnp.ndarray>a, not turn_a) == cnp.PyArray_DIM(<cnp.ndarray>b, turn_b)
+        and cnp.PyArray_ISALIGNED(<cnp.ndarray>a) and cnp.PyArray_ISALIGNED(<cnp.ndarray>b)
+        and cnp.PyArray_ISNOTSWAPPED(<cnp.ndarray>a) and cnp.PyArray_ISNOTSWAPPED(<cnp.ndarray>b)
+    )
+
+
 cdef inline bint is_matrix_like(object value, object like) noexcept:
     """Whether `value` is a plain matrix of the dtype of `like`, an array."""
     return (
@@ -329,7 +430,7 @@ cdef inline bint is_matrix_like(object value, object like) noexcept:
 
 cdef void matmul_loop(
     real* a, real* b, real* out, Py_ssize_t m, Py_ssize_t k, Py_ssize_t n,
-    Py_ssize_t a_row, Py_ssize_t a_col, Py_ssize_t b_row, Py_ssize_t b_col,
+    Py_ssize_t a_row, Py_ssize_t a_col, Py_ssize_t b_row, Py_ssize_t b_col, bint adds,
 ) noexcept nogil:
     cdef Py_ssize_t i, j, p
     cdef real s
@@ -338,8 +439,9 @@ cdef void matmul_loop(
     if b_col == 1:
         for i in range(m):
             row = out + i * n
-            for j in range(n):
-                row[j] = 0
+            if not adds:
+                for j in range(n):
+                    row[j] = 0
             for p in range(k):
                 s = a[i * a_row + p * a_col]
                 source = b + p * b_row
@@ -351,7 +453,64 @@ cdef void matmul_loop(
                 s = 0
                 for p in range(k):
                     s += a[i * a_row + p * a_col] * b[p * b_row + j * b_col]
-                out[i * n + j] = s
+                out[i * n + j] = out[i * n + j] + s if adds else s
+
+
+cdef bint multiply_into(
+    cnp.ndarray a, cnp.ndarray b, bint turn_a, bint turn_b, cnp.ndarray out, bint adds, bint blas
+) noexcept:
+    """`out = a @ b`, or `out += a @ b`, for matrices that fit; False if large and not for BLAS."""
+    cdef int kind = cnp.PyArray_TYPE(out)
+    cdef Py_ssize_t item = 4 if kind == cnp.NPY_FLOAT else 8
+    cdef Py_ssize_t m = cnp.PyArray_DIM(out, 0), n = cnp.PyArray_DIM(out, 1)
+    cdef Py_ssize_t k = cnp.PyArray_DIM(a, 0 if turn_a else 1)
+    cdef Py_ssize_t a_step, b_step
+    cdef bint a_turned, b_turned
+    if m * k * n <= MATMUL_LIMIT:
+        if kind == cnp.NPY_FLOAT:
+            matmul_loop[float](
+                <float*>cnp.PyArray_DATA(a), <float*>cnp.PyArray_DATA(b),
+                <float*>cnp.PyArray_DATA(out), m, k, n,
+                cnp.PyArray_STRIDE(a, turn_a) // item, cnp.PyArray_STRIDE(a, not turn_a) // item,
+                cnp.PyArray_STRIDE(b, turn_b) // item, cnp.PyArray_STRIDE(b, not turn_b) // item,
+                adds)
+        else:
+            matmul_loop[double](
+                <double*>cnp.PyArray_DATA(a), <double*>cnp.PyArray_DATA(b),
+                <double*>cnp.PyArray_DATA(out), m, k, n,
+                cnp.PyArray_STRIDE(a, turn_a) // item, cnp.PyArray_STRIDE(a, not turn_a) // item,
+                cnp.PyArray_STRIDE(b, turn_b) // item, cnp.PyArray_STRIDE(b, not turn_b) // item,
+                adds)
+        return True
+    if not blas:
+        return False
+    a_step, b_step = blas_step(a, item, &a_turned), blas_step(b, item, &b_turned)
+    if a_step == 0 or b_step == 0 or not wengert_serves(max(m, n, k, a_step, b_step)):
+        return False
+    with nogil:
+        wengert_gemm(
+            kind == cnp.NPY_DOUBLE, a_turned != turn_a, b_turned != turn_b, m, n, k,
+            cnp.PyArray_DATA(a), a_step, cnp.PyArray_DATA(b), b_step, adds, cnp.PyArray_DATA(out))
+    return True
+
+
+cdef Py_ssize_t blas_step(cnp.ndarray a, Py_ssize_t item, bint* turned) noexcept:
+    """Elements from one row, or column if `turned`, to the next; 0 if BLAS cannot read the matrix."""
+    cdef Py_ssize_t rows = cnp.PyArray_DIM(a, 0), columns = cnp.PyArray_DIM(a, 1)
+    cdef Py_ssize_t down = cnp.PyArray_STRIDE(a, 0), across = cnp.PyArray_STRIDE(a, 1)
+    turned[0] = False
+    if across == item or columns == 1:
+        if rows == 1:
+            return columns
+        if down % item == 0 and down // item >= columns:
+            return down // item
+    turned[0] = True
+    if down == item or rows == 1:
+        if columns == 1:
+            return rows
+        if across % item == 0 and across // item >= rows:
+            return across // item
+    return 0
 
 
 cdef bint binary_loop(int code, object a, object b, cnp.ndarray out) except -1:
@@ -450,6 +609,8 @@ cdef class Native:
     def __cinit__(self):
         self.compiled = True
         self.last_ndim = -1
+        # without the matrix products of NumPy's own library, NumPy is called for them
+        self.blas = wengert_find_blas(umath.__file__.encode())
 
     cpdef unsigned long thread_ident(self):
         return PyThread_get_thread_ident()
@@ -470,8 +631,11 @@ cdef class Native:
     cpdef bint is_hidden(self, object value):
         return not PyObject_GC_IsTracked(value)
 
-    cpdef object caller(self):
-        """Code object of the innermost frame outside this package; its instruction in `lasti`."""
+    cpdef object caller(self, int inside=1):
+        """Code object of the innermost frame outside this package; its instruction in `lasti`.
+
+        Compiled modules have no frames, so the number of those `inside` says nothing here.
+        """
         cdef PyFrameObject* frame = PyEval_GetFrame()
         cdef object code
         if frame is NULL:
@@ -647,74 +811,66 @@ cdef class Native:
 
     cpdef object matmul(self, object a, object b):
         """Product of two small matrices of one dtype, any strides; None when not small."""
-        cdef cnp.ndarray x, y, out
-        cdef cnp.npy_intp dims[2]
-        cdef int kind
-        cdef Py_ssize_t item, m, k, n
-        if not cnp.PyArray_CheckExact(a) or not cnp.PyArray_CheckExact(b):
+        cdef Py_ssize_t k
+        if not are_factors(a, b, False, False):
             return None
-        x, y = <cnp.ndarray>a, <cnp.ndarray>b
-        kind = cnp.PyArray_TYPE(x)
-        if (
-            cnp.PyArray_NDIM(x) != 2 or cnp.PyArray_NDIM(y) != 2
-            or kind != cnp.PyArray_TYPE(y) or not (kind == cnp.NPY_FLOAT or kind == cnp.NPY_DOUBLE)
-            or not cnp.PyArray_ISALIGNED(x) or not cnp.PyArray_ISALIGNED(y)
-            or not cnp.PyArray_ISNOTSWAPPED(x) or not cnp.PyArray_ISNOTSWAPPED(y)
-        ):
+        k = cnp.PyArray_DIM(<cnp.ndarray>a, 1)
+        if cnp.PyArray_DIM(<cnp.ndarray>a, 0) * k * cnp.PyArray_DIM(<cnp.ndarray>b, 1) > MATMUL_LIMIT:
             return None
-        m, k, n = cnp.PyArray_DIM(x, 0), cnp.PyArray_DIM(x, 1), cnp.PyArray_DIM(y, 1)
-        if k != cnp.PyArray_DIM(y, 0) or m * k * n > MATMUL_LIMIT:
-            return None
-        dims[0], dims[1] = m, n
-        out = cnp.PyArray_EMPTY(2, dims, kind, 0)
-        item = 4 if kind == cnp.NPY_FLOAT else 8
-        if kind == cnp.NPY_FLOAT:
-            matmul_loop[float](
-                <float*>cnp.PyArray_DATA(x), <float*>cnp.PyArray_DATA(y),
-                <float*>cnp.PyArray_DATA(out), m, k, n,
-                cnp.PyArray_STRIDE(x, 0) // item, cnp.PyArray_STRIDE(x, 1) // item,
-                cnp.PyArray_STRIDE(y, 0) // item, cnp.PyArray_STRIDE(y, 1) // item)
-        else:
-            matmul_loop[double](
-                <double*>cnp.PyArray_DATA(x), <double*>cnp.PyArray_DATA(y),
-                <double*>cnp.PyArray_DATA(out), m, k, n,
-                cnp.PyArray_STRIDE(x, 0) // item, cnp.PyArray_STRIDE(x, 1) // item,
-                cnp.PyArray_STRIDE(y, 0) // item, cnp.PyArray_STRIDE(y, 1) // item)
-        return out
+        return self.product(a, b, False, False)
 
     cpdef object product(self, object a, object b, bint turn_a, bint turn_b):
         """Product of two real matrices of one dtype, either of them transposed first; else None."""
-        cdef int kind
-        if not is_matrix_like(a, a) or not is_matrix_like(b, a):
+        cdef cnp.npy_intp dims[2]
+        cdef cnp.ndarray out
+        if not are_factors(a, b, turn_a, turn_b):
             return None
-        kind = cnp.PyArray_TYPE(<cnp.ndarray>a)
-        if kind != cnp.NPY_FLOAT and kind != cnp.NPY_DOUBLE:
-            return None
-        if turn_a:
-            a = cnp.PyArray_SwapAxes(<cnp.ndarray>a, 0, 1)
-        if turn_b:
-            b = cnp.PyArray_SwapAxes(<cnp.ndarray>b, 0, 1)
-        out = self.matmul(a, b)
-        if out is not None:
+        dims[0] = cnp.PyArray_DIM(<cnp.ndarray>a, turn_a)
+        dims[1] = cnp.PyArray_DIM(<cnp.ndarray>b, not turn_b)
+        out = cnp.PyArray_EMPTY(2, dims, cnp.PyArray_TYPE(<cnp.ndarray>a), 0)
+        if multiply_into(<cnp.ndarray>a, <cnp.ndarray>b, turn_a, turn_b, out, False, self.blas):
             return out
-        if cnp.PyArray_DIM(<cnp.ndarray>a, 1) != cnp.PyArray_DIM(<cnp.ndarray>b, 0):
+        if dims[0] * dims[1] > DOT_LIMIT:
             return None
-        if cnp.PyArray_DIM(<cnp.ndarray>a, 0) * cnp.PyArray_DIM(<cnp.ndarray>b, 1) > DOT_LIMIT:
-            return None
-        return cnp.PyArray_MatrixProduct(a, b)
+        return cnp.PyArray_MatrixProduct(
+            cnp.PyArray_SwapAxes(<cnp.ndarray>a, 0, 1) if turn_a else a,
+            cnp.PyArray_SwapAxes(<cnp.ndarray>b, 0, 1) if turn_b else b)
+
+    cpdef bint product_into(self, object out, object a, object b, bint turn_a, bint turn_b):
+        """`out += a @ b` for the same operands, `out` an array of its own; False when declined."""
+        return (
+            is_target(out)
+            and are_factors(a, b, turn_a, turn_b)
+            and is_matrix_like(out, a)
+            and cnp.PyArray_DIM(<cnp.ndarray>out, 0) == cnp.PyArray_DIM(<cnp.ndarray>a, turn_a)
+            and cnp.PyArray_DIM(<cnp.ndarray>out, 1) == cnp.PyArray_DIM(<cnp.ndarray>b, not turn_b)
+            and multiply_into(
+                <cnp.ndarray>a, <cnp.ndarray>b, turn_a, turn_b, <cnp.ndarray>out, True, self.blas)
+        )
 
     cpdef object addmm(self, object x, object a, object b):
         """`x + a @ b` for small operands, `x` a row or a matrix; None when not small."""
+        cdef cnp.npy_intp dims[2]
         cdef cnp.ndarray out
-        if not is_small(x, ARITHMETIC_LIMIT):
+        cdef Py_ssize_t i, row
+        if not is_small(x, ARITHMETIC_LIMIT) or not are_factors(a, b, False, False):
             return None
-        product = self.matmul(a, b)
-        if product is None:
-            if not is_matrix_like(a, x) or not is_matrix_like(b, x):
-                return None
-            if cnp.PyArray_DIM(<cnp.ndarray>a, 1) != cnp.PyArray_DIM(<cnp.ndarray>b, 0):
-                return None
-            product = cnp.PyArray_MatrixProduct(a, b)
+        if cnp.PyArray_TYPE(<cnp.ndarray>x) != cnp.PyArray_TYPE(<cnp.ndarray>a):
+            return None
+        dims[0] = cnp.PyArray_DIM(<cnp.ndarray>a, 0)
+        dims[1] = cnp.PyArray_DIM(<cnp.ndarray>b, 1)
+        out = cnp.PyArray_EMPTY(2, dims, cnp.PyArray_TYPE(<cnp.ndarray>a), 0)
+        if is_row_of(<cnp.ndarray>x, out):
+            row = cnp.PyArray_NBYTES(<cnp.ndarray>x)
+            for i in range(dims[0]):
+                memcpy(cnp.PyArray_BYTES(out) + i * row, cnp.PyArray_DATA(<cnp.ndarray>x), row)
+        elif same_dims(<cnp.ndarray>x, out):
+            memcpy(cnp.PyArray_DATA(out), cnp.PyArray_DATA(<cnp.ndarray>x), cnp.PyArray_NBYTES(out))
+        else:
+            return None
+        if multiply_into(<cnp.ndarray>a, <cnp.ndarray>b, False, False, out, True, self.blas):
+            return out
+        product = cnp.PyArray_MatrixProduct(a, b)
         return product if self.binary_into(ADD, product, x) else None
 
     cpdef object differential(self, int code, object t, object value):
@@ -738,6 +894,87 @@ cdef class Native:
                 code, <double*>cnp.PyArray_DATA(<cnp.ndarray>t),
                 <double*>cnp.PyArray_DATA(<cnp.ndarray>value), <double*>cnp.PyArray_DATA(out),
                 cnp.PyArray_SIZE(out))
+        return out
+
+    cpdef list cut(self, object array, int dim, list sizes):
+        """Views of consecutive parts along a dimension, the last as long as there is something left.
+
+        None for what is no plain array.
+        """
+        cdef cnp.ndarray a
+        cdef cnp.dtype descr
+        cdef cnp.npy_intp dims[32]
+        cdef int i, ndim
+        cdef Py_ssize_t size, left
+        cdef char* data
+        cdef list parts = []
+        if not cnp.PyArray_CheckExact(array) or cnp.PyArray_NDIM(<cnp.ndarray>array) > 32:
+            return None
+        a = <cnp.ndarray>array
+        descr = <cnp.dtype>cnp.PyArray_DESCR(a)
+        ndim = cnp.PyArray_NDIM(a)
+        for i in range(ndim):
+            dims[i] = cnp.PyArray_DIM(a, i)
+        left = dims[dim]
+        data = cnp.PyArray_BYTES(a)
+        for size in sizes:
+            size = min(size, left)
+            left -= size
+            dims[dim] = size
+            Py_INCREF(descr)  # the call takes a reference over
+            part = PyArray_NewFromDescr(
+                cnp.ndarray, descr, ndim, dims, cnp.PyArray_STRIDES(a), data,
+                cnp.PyArray_FLAGS(a) & cnp.NPY_ARRAY_WRITEABLE, NULL)
+            cnp.set_array_base(<cnp.ndarray>part, a)
+            parts.append(part)
+            data += size * cnp.PyArray_STRIDE(a, dim)
+        return parts
+
+    cpdef object join(self, list arrays, int dim):
+        """Contiguous arrays of one dtype and fitting shapes, joined along a dimension; else None."""
+        cdef cnp.ndarray first, a, out
+        cdef cnp.npy_intp dims[32]
+        cdef int i, ndim
+        cdef Py_ssize_t j, rows = 1, row, part
+        cdef char* target
+        cdef char* source
+        if not arrays or not cnp.PyArray_CheckExact(arrays[0]):
+            return None
+        first = <cnp.ndarray>arrays[0]
+        ndim = cnp.PyArray_NDIM(first)
+        if ndim == 0 or ndim > 32 or cnp.PyArray_TYPE(first) > cnp.NPY_CDOUBLE:
+            return None
+        for i in range(ndim):
+            dims[i] = cnp.PyArray_DIM(first, i)
+        dims[dim] = 0
+        for value in arrays:
+            if not cnp.PyArray_CheckExact(value):
+                return None
+            a = <cnp.ndarray>value
+            if (
+                cnp.PyArray_NDIM(a) != ndim
+                or cnp.PyArray_TYPE(a) != cnp.PyArray_TYPE(first)
+                or not cnp.PyArray_ISCARRAY_RO(a)
+            ):
+                return None
+            for i in range(ndim):
+                if i != dim and cnp.PyArray_DIM(a, i) != dims[i]:
+                    return None
+            dims[dim] += cnp.PyArray_DIM(a, dim)
+        out = cnp.PyArray_EMPTY(ndim, dims, cnp.PyArray_TYPE(first), 0)
+        for i in range(dim):
+            rows *= dims[i]
+        if rows == 0:
+            return out
+        row = cnp.PyArray_NBYTES(out) // rows
+        target = cnp.PyArray_BYTES(out)
+        for value in arrays:
+            a = <cnp.ndarray>value
+            source = cnp.PyArray_BYTES(a)
+            part = cnp.PyArray_NBYTES(a) // rows
+            for j in range(rows):
+                memcpy(target + j * row, source + j * part, part)
+            target += part
         return out
 
     cpdef object sum_rows(self, object a):
@@ -805,6 +1042,9 @@ cdef class Native:
                 total += (<double*>cnp.PyArray_DATA(<cnp.ndarray>a))[i]
             (<double*>cnp.PyArray_DATA(out))[0] = total
         return out
+
+    cpdef name_function(self, object operator, str name):
+        """Uncompiled operators are given the names of a function here."""
 
     cpdef attach(self, type cls, str name, object value):
         """Set a class attribute; unlike setattr it reaches compiled classes too."""

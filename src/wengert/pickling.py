@@ -19,7 +19,7 @@ from .operators.geometry import address_of, owner_of
 from .tensor import FRESH, Tensor, wrap
 
 # Without compilation these share the instance dictionary with what users attach to a tensor.
-_FIELDS = frozenset(("array", "inference", *FRESH))
+_FIELDS = frozenset(FRESH)
 
 
 def reduce_tensor(tensor: Tensor) -> tuple[Any, ...]:

@@ -63,8 +63,9 @@ cdef class Tensor:
     cpdef Cold make_cold(self)
 
 
-@cython.locals(t=Tensor)
 cpdef Tensor wrap(object array)
+@cython.locals(t=Tensor)
+cpdef Tensor wrap_as(object array, bint inference)
 cpdef VersionCounter counter_of(Tensor t)
 @cython.locals(counter=VersionCounter)
 cpdef bump_version(Tensor t, str operator)

@@ -38,12 +38,11 @@ class AbstractOperator:
 class VersionCounter:
     """Counts in-place changes of one piece of memory; every alias shares it."""
 
-    def __init__(self, watched: bool = False) -> None:
-        self.value = 0
-        self.watched = watched
-        self.operator: str | None = None
-        self.code: Any = None
-        self.lasti = -1
+    value: int
+    watched: bool
+    operator: str | None
+    code: Any
+    lasti: int
 
 
 class ViewMeta:
@@ -75,9 +74,20 @@ def wrap(array: Any) -> Tensor:
     It is hidden from the cyclic collector: until it gets attributes, hooks or a gradient with a
     graph, no cycle can lead through it, see `autograd/cycles.py`.
     """
+    return wrap_as(array, thread_state().inference)
+
+
+def wrap_as(array: Any, inference: bool) -> Tensor:
+    """The same for a caller that knows whether it is in inference mode."""
     t = Tensor.__new__(Tensor)
     t.array = array
-    t.inference = thread_state().inference
+    t.inference = inference
+    # Uncompiled, a field of the instance is read much faster than a default of the class.
+    t.node = None
+    t.output_index = 0
+    t.needs_grad = False
+    t.counter = None
+    t.view_meta = None
     if _hides:
         _native.hide(t)
     return t
@@ -390,7 +400,8 @@ def _real_number(t: Tensor) -> Any:
 def counter_of(t: Tensor) -> VersionCounter:
     """The version counter, made now if nobody needed it before."""
     if t.counter is None:
-        t.counter = VersionCounter(t.watched)
+        t.counter = VersionCounter()
+        t.counter.watched = t.watched
     return t.counter
 
 
@@ -425,6 +436,8 @@ def node_of(t: Tensor) -> Any:
 
 
 FRESH: dict[str, Any] = {
+    "array": None,
+    "inference": False,
     "counter": None,
     "node": None,
     "output_index": 0,
@@ -436,9 +449,23 @@ FRESH: dict[str, Any] = {
     "cold": None,
 }
 
-if not _native.compiled:  # fields of a compiled class begin as None, zero and False by themselves
-    for _name, _value in FRESH.items():
-        setattr(Tensor, _name, _value)
+
+def give_defaults(cls: type, **fields: Any) -> None:
+    """Let the fields of an uncompiled class begin as those of a compiled one do by themselves.
+
+    One instance is given all of them at once, while the interpreter still adds to the layout that
+    the instances share; later additions would cost every instance a dictionary of its own.
+    """
+    for name, value in fields.items():
+        setattr(cls, name, value)
+    first: Any = object.__new__(cls)
+    for name, value in fields.items():
+        setattr(first, name, value)
+
+
+if not _native.compiled:
+    give_defaults(Tensor, **FRESH)
+    give_defaults(VersionCounter, value=0, watched=False, operator=None, code=None, lasti=0)
     # a plain class has an instance dictionary for what users attach
     del Tensor.__getattr__, Tensor.__setattr__  # type: ignore[attr-defined]
 

@@ -2,7 +2,10 @@ cimport cython
 from ..native cimport Native
 from ..state cimport AnomalyMode, ThreadState, thread_state
 from ..tensor cimport Cold, Tensor, wrap
-from .node cimport AccumulateGrad, Freed, Node, NodeCold, edges
+from .node cimport (
+    AccumulateGrad, Freed, GradientPlan, GradientStep, Node, NodeCold, apply_loop, edges,
+    unpack_saved,
+)
 
 
 cdef Native _native
@@ -25,6 +28,7 @@ cdef class GraphTask:
     cdef public bint create_graph
     cdef public bint done
     cdef public bint parallel
+    cdef public bint plain
     cdef public set needed
     cdef public set executed
     cdef public dict captures
@@ -46,16 +50,19 @@ cdef count_dependencies(GraphTask task, list roots)
 cdef bint claim(GraphTask task, Node node)
 cdef list find_needed(list roots)
 
-@cython.locals(slot=Slot)
-cdef object take_buffer(GraphTask task, Node node)
-
 @cython.locals(state=ThreadState)
 cpdef list evaluate(GraphTask task, Node node)
 cdef list evaluate_observed(GraphTask task, Node node, ThreadState state)
 @cython.locals(outputs=list)
 cdef list run_node(GraphTask task, Node node, ThreadState state)
-@cython.locals(i=cython.int, nr=cython.int, following=Node, g=Tensor)
+@cython.locals(g=Tensor, value=Tensor, total=Tensor, nodes=tuple, nrs=tuple, step=GradientStep,
+               edge=cython.int, nr=cython.int, following=Node, outputs=list)
+cdef run_loops(GraphTask task, Node node, ThreadState state)
+@cython.locals(i=cython.int, following=Node, g=Tensor)
 cpdef hand_on(GraphTask task, Node node, list outputs)
+cdef hand(
+    GraphTask task, Node producer, int index, Node node, int nr, Tensor g, bint fresh
+)
 @cython.locals(ready=cython.bint, slot=Slot)
 cdef bint deliver(GraphTask task, Node node, int nr, Tensor g)
 cdef object combine(GraphTask task, object old, Tensor g, bint owned)
@@ -68,5 +75,5 @@ cdef push(list heap, Node node)
     left=Node, right=Node)
 cdef Node pop(list heap)
 
-@cython.locals(node=Node)
+@cython.locals(state=ThreadState, heap=list, node=Node)
 cdef run_on_caller(GraphTask task)

@@ -19,7 +19,7 @@ from ..native import native
 from ..state import ThreadState, anomaly, inherit, thread_state
 from ..tensor import Tensor
 from .hooks import run_post_hooks, run_pre_hooks, run_tensor_hooks
-from .node import Freed, Node, edges
+from .node import Freed, Node, apply_loop, edges, seen, unpack_saved
 
 _native = native
 _anomaly = anomaly
@@ -54,6 +54,7 @@ class GraphTask:
         self.parent = parent
         self.done = False
         self.parallel = False
+        self.plain = False
         self.needed: set | None = None
         self.executed: set | None = None
         self.captures: dict | None = None
@@ -111,6 +112,7 @@ def _run(
             run_parallel(task)
         else:
             task.parallel = False
+            task.plain = task.needed is None
             run_on_caller(task)
         state.node = saved[3]
         _run_callbacks(task)
@@ -128,10 +130,24 @@ def _run(
 
 def run_on_caller(task: GraphTask) -> None:
     """Run ready nodes until none is left."""
+    state = thread_state()
     heap = task.heap
     while heap:
-        node = pop(heap)
-        evaluate(task, node)
+        node = heap.pop() if len(heap) == 1 else pop(heap)
+        if _anomaly.enabled or state.profiler is not None:
+            evaluate_observed(task, node, state)
+        elif (
+            node.plan.loops
+            and node.cold is None
+            and task.plain
+            and node.claim is task
+            and node.buffer is not None
+            and not state.grad_enabled
+            and not state.layers
+        ):
+            run_loops(task, node, state)
+        else:
+            run_node(task, node, state)
 
 
 def _run_callbacks(task: GraphTask) -> None:
@@ -205,8 +221,18 @@ def count_dependencies(task: GraphTask, roots: list) -> None:
         node = stack.pop()
         if node.out_device is not None:
             task.parallel = True
-        for following in edges(node):
+        for following in edges(node) if node.unresolved else node.next_nodes:
             if following is not None:
+                if following.claim is task:
+                    following.pending += 1
+                    continue
+                if following.claim is None and not task.overflow:
+                    following.claim = task
+                    following.pending = 1
+                    following.buffer = None
+                    following.buffer_owned = False
+                    stack.append(following)
+                    continue
                 if claim(task, following):
                     stack.append(following)
                 if following.claim is task:
@@ -278,17 +304,6 @@ def _abandon(task: GraphTask, roots: list) -> None:
 # Running ---------------------------------------------------------------------------------------
 
 
-def take_buffer(task: GraphTask, node: Node) -> Any:
-    """The gradients that arrived at `node`; the place is free again."""
-    if node.claim is task:
-        buffer = node.buffer
-        node.buffer = None
-        node.claim = None
-        return buffer
-    slot = task.overflow.pop(node)
-    return slot.buffer
-
-
 def evaluate(task: GraphTask, node: Node) -> list | None:
     """Run one node with its hooks and hand the results on."""
     state = thread_state()
@@ -317,19 +332,27 @@ def evaluate_observed(task: GraphTask, node: Node, state: ThreadState) -> list |
 
 def run_node(task: GraphTask, node: Node, state: ThreadState) -> list | None:
     """Hooks before, the node, hooks after."""
-    grads = take_buffer(task, node)
+    if node.claim is task:
+        grads = node.buffer
+        node.buffer = None
+        node.claim = None
+    else:
+        grads = task.overflow.pop(node).buffer
     state.node = node
-    if node.cold is not None or (node.is_accumulator and node.variable.cold is not None):
+    if node.cold is not None or (
+        node.is_accumulator and node.variable.cold is not None  # type: ignore[attr-defined]
+    ):
         grads = run_tensor_hooks(node, grads)
-    if task.captures is not None:
-        wanted = task.captures.get(node)
-        if wanted is not None:
-            for nr, index in wanted:
-                task.captured[index] = (  # type: ignore[index]
-                    grads if node.outputs_meta is None else grads[nr]
-                )
-    if task.executed is not None and node not in task.executed:
-        return None
+    if task.needed is not None:
+        if task.captures is not None:
+            wanted = task.captures.get(node)
+            if wanted is not None:
+                for nr, index in wanted:
+                    task.captured[index] = (  # type: ignore[index]
+                        grads if node.outputs_meta is None else grads[nr]
+                    )
+        if node not in task.executed:  # type: ignore[operator]
+            return None
     if node.cold is not None and node.cold.pre_hooks:
         grads = run_pre_hooks(node, grads)
     outputs = node.run(grads)
@@ -348,17 +371,73 @@ def run_node(task: GraphTask, node: Node, state: ThreadState) -> list | None:
     return None
 
 
+def run_loops(task: GraphTask, node: Node, state: ThreadState) -> None:
+    """Run a node of native loops that has no hooks, while nothing watches or is recorded."""
+    g = node.buffer
+    node.buffer = None
+    node.claim = None
+    nodes = node.next_nodes
+    saved = node.saved
+    if type(saved) is Freed:
+        unpack_saved(node)
+    nrs = node.next_nrs
+    outputs = None
+    for step in node.plan.steps:
+        edge = step.edge
+        following = nodes[edge]
+        if following is None:
+            continue
+        nr = 0 if nrs is None else nrs[edge]
+        total = None
+        if step.is_product and following.buffer_owned and following.claim is task:
+            total = following.buffer
+        value = apply_loop(step, g, saved, state.inference, total)
+        if value is None:
+            if outputs is None:
+                state.node = node
+                outputs = node.run(g)
+            hand(task, node, edge, following, nr, outputs[edge], False)
+        elif value is total:
+            deliver(task, following, nr, None)
+        else:
+            hand(task, node, edge, following, nr, value, value is not g)
+    if not task.keep_graph:
+        node.release(task.freed)
+
+
 def hand_on(task: GraphTask, node: Node, outputs: list) -> None:
     """Deliver a node's results along its edges."""
     nrs = node.next_nrs
     for i, following in enumerate(node.next_nodes):
         if following is not None:
-            nr = 0 if nrs is None else nrs[i]
             g = outputs[i]
-            if g is not None:
-                outputs[i] = None
-                g = validated(node, i, following, nr, g)
-            deliver(task, following, nr, g)
+            outputs[i] = None
+            hand(task, node, i, following, 0 if nrs is None else nrs[i], g, False)
+
+
+def hand(
+    task: GraphTask, producer: Node, index: int, node: Node, nr: int, g: Tensor | None, fresh: bool
+) -> None:
+    """Deliver one result of `producer`, in the shape and dtype of the value it belongs to.
+
+    A `fresh` one is held by nobody else, so that others may be added to it in place.
+    """
+    if g is None or node.outputs_meta is not None:
+        deliver(task, node, nr, validated(producer, index, node, nr, g))
+        return
+    if g.array.dtype is not node.out_dtype or not _native.has_shape(g.array, node.out_shape):
+        g = validated(producer, index, node, nr, g)
+    if node.buffer is None and node.claim is task and task.plain:
+        node.buffer = g
+        node.buffer_owned = fresh
+        node.pending -= 1
+        if node.pending == 0:
+            if task.heap:
+                push(task.heap, node)
+            else:
+                task.heap.append(node)
+    else:
+        deliver(task, node, nr, g)
 
 
 def deliver(task: GraphTask, node: Node, nr: int, g: Tensor | None) -> bool:
@@ -401,8 +480,10 @@ def deliver(task: GraphTask, node: Node, nr: int, g: Tensor | None) -> bool:
     if ready:
         if task.parallel_run is not None:
             task.parallel_run.enqueue(node)
-        else:
+        elif task.heap:
             push(task.heap, node)
+        else:
+            task.heap.append(node)
     return ready
 
 
@@ -417,7 +498,9 @@ def combine(task: GraphTask, old: Tensor, g: Tensor, owned: bool) -> Tensor:
     return _add.call2(old, g)
 
 
-def validated(producer: Node | None, index: int, node: Node, nr: int, g: Tensor) -> Tensor:
+def validated(
+    producer: Node | None, index: int, node: Node, nr: int, g: Tensor | None
+) -> Tensor | None:
     """`g` in the shape and dtype of the forward value it belongs to, or an error."""
     if g is None:
         return None
@@ -482,7 +565,7 @@ def current_graph_task_id() -> int:
 
 def current_autograd_node() -> Node | None:
     """The node this thread is running."""
-    return thread_state().node
+    return seen(thread_state().node)
 
 
 def will_engine_execute_node(node: Node) -> bool:

@@ -72,7 +72,7 @@ def _call_jvp(node: FunctionNode, state: ThreadState, args: tuple, tangents: lis
         given.append(tangent)
     state.forward_grad_enabled = False
     try:
-        returned = node._forward_cls.jvp(node, *given)
+        returned = node._forward_cls.jvp(node, *given)  # type: ignore[attr-defined]
     finally:
         state.forward_grad_enabled = True
     returned = returned if isinstance(returned, tuple) else (returned,)
@@ -80,7 +80,7 @@ def _call_jvp(node: FunctionNode, state: ThreadState, args: tuple, tangents: lis
         if tangent is not None and not isinstance(tangent, Tensor):
             raise RuntimeError(
                 f"expected Variable or None (got {type(tangent).__name__}) for grad output {i} of "
-                f"the jvp of {node._forward_cls.__name__}"
+                f"the jvp of {node._forward_cls.__name__}"  # type: ignore[attr-defined]
             )
     return returned
 

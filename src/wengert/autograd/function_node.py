@@ -61,6 +61,7 @@ def no_backward(ctx: Any, *grad_outputs: Any) -> Any:
 class FunctionNode(Node):
     """The node of one call of a custom Function; the user knows it as ``ctx``."""
 
+
     def __init__(self) -> None:
         Node.__init__(self, type(self)._plan, (), None)  # type: ignore[attr-defined]
         self.needs_input_grad: Any = None
@@ -80,7 +81,7 @@ class FunctionNode(Node):
     # Backward --------------------------------------------------------------------------------
 
     def run(self, grads: Any) -> list:
-        backward = user_backward(self._forward_cls)
+        backward = user_backward(self._forward_cls)  # type: ignore[attr-defined]
         if self.boxed:
             return self.gradients(backward(self, self._boxed(grads)))
         if self.outputs_meta is not None:

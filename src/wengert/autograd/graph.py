@@ -15,7 +15,7 @@ from ..tensor import Tensor
 from ..utils.hooks import RemovableHandle
 from .engine import current_graph_task_id, will_engine_execute_node
 from .node import Node as RecordedNode
-from .node import edge_node
+from .node import edge_node, seen
 
 __all__ = [
     "saved_tensors_hooks",
@@ -88,7 +88,7 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
             "It is not possible to get the gradient edge for a Tensor that does not require "
             "gradients"
         )
-    return GradientEdge(edge_node(tensor), tensor.output_index)
+    return GradientEdge(seen(edge_node(tensor)), tensor.output_index)
 
 
 def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:

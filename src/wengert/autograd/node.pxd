@@ -3,20 +3,29 @@ from ..native cimport Native
 from ..state cimport AnomalyMode, ThreadState, thread_state
 from ..tensor cimport (
     Cold, Tensor, VersionCounter, ViewMeta, bump_version, counter_of, node_of, requires_of, wrap,
+    wrap_as,
 )
 
 
 cdef Native _native
 cdef bint _hides
+cdef int _pass_on
+cdef int _fused
+cdef int _scale
+cdef int _product
 cdef AnomalyMode _anomaly
 
 
 @cython.final
 cdef class GradientStep:
     cdef public int edge
+    cdef public int reads
+    cdef public int first
+    cdef public int loop
     cdef public object rule
     cdef public tuple indices
     cdef public bint spreads
+    cdef public bint is_product
 
 
 @cython.final
@@ -24,10 +33,13 @@ cdef class GradientPlan:
     cdef public object operator
     cdef public str name
     cdef public type node_class
+    cdef public type made_as
     cdef public int edges
+    cdef public int saves
     cdef public bint conjugates
     cdef public bint several_outputs
     cdef public bint custom
+    cdef public bint loops
     cdef public tuple steps
     cdef public tuple slots
     cdef public tuple saved_names
@@ -49,7 +61,8 @@ cdef class SavedVariable:
 
     @cython.locals(t=Tensor)
     cpdef Tensor unpack(self, Node node)
-    cpdef check_version(self, Node node, int current)
+    @cython.locals(current=cython.int)
+    cpdef check_version(self, Node node)
 
 
 @cython.final
@@ -114,9 +127,10 @@ cdef class CopySlices(Node):
 
 
 cdef bint _any_shown(tuple next_nodes)
-@cython.locals(node=Node, cls=type)
+@cython.locals(node=Node, cls=type, sequence=cython.long)
 cpdef Node new_node(
-    GradientPlan plan, ThreadState state, object out_array, tuple next_nodes, tuple next_nrs
+    GradientPlan plan, ThreadState state, object out_array, tuple next_nodes, tuple next_nrs,
+    int inside=*
 )
 
 @cython.locals(t=Tensor, counter=VersionCounter, saved=SavedVariable)
@@ -124,11 +138,17 @@ cpdef save(object value, ThreadState state)
 @cython.locals(saved=SavedVariable, counter=VersionCounter)
 cpdef save_output(Tensor t, ThreadState state)
 cpdef object edge_target(Tensor t)
+@cython.locals(nodes=list)
 cpdef tuple edges(Node node)
-@cython.locals(plan=GradientPlan, step=GradientStep, result=list, count=cython.int)
+@cython.locals(plan=GradientPlan, step=GradientStep, state=ThreadState, result=list,
+               edge=cython.int, needed=set, loops=cython.bint, conjugate=cython.bint)
 cpdef list apply_rules(Node node, object grads, list values)
-@cython.locals(state=ThreadState)
-cpdef bint wants(Node node, int edge)
+@cython.locals(loop=cython.int, t=Tensor, variable=SavedVariable)
+cpdef Tensor apply_loop(
+    GradientStep step, Tensor g, object values, bint inference, Tensor total
+)
+@cython.locals(indices=tuple, count=cython.int)
+cdef object apply_rule(GradientStep step, object grads, list values)
 cpdef list unpack_saved(Node node)
 @cython.locals(t=Tensor)
 cpdef object unpack_item(object item, Node node)

@@ -14,14 +14,18 @@ from typing import Any
 
 from ..errors import inference_update_error
 from ..native import native
+from ..operators import loops
 from ..state import ThreadState, anomaly, thread_state
 from ..tensor import (
     Tensor,
+    VersionCounter,
     bump_version,
     counter_of,
+    give_defaults,
     node_of,
     requires_of,
     wrap,
+    wrap_as,
 )
 from ..utils.hooks import RemovableHandle
 from .blame import already_freed_error, modified_in_place_error
@@ -35,16 +39,23 @@ SOLE_TENSOR_REFERENCES = 2 if native.compiled else 3
 SOLE_ARRAY_REFERENCES = 2
 ACCUMULATE_SEQUENCE = 2**62
 OUTPUT_SLOT = -1
+_fused, _scale, _pass_on, _product = loops.FUSED, loops.SCALE, loops.PASS_ON, loops.PRODUCT
 
 
 class GradientStep:
     """One edge's gradient: the rule, and where in the saved values its arguments are."""
 
-    def __init__(self, edge: int, rule: Callable, indices: tuple, spreads: bool) -> None:
+    def __init__(
+        self, edge: int, rule: Callable, indices: tuple, spreads: bool, loop: int
+    ) -> None:
         self.edge = edge
         self.rule = rule
         self.indices = indices
+        self.reads = len(indices)
         self.spreads = spreads
+        self.first: int = indices[0] if indices else -1
+        self.loop = loop  # what the rule comes down to, by operators/loops.py, or -1
+        self.is_product = loop >= _product
 
 
 class GradientPlan:
@@ -66,12 +77,17 @@ class GradientPlan:
         self.name = name
         self.custom = custom_class is not None
         self.node_class = node_class(name) if custom_class is None else custom_class
+        self.made_as = self.node_class if _native.compiled or self.custom else Node
+        if operator is not None:
+            expose_saved(self.node_class, operator)
         self.edges = edges
         self.steps = steps
         self.slots = slots
+        self.saves = len(slots)
         self.saved_names = saved_names
         self.conjugates = conjugates
         self.several_outputs = several_outputs
+        self.loops = bool(steps) and all(step.loop >= 0 for step in steps)
 
 
 _node_classes: dict[str, type] = {}
@@ -82,6 +98,24 @@ def node_class(name: str) -> type:
     if name not in _node_classes:
         _node_classes[name] = type(name, (Node,), {"__slots__": (), "__module__": __name__})
     return _node_classes[name]
+
+
+def seen(node: Any) -> Any:
+    """A node as its user gets it, of the class of its name.
+
+    Uncompiled nodes are made as plain nodes: the interpreter remembers where the fields of a class
+    are, but of one class at a time.
+    """
+    if type(node) is Node:
+        node.__class__ = node.plan.node_class
+    return node
+
+
+def expose_saved(cls: type, operator: Any) -> None:
+    """Let nodes of a class tell what they save; a class with __getattr__ would be slow to read."""
+    for name in saved_names_of(operator):
+        for attribute in ("_saved_" + name, "_raw_saved_" + name):
+            setattr(cls, attribute, SavedAttribute(attribute))
 
 
 class Freed:
@@ -95,17 +129,16 @@ class Freed:
 class SavedVariable:
     """A saved tensor that needs more than a reference: an output, a changed or a packed one."""
 
-    def __init__(self) -> None:
-        self.array: Any = None
-        self.tensor: Any = None
-        self.counter: Any = None
-        self.version = 0
-        self.output_nr = 0
-        self.is_output = False
-        self.needs_grad = False
-        self.hooks: Any = None
-        self.packed: Any = None
-        self.tangent: Tensor | None = None
+    array: Any
+    tensor: Any
+    counter: Any
+    version: int
+    output_nr: int
+    is_output: bool
+    needs_grad: bool
+    hooks: Any
+    packed: Any
+    tangent: Tensor | None
 
     def unpack(self, node: Node) -> Tensor:
         """The saved tensor, after checking that it is unchanged."""
@@ -118,13 +151,12 @@ class SavedVariable:
                 )
             t = unpacked
             return self._as_output(t.array, node) if self.is_output else self._with_history(t)
-        if self.is_output:
-            self.check_version(node, self.counter.value)
-            return self._as_output(self.array, node)
-        self.check_version(node, self.tensor.version())
-        return self.tensor
+        self.check_version(node)
+        return self._as_output(self.array, node) if self.is_output else self.tensor
 
-    def check_version(self, node: Node, current: int) -> None:
+    def check_version(self, node: Node) -> None:
+        """Raise if the tensor was changed in place since it was saved."""
+        current = self.counter.value if self.is_output else self.tensor.version()
         if current != self.version:
             raise modified_in_place_error(self, node, current)
 
@@ -192,16 +224,19 @@ def save_output(t: Tensor, state: ThreadState) -> Any:
     """What a node keeps of its own output."""
     if state.saved_hooks:
         return pack(t, True, state.saved_hooks[-1])
-    saved = SavedVariable()
-    saved.array = t.array
-    counter = counter_of(t)
+    counter = t.counter
+    if counter is None:
+        t.counter = counter = VersionCounter()
     counter.watched = True
     t.watched = True
+    saved = SavedVariable()
+    saved.array = t.array
     saved.counter = counter
     saved.version = counter.value
     saved.output_nr = t.output_index
     saved.is_output = True
     saved.needs_grad = t.needs_grad
+    saved.hooks = None
     return saved
 
 
@@ -270,26 +305,35 @@ def new_node(
     out_array: Any,
     next_nodes: tuple,
     next_nrs: tuple | None,
+    inside: int = 3,
 ) -> Node:
-    """A node for one recorded call; `out_array` is its first output."""
-    cls: Any = plan.node_class
+    """A node for one recorded call; `out_array` is its first output.
+
+    `inside` counts the frames from `Native.caller` outward that are this package's for certain.
+    """
+    cls: Any = plan.made_as
     node = cls.__new__(cls)
     node.plan = plan
     node.next_nodes = next_nodes
     node.next_nrs = next_nrs
     node.unresolved = True
-    node.sequence = state.sequence
-    state.sequence += 1
+    node.saved = None
+    sequence = state.sequence
+    node.sequence = sequence
+    state.sequence = sequence + 1
     node.out_shape = _native.shape_of(out_array)
     node.out_dtype = out_array.dtype
-    node.code = _native.caller()
+    node.outputs_meta = None
+    node.cold = None
+    node.code = _native.caller(inside)
     node.lasti = _native.lasti
+    node.claim = None
     if _anomaly.enabled:
         node.shown = True
         note_forward_call(node)
-    elif state.saved_hooks or _any_shown(next_nodes):
+    elif not _hides or state.saved_hooks or _any_shown(next_nodes):
         node.shown = True
-    elif _hides:
+    else:
         _native.hide(node)
         _native.hide(next_nodes)
     return node
@@ -354,8 +398,15 @@ class Node:
     def release(self, freed: Freed) -> None:
         """Drop the saved tensors; later use reports `freed`. Numbers and shapes may stay."""
         saved = self.saved
-        if type(saved) is tuple and _holds_tensors(saved):
-            self.saved = freed
+        if type(saved) is tuple:
+            for item in saved:
+                if (
+                    isinstance(item, Tensor)
+                    or type(item) is SavedVariable
+                    or (type(item) is tuple and _holds_tensors(item))
+                ):
+                    self.saved = freed
+                    break
 
     # Graph surface ---------------------------------------------------------------------------
 
@@ -366,7 +417,7 @@ class Node:
     @property
     def next_functions(self) -> tuple:
         """Pairs (node or None, output number), one per input."""
-        nodes = edges(self)
+        nodes = [seen(node) for node in edges(self)]
         return tuple(zip(nodes, self.next_nrs or (0,) * len(nodes), strict=True))
 
     @property
@@ -421,11 +472,6 @@ class Node:
         result = self.run(grads[0] if self.outputs_meta is None else list(grads))
         return result[0] if len(result) == 1 else tuple(result)
 
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith(("_saved_", "_raw_saved_")):
-            return self._saved_attribute(name)
-        raise AttributeError(f"'{self.name()}' object has no attribute '{name}'")
-
     def _saved_attribute(self, name: str) -> Any:
         from . import inspection
 
@@ -449,7 +495,7 @@ class Node:
     def __dir__(self) -> list:
         saved = self.plan.saved_names
         return [
-            *object.__dir__(self),
+            *(name for name in object.__dir__(self) if not name.startswith(("_saved_", "_raw_"))),
             *("_saved_" + name for name in saved),
             *("_raw_saved_" + name for name in saved if hasattr(self, "_raw_saved_" + name)),
         ]
@@ -469,7 +515,7 @@ def note_forward_call(node: Node) -> None:
     node.cold.metadata = {"traceback_": forward_stack()}
     parent = thread_state().node
     if parent is not None:
-        node.cold.metadata["parent_"] = parent
+        node.cold.metadata["parent_"] = seen(parent)
 
 
 def saved_names_of(operator: Any) -> set[str]:
@@ -477,6 +523,16 @@ def saved_names_of(operator: Any) -> set[str]:
     if operator is None:
         return set()
     return {operator._slot_name(operator._slot(read)) for read in operator.all_reads()}
+
+
+class SavedAttribute:
+    """``_saved_self`` and the like as a descriptor: what a node keeps under a name."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, node: Any, owner: Any) -> Any:
+        return self if node is None else node._saved_attribute(self.name)
 
 
 def apply_rules(node: Node, grads: Any, values: list) -> list:
@@ -490,47 +546,94 @@ def apply_rules(node: Node, grads: Any, values: list) -> list:
     conjugate = plan.conjugates and node.out_dtype.kind == "c"
     if conjugate:
         grads = grads.conj()
+    state = thread_state()
+    needed = state.needed
+    loops = not state.grad_enabled and not state.layers and not conjugate
     for step in plan.steps:
-        if not step.spreads and not wants(node, step.edge):
-            continue
-        count = len(step.indices)
-        if count == 0:
-            value = step.rule(grads)
-        elif count == 1:
-            value = step.rule(grads, values[step.indices[0]])
-        elif count == 2:
-            value = step.rule(grads, values[step.indices[0]], values[step.indices[1]])
-        else:
-            value = step.rule(grads, *[values[i] for i in step.indices])
+        edge = step.edge
         if step.spreads:
-            result[step.edge : step.edge + len(value)] = value
-        elif conjugate and value is not None:
-            result[step.edge] = value.conj()
-        else:
-            result[step.edge] = value
+            value = apply_rule(step, grads, values)
+            result[edge : edge + len(value)] = value
+            continue
+        following = node.next_nodes[edge]
+        if following is None or (needed is not None and following not in needed):
+            continue
+        value = None
+        if loops and step.loop >= 0:
+            value = apply_loop(step, grads, values, state.inference, None)
+        if value is None:
+            value = apply_rule(step, grads, values)
+            if conjugate and value is not None:
+                value = value.conj()
+        result[edge] = value
     return result
+
+
+def apply_loop(
+    step: GradientStep, g: Tensor, values: Any, inference: bool, total: Tensor | None
+) -> Tensor | None:
+    """What a rule that is a native loop makes of a gradient; None if the operands do not suit it.
+
+    `values` are the saved values, unpacked or not: if unchanged, they are read where they are. A
+    product of matrices is added to `total`, if given and suited, which is then the result.
+    """
+    loop = step.loop
+    if loop == _pass_on:
+        return g
+    value = values[step.first]
+    if isinstance(value, Tensor):
+        t = value
+        if t.counter is not None and t.counter.value != 0:
+            return None
+        value = t.array
+    elif type(value) is SavedVariable:
+        variable = value
+        if variable.array is None or variable.counter.value != variable.version:
+            return None
+        value = variable.array
+    if loop < _fused:
+        array = _native.binary(loop, g.array, value)
+    elif loop < _scale:
+        array = _native.differential(loop - _fused, g.array, value)
+    elif loop >= _product:
+        if step.reads == 2 and values[step.indices[1]] != 1:
+            return None
+        a, b = (value, g.array) if loop & 1 else (g.array, value)
+        if total is not None and _native.product_into(
+            total.array, a, b, (loop & 2) != 0, (loop & 4) != 0
+        ):
+            return total
+        array = _native.product(a, b, (loop & 2) != 0, (loop & 4) != 0)
+    elif value == 1:
+        return g
+    else:
+        array = _native.binary(2, g.array, value)
+    return None if array is None else wrap_as(array, inference)
+
+
+def apply_rule(step: GradientStep, grads: Any, values: list) -> Any:
+    """What one rule makes of the gradients and the saved values it reads."""
+    rule = step.rule
+    indices = step.indices
+    count = step.reads
+    if count == 1:
+        return rule(grads, values[indices[0]])
+    if count == 0:
+        return rule(grads)
+    if count == 2:
+        return rule(grads, values[indices[0]], values[indices[1]])
+    return rule(grads, *[values[i] for i in indices])
 
 
 def edges(node: Node) -> tuple:
     """The nodes that the input gradients go to; a leaf's sink is made when first asked for."""
     if node.unresolved:
-        for t in node.next_nodes:
-            if isinstance(t, Tensor):
-                node.next_nodes = tuple(
-                    [accumulator_of(n) if isinstance(n, Tensor) else n for n in node.next_nodes]
-                )
-                break
+        nodes = []
+        for target in node.next_nodes:
+            nodes.append(accumulator_of(target) if isinstance(target, Tensor) else target)
+        node.next_nodes = tuple(nodes)
         node.unresolved = False
     return node.next_nodes
-
-
-def wants(node: Node, edge: int) -> bool:
-    """Whether the running backward needs the gradient of one edge at all."""
-    following = node.next_nodes[edge]
-    if following is None:
-        return False
-    needed = thread_state().needed
-    return needed is None or following in needed
 
 
 def unpack_saved(node: Node) -> list:
@@ -672,12 +775,19 @@ def renew_locks() -> None:
         _gradient_locks[i] = threading.Lock()
 
 
-if not _native.compiled:  # fields of a compiled class begin as None, zero and False by themselves
-    for _name in ("saved", "out_device", "outputs_meta", "cold", "claim", "buffer"):
-        setattr(Node, _name, None)
-    for _name in ("shown", "buffer_owned", "is_accumulator"):
-        setattr(Node, _name, False)
-    Node.pending = 0
+if not _native.compiled:
+    give_defaults(
+        Node,
+        saved=None, out_device=None, outputs_meta=None, cold=None, claim=None, buffer=None,
+        shown=True, buffer_owned=False, is_accumulator=False, pending=0, plan=None, next_nodes=None,
+        next_nrs=None, unresolved=False, sequence=0, out_shape=None, out_dtype=None, code=None,
+        lasti=0,
+    )  # fmt: skip
+    give_defaults(
+        SavedVariable,
+        array=None, tensor=None, counter=None, version=0, output_nr=0, is_output=False,
+        needs_grad=False, hooks=None, packed=None, tangent=None,
+    )  # fmt: skip
 
 _ACCUMULATE_PLAN = GradientPlan(None, "AccumulateGrad", 0)
 _COPY_SLICES_PLAN = GradientPlan(None, "CopySlices", 2)

@@ -17,12 +17,18 @@ _native = native
 _no_output = np.empty(())
 
 
+def _operator_of(node: Any) -> Any:
+    """The operator that the class of a node was made for."""
+    return node._operator
+
+
 class OperatorNode(FunctionNode):
     """One recorded call. Each operator has a subclass of its own, with `_operator` set.
 
     `inputs` has an entry per positional argument: whether it is a tensor, or a tuple of that for
     the elements of a list. `results` is the same for the results, None for a single tensor.
     """
+
 
     def __init__(self) -> None:
         FunctionNode.__init__(self)
@@ -32,10 +38,10 @@ class OperatorNode(FunctionNode):
     # Backward ----------------------------------------------------------------------------------
 
     def run(self, grads: Any) -> list:
-        backward = self._operator.backward
+        backward = _operator_of(self).backward
         if backward is None:
             raise RuntimeError(
-                f"Trying to backward through {self._operator.overload_text()} but no autograd "
+                f"Trying to backward through {_operator_of(self).overload_text()} but no autograd "
                 "formula was registered. Use register_autograd to add one."
             )
         if self.results is not None:
@@ -80,7 +86,7 @@ class OperatorNode(FunctionNode):
         return result
 
     def _gradients_of_list(self, index: int, kind: tuple, value: Any, result: list) -> None:
-        if value is None and self._operator.optional_list(index):
+        if value is None and _operator_of(self).optional_list(index):
             value = [None] * len(kind)
         if type(value) is not list or len(value) != len(kind):
             raise self._wrong_structure(index, value)
@@ -96,11 +102,11 @@ class OperatorNode(FunctionNode):
     def _of_right_length(self, values: tuple) -> tuple:
         """The gradients without superfluous None, or with None for arguments left at defaults."""
         expected = len(self.inputs)
-        lists = self._operator.has_lists
+        lists = _operator_of(self).has_lists
         if len(values) > expected and not lists and all(v is None for v in values[expected:]):
             return values[:expected]
         missing = range(len(values), expected)
-        if len(values) < expected and all(self._operator.has_default(i) for i in missing):
+        if len(values) < expected and all(_operator_of(self).has_default(i) for i in missing):
             return values + tuple(
                 [None] * len(kind) if type(kind) is tuple else None
                 for kind in self.inputs[len(values) :]
@@ -123,7 +129,7 @@ class OperatorNode(FunctionNode):
         return RuntimeError(
             f"Expected the return from backward to be of the same structure as the inputs. Got: "
             f"{_text(got)} (return from backward), {_text(expected)} (inputs of "
-            f"{self._operator.overload_text()})"
+            f"{_operator_of(self).overload_text()})"
         )
 
     def _wrong_gradient(self, index: int, value: Any) -> RuntimeError:

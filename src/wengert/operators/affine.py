@@ -10,7 +10,8 @@ from ..errors import shape_text
 from ..native import native
 from ..tensor import Tensor
 from . import products
-from .declare import primitive
+from .declare import by_loop, primitive
+from .loops import PASS_ON, PRODUCT, SCALE
 from .matmul import bmm, bmm_left, bmm_right, matmul, mm, mm_left, mm_right, mv, outer
 from .pointwise import ADD
 
@@ -88,9 +89,13 @@ addmm = primitive(
     "addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
     _addmm,
     {
-        "self": lambda g, beta: _scaled(g, beta),
-        "mat1": lambda g, mat2, alpha: _scaled(mm_right.call2(g, mat2), alpha),
-        "mat2": lambda g, mat1, alpha: _scaled(mm_left.call2(mat1, g), alpha),
+        "self": by_loop(SCALE, lambda g, beta: _scaled(g, beta)),
+        "mat1": by_loop(
+            PRODUCT + 4, lambda g, mat2, alpha: _scaled(mm_right.call2(g, mat2), alpha)
+        ),
+        "mat2": by_loop(
+            PRODUCT + 3, lambda g, mat1, alpha: _scaled(mm_left.call2(mat1, g), alpha)
+        ),
     },
     lambda tangents, mat1, mat2, beta, alpha: _sum_tangents(
         tangents, mm, "mat1", mat1, "mat2", mat2, beta, alpha
@@ -275,11 +280,14 @@ affine = primitive(
     "_affine(Tensor bias, Tensor self, Tensor weight) -> Tensor",
     _affine,
     {
-        "bias": lambda g: g,
-        "self": lambda g, weight: mm.call2(
-            g, weight if weight.array.dtype.kind != "c" else weight.conj()
+        "bias": by_loop(PASS_ON, lambda g: g),
+        "self": by_loop(
+            PRODUCT,
+            lambda g, weight: mm.call2(
+                g, weight if weight.array.dtype.kind != "c" else weight.conj()
+            ),
         ),
-        "weight": lambda g, self: _affine_weight(g, self),
+        "weight": by_loop(PRODUCT + 2, lambda g, self: _affine_weight(g, self)),
     },
     lambda tangents, self, weight: _affine_tangent(tangents, self, weight),
     widens=False,

@@ -10,8 +10,8 @@ from ..dtypes import from_numpy
 from ..state import thread_state
 from ..tensor import Tensor
 from .comparison import zeros_like
-from .declare import elementwise, promote, promote_float
-from .loops import ADD, DIV, MUL, NEG, RECIPROCAL, RSUB, SQUARE, SUB
+from .declare import by_loop, elementwise, promote, promote_float
+from .loops import ADD, DIV, MUL, NEG, PASS_ON, RECIPROCAL, RSUB, SCALE, SQUARE, SUB
 from .selection import real_part, where
 from .transcendental import log
 
@@ -30,7 +30,10 @@ def _times(x: Any, factor: Any) -> Any:
 add = elementwise(
     "add(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
     lambda xp, x, y, alpha: xp.add(x, y if alpha == 1 else _times(y, alpha)),
-    {"self": lambda t: t, "other": lambda t, alpha: t if alpha == 1 else t * alpha},
+    {
+        "self": by_loop(PASS_ON, lambda t: t),
+        "other": by_loop(SCALE, lambda t, alpha: t if alpha == 1 else t * alpha),
+    },
     native=ADD,
     doc="Sum of two tensors, the second multiplied by `alpha`.",
 )
@@ -90,7 +93,10 @@ def rsub(input: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
 mul = elementwise(
     "mul(Tensor self, Tensor other) -> Tensor",
     "multiply",
-    {"self": lambda t, other: t * other, "other": lambda t, self: t * self},
+    {
+        "self": by_loop(MUL, lambda t, other: t * other),
+        "other": by_loop(MUL, lambda t, self: t * self),
+    },
     native=MUL,
     doc="Product of two tensors.",
 )
@@ -100,7 +106,7 @@ true_divide = elementwise(
     "div(Tensor self, Tensor other) -> Tensor",
     lambda xp, x, y: xp.divide(x, y),
     {
-        "self": lambda t, other: t / other,
+        "self": by_loop(DIV, lambda t, other: t / other),
         "other": lambda t, self, other: -t * ((self / other) / other),
     },
     dtype=promote_float,

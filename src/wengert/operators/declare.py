@@ -32,10 +32,20 @@ from ..batching import rules as batch_rules
 from ..dispatch import Operator, register, rule_reads
 from ..dtypes import result_dtype
 from ..inplace import InplaceOperator
-from ..native import native as compiled_native
 from ..schema import Argument, Schema, parse
 
 Rules = Callable | dict[str, Callable | None]
+
+_LOOPS: dict[Callable, int] = {}
+
+
+def by_loop(loop: int, rule: Callable) -> Callable:
+    """A rule that comes down to a loop in loops.py, of the gradient and the first value it reads.
+
+    Where nothing is recorded the engine runs that loop and does not call the rule.
+    """
+    _LOOPS[rule] = loop
+    return rule
 
 
 def elementwise(
@@ -60,8 +70,7 @@ def elementwise(
     operator.batch_rule = batch or batch_rules.elementwise
     operator.broadcasts = True
     operator.dtype_rule = dtype or promote
-    if compiled_native.compiled:
-        operator.native_code = native
+    operator.native_code = native
     operator.refuses = refuses
     if inplace:
         _declare_inplace(operator)
@@ -190,9 +199,11 @@ def _operator(
         operator.grad_positions = tuple(
             i for i, a in enumerate(parsed.arguments) if a.name in operator.rules
         )
-        for rule in operator.rules.values():
-            for read in rule_reads(rule) if rule is not None else ():
-                operator._slot(read)
+        for argument, rule in operator.rules.items():
+            if rule is not None:
+                operator.loops[argument] = _LOOPS.get(rule, -1)
+                for read in rule_reads(rule):
+                    operator._slot(read)
     register(operator)
     return operator
 

@@ -13,6 +13,7 @@ from ..creation import zeros
 from ..dispatch import Operator
 from ..dtypes import result_dtype
 from ..errors import shape_text
+from ..native import native
 from ..out import copy_to_out
 from ..tensor import Tensor
 from .declare import linear
@@ -26,6 +27,8 @@ __all__ = [
     "hstack", "meshgrid", "row_stack", "split", "split_with_sizes", "stack", "tensor_split",
     "unbind", "vsplit", "vstack",
 ]  # fmt: skip
+
+_native = native
 
 
 def _tensor_list(function: str, tensors: Any) -> list[Tensor]:
@@ -66,6 +69,9 @@ def _is_legacy_empty(shape: tuple[int, ...]) -> bool:
 
 
 def _cat(xp: Any, arrays: list, dim: int, sizes: tuple[int, ...]) -> Any:
+    joined = _native.join(arrays, dim)
+    if joined is not None:
+        return joined
     dtype = arrays[0].dtype
     if -1 not in sizes and all(type(a) is ndarray and a.dtype is dtype for a in arrays):
         return xp.asarray(xp.concatenate(arrays, dim), order="C")
@@ -94,6 +100,7 @@ cat_ = linear(
     "_cat(Tensor[] tensors, int dim, int[] sizes) -> Tensor",
     _cat,
     lambda g, dim, sizes: _cat_parts(g, dim, sizes),
+    guarded=False,
     batch=batched.cat,
     doc="Tensors joined along `dim`, where they have the given sizes, -1 for one to pass over.",
 )
@@ -307,6 +314,9 @@ def _parts(operator: Operator) -> Operator:
 
 
 def _cut(x: Any, dim: int, sizes: Any) -> list:
+    parts = _native.cut(x, dim, list(sizes))
+    if parts is not None:
+        return parts
     parts = []
     start = 0
     for n in sizes:

@@ -1,4 +1,14 @@
-"""The numbers of the loops in native.pyx, by which operators name them."""
+"""The numbers of the loops in native.pyx, by which operators and gradient rules name them."""
 
 ADD, SUB, MUL, DIV, RSUB = range(5)
 NEG, ABS, EXP, LOG, SQRT, SIN, COS, TANH, SIGMOID, RELU, SQUARE, RECIPROCAL = range(12)
+
+# What a gradient rule can come down to when nothing is recorded, beside a loop of two operands:
+# the loop of the differential of the unary operator FUSED + n,
+FUSED = 100
+# multiplication by a number that mostly is one, nothing at all,
+SCALE = 200
+PASS_ON = 201
+# or a product of matrices: plus 1 if the gradient is the second factor, plus 2 if the first factor
+# is transposed, plus 4 if the second is.
+PRODUCT = 320

@@ -20,7 +20,8 @@ from ..out import copy_to_out
 from ..schema import parse
 from ..tensor import Tensor
 from . import products, views
-from .declare import linear
+from .declare import by_loop, linear
+from .loops import PRODUCT
 
 __all__ = [
     "bmm", "dot", "ger", "kron", "matmul", "mm", "mv", "outer",
@@ -34,8 +35,8 @@ mm = linear(
     "mm(Tensor self, Tensor mat2) -> Tensor",
     products.mm,
     {
-        "self": lambda g, mat2: mm_right.call2(g, mat2),
-        "mat2": lambda g, self: mm_left.call2(self, g),
+        "self": by_loop(PRODUCT + 4, lambda g, mat2: mm_right.call2(g, mat2)),
+        "mat2": by_loop(PRODUCT + 3, lambda g, self: mm_left.call2(self, g)),
     },
     guarded=False,
     batch=batched.product(0, 0, 1, "bmm"),

@@ -7,10 +7,9 @@ from typing import Any
 
 from ..dispatch import Operator
 from ..native import native
-from ..state import thread_state
-from ..tensor import Tensor, wrap
-from .declare import elementwise, promote_float
-from .loops import COS, EXP, LOG, RELU, SIGMOID, SIN, SQRT, TANH
+from ..tensor import Tensor
+from .declare import by_loop, elementwise, promote_float
+from .loops import COS, EXP, FUSED, LOG, RELU, SIGMOID, SIN, SQRT, TANH
 from .selection import where
 
 __all__ = [
@@ -150,7 +149,7 @@ cosh: Operator = elementwise(
 tanh = elementwise(
     "tanh(Tensor self) -> Tensor",
     "tanh",
-    lambda t, out: _tanh_differential(t, out),
+    by_loop(FUSED + TANH, lambda t, out: t * (1 - out * out)),
     dtype=promote_float,
     native=TANH,
     doc="Hyperbolic tangent.",
@@ -225,29 +224,6 @@ hypot = elementwise(
 # Activations --------------------------------------------------------------------------------------
 
 
-def _fast(code: int, t: Tensor, value: Tensor) -> Tensor | None:
-    """A differential by one native loop, when nothing is recorded and the tensors are small."""
-    state = thread_state()
-    if state.grad_enabled or state.layers:
-        return None
-    array = _native.differential(code, t.array, value.array)
-    return None if array is None else wrap(array)
-
-
-def _tanh_differential(t: Tensor, out: Tensor) -> Tensor:
-    fast = _fast(TANH, t, out)
-    return t * (1 - out * out) if fast is None else fast
-
-
-def _sigmoid_differential(t: Tensor, out: Tensor) -> Tensor:
-    fast = _fast(SIGMOID, t, out)
-    return t * ((1 - out) * out) if fast is None else fast
-
-
-def _relu_differential(t: Tensor, out: Tensor) -> Tensor:
-    fast = _fast(RELU, t, out)
-    return where(out <= 0, out * 0, t) if fast is None else fast
-
 def logistic(xp: Any, x: Any) -> Any:
     e = xp.exp(-x)
     if _native.logistic_tail(e):
@@ -259,7 +235,7 @@ def logistic(xp: Any, x: Any) -> Any:
 sigmoid = elementwise(
     "sigmoid(Tensor self) -> Tensor",
     logistic,
-    lambda t, out: _sigmoid_differential(t, out),
+    by_loop(FUSED + SIGMOID, lambda t, out: t * ((1 - out) * out)),
     dtype=promote_float,
     native=SIGMOID,
     doc="Logistic function.",
@@ -267,7 +243,7 @@ sigmoid = elementwise(
 relu = elementwise(
     "relu(Tensor self) -> Tensor",
     lambda xp, x: xp.maximum(x, 0),
-    lambda t, out: _relu_differential(t, out),
+    by_loop(FUSED + RELU, lambda t, out: where(out <= 0, out * 0, t)),
     native=RELU,
     refuses="bc",
     doc="The tensor where positive, else zero.",
