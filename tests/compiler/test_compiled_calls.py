@@ -445,14 +445,14 @@ def test_inside_a_dispatch_mode_every_operator_is_seen():
 
     class Mode(TorchDispatchMode):
         def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-            seen.append(func.name)
+            seen.append(func.name())
             return func(*args, **(kwargs or {}))
 
     compiled = wengert.compile(lambda x: x.sin().cos())
     compiled(X)
     with Mode():
         compiled(X)
-    assert seen == ["sin", "cos"]
+    assert seen == ["aten::sin", "aten::cos"]
 
 
 # Errors and threads -------------------------------------------------------------------------------
