@@ -185,6 +185,37 @@ def test_ensemble_of_models(lib):
     np.testing.assert_allclose(both.tolist(), shared.tolist(), rtol=1e-12)
 
 
+def test_functions_with_derived_rules_in_nested_maps(lib):
+    class Square(lib.autograd.Function):
+        generate_vmap_rule = True
+
+        @staticmethod
+        def forward(x):
+            return x * x
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.factor = 2
+            ctx.save_for_backward(*inputs)
+            ctx.save_for_forward(*inputs)
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * ctx.factor * ctx.saved_tensors[0]
+
+        @staticmethod
+        def jvp(ctx, t):
+            return t * ctx.factor * ctx.saved_tensors[0]
+
+    x = lib.arange(24.0).reshape(2, 3, 4)
+    mapped = lib.vmap(lib.vmap(lib.vmap(Square.apply), in_dims=1, out_dims=1))
+    assert mapped(x).tolist() == (x * x).tolist()
+    assert lib.func.grad(lambda x: mapped(x).sum())(x).tolist() == (2 * x).tolist()
+    assert lib.func.jvp(mapped, (x,), (x,))[1].tolist() == (2 * x * x).tolist()
+    slope = lib.func.grad(lambda x: mapped(x).sum())
+    assert lib.func.grad(lambda x: slope(x).sum())(x).tolist() == lib.full((2, 3, 4), 2.0).tolist()
+
+
 def test_deep_nesting():
     """Many levels, all alive at once, around one operation."""
 

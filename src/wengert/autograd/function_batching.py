@@ -52,10 +52,12 @@ class BatchedContext:
         return self._ctx.needs_input_grad[self._leading :]
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._ctx, name)
+        own = self._ctx.attributes
+        return own[name] if name in own else getattr(self._ctx, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        setattr(self._ctx, name, value)
+        # Apart from those of the batch, which may be a batch of batches with the same names.
+        self._ctx.attributes[name] = value
 
 
 class BatchedFunction(Function):
@@ -79,6 +81,7 @@ class BatchedFunction(Function):
     def setup_context(ctx: Any, inputs: tuple, output: tuple) -> None:
         function, info, in_dims, *values = inputs
         (several, dims), *results = output
+        ctx.attributes = {}
         ctx.call = function, info, in_dims, dims
         level = Level("vmap", info.batch_size, info.randomness)
         with level.entered():

@@ -8,7 +8,7 @@ from ..creation import zeros_like
 from ..native import native
 from ..state import ThreadState
 from ..tensor import Tensor
-from .forward_ad import set_tangent, tangent_of
+from .forward_ad import duals_aside, set_tangent, tangent_of
 from .function_node import FunctionNode, among
 from .node import replay
 
@@ -70,11 +70,8 @@ def _call_jvp(node: FunctionNode, state: ThreadState, args: tuple, tangents: lis
         ):
             tangent = zeros_like(a)
         given.append(tangent)
-    state.forward_grad_enabled = False
-    try:
+    with duals_aside(state):
         returned = node._forward_cls.jvp(node, *given)  # type: ignore[attr-defined]
-    finally:
-        state.forward_grad_enabled = True
     returned = returned if isinstance(returned, tuple) else (returned,)
     for i, tangent in enumerate(returned):
         if tangent is not None and not isinstance(tangent, Tensor):

@@ -10,7 +10,6 @@ from ..devices import of_array, transfer
 from ..dispatch import operator_named
 from ..dtypes import from_numpy, result_dtype
 from ..errors import dimension_error
-from ..levels import LevelArray
 from ..tensor import Tensor, wrap
 
 
@@ -32,16 +31,6 @@ def batch_size(args: tuple, dims: tuple) -> int:
         elif dim is not None:
             return value.array.shape[dim]
     raise ValueError("none of the arguments has a batch dimension")
-
-
-def is_batched(x: Tensor) -> bool:
-    """Whether a tensor inside transforms has a value for each example of some vmap."""
-    array = x.array
-    while type(array) is LevelArray:
-        if array.dim is not None:
-            return True
-        array = array.value.array
-    return False
 
 
 def rank_of(x: Tensor, dim: int | None) -> int:

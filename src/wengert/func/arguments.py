@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from ..levels import Level, lifted, unwrapped
@@ -10,11 +9,6 @@ from ..tensor import Tensor
 from ..utils.pytree import tree_map
 
 Argnums = int | tuple[int, ...]
-
-
-def name_of(func: Any) -> str:
-    """How an error message calls a function."""
-    return getattr(func, "__name__", None) or repr(func)
 
 
 def chosen_argnums(argnums: Argnums, count: int) -> Argnums:
@@ -76,10 +70,3 @@ def split_aux(api: str, output: Any, has_aux: bool) -> tuple[Any, Any]:
             f"{api}: output of function f should be a tuple: (output, aux) if has_aux is True"
         )
     return output
-
-
-def check_tensors(leaves: list, api: str, what: str, error: Callable = RuntimeError) -> None:
-    """Refuse leaves that are no tensors."""
-    for leaf in leaves:
-        if not isinstance(leaf, Tensor):
-            raise error(f"{api}: expected {what} to contain only tensors, got {type(leaf)}")

@@ -11,8 +11,6 @@ from ..operators.joining import cat
 from ..tensor import Tensor
 from ..utils.pytree import _broadcast_to_and_flatten, tree_flatten, tree_unflatten
 
-Dims = int | tuple | list | dict | None
-
 
 def vmap(
     func: Callable[..., Any],
