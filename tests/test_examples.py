@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import wengert
+from wengert.compiler import differentiate, run
+from wengert.compiler.passes import Policy
 from wengert.func import grad, hessian, jacfwd, jacrev, vmap
 
 FOLDER = Path(__file__).parents[1] / "examples"
@@ -182,3 +184,47 @@ class TestOptimum:
             e[i] = step
             rise = task.validation(penalties + e) - task.validation(penalties - e)
             assert float(found[i]) == pytest.approx(float(rise) / (2 * step), rel=1e-5, abs=1e-9)
+
+
+class TestCompileTraining:
+    @pytest.fixture(params=["MLP", "LSTM", "GPT"])
+    def model(self, request):
+        self.example = load("compile_training")
+        return next(m for m in self.example.MODELS if m.name == request.param)
+
+    def test_one_graph_trains_as_eager_mode_does(self, model):
+        step = self.example.training_step(model.loss)
+        compiled = wengert.compile(step)
+        losses, state = self.example.train(model, step, 6)
+        its_losses, its_state = self.example.train(model, compiled, 6)
+        assert len(compiled.compilations) == 1
+        np.testing.assert_allclose(its_losses, losses, rtol=1e-4)
+        for part, its in zip(state[:3], its_state[:3], strict=True):
+            for name, value in part.items():
+                close(its[name], value, rtol=1e-3, atol=1e-5)
+        assert float(its_state.steps) == 6
+
+    def test_loss_gradients_and_update_are_in_the_graph(self, model):
+        before, after = self.example.step_graphs(model)
+        after.lint()
+        state = self.example.initial_state(model)
+        changed = 3 * len(state.parameters) + 1
+        assert len(before.outputs) == len(after.outputs) == 1 + changed
+        assert self.example.count(after) < 0.7 * self.example.count(before)
+
+    def test_differentiated_forward_pass(self, model):
+        state = self.example.initial_state(model)
+        graph = self.example.forward_graph(model)
+        inputs = [p.detach() for p in state.parameters.values()] + list(model.batch())
+        gradient = differentiate(graph, recompute=Policy())
+        outputs = run(gradient.f, *inputs)
+        found = run(gradient.df, *gradient.df_inputs(inputs, outputs, [wengert.ones(())]))
+        leaves = [p.detach().requires_grad_() for p in state.parameters.values()]
+        loss = model.loss(dict(zip(state.parameters, leaves, strict=True)), *inputs[-2:])
+        for mine, its in zip(found, wengert.autograd.grad(loss, leaves), strict=True):
+            close(mine, its, rtol=1e-3, atol=1e-6)
+
+    def test_what_is_kept(self, model):
+        kept = self.example.kept_bytes(model)
+        assert kept.chosen <= kept.plain and kept.chosen <= kept.every / 2
+        assert kept.products == kept.products_again

@@ -55,8 +55,11 @@ def of_strides(shape: tuple[int, ...], strides: tuple[int, ...], dtype: Any) -> 
 
 
 def zeros_like(array: Any) -> np.ndarray:
-    """Real zeros in the shape of a meta array: what a kernel without a shape rule runs on."""
-    return np.zeros(array.shape, array.dtype)
+    """Real zeros in shape and order of a meta array: what a kernel without a shape rule runs on."""
+    order = sorted(range(array.ndim), key=lambda dim: -abs(array.strides[dim]))
+    lengths = [array.shape[dim] if array.strides[dim] else 1 for dim in order]
+    zeros = np.zeros(lengths, array.dtype).transpose([order.index(i) for i in range(array.ndim)])
+    return zeros if zeros.shape == array.shape else np.broadcast_to(zeros, array.shape)
 
 
 def elementwise(kernel: Callable, args: tuple) -> Any:
@@ -76,7 +79,7 @@ def _strides_of_result(
     shape: tuple[int, ...], arrays: list, itemsize: int
 ) -> tuple[int, ...]:
     """Dense strides in the memory order of the operands, of which earlier ones weigh more."""
-    strides = [_expanded_strides(a, shape) for a in arrays]
+    strides = [expanded_strides(a, shape) for a in arrays]
     order = list(reversed(range(len(shape))))  # from the dimension with the smallest stride up
     for i in range(1, len(order)):
         place = i
@@ -102,7 +105,7 @@ def _compare(shape: tuple[int, ...], strides: list, dim: int, other: int) -> int
     return 0
 
 
-def _expanded_strides(array: Any, shape: tuple[int, ...]) -> list[int]:
+def expanded_strides(array: Any, shape: tuple[int, ...]) -> list[int]:
     """An array's strides in the dimensions of `shape`, zero where it is broadcast."""
     extra = len(shape) - array.ndim
     return [0] * extra + [
@@ -127,4 +130,4 @@ def _real(value: Any) -> Any:
 
 def _shape_of(value: Any) -> Any:
     array = np.asarray(value)
-    return empty(array.shape, array.dtype)
+    return of_strides(array.shape, array.strides, array.dtype)

@@ -299,9 +299,10 @@ class _Reverse:
                 place = graph.register_output(value)
                 gradient.df_input_captured_outputs.append(place)
         self.add_vjps_of_temporaries()
+        given, made = graph.inputs, graph.outputs
         parameters = [
-            *[graph.inputs[i] for i in gradient.df_input_captured_inputs],
-            *[graph.outputs[i] for i in gradient.df_input_captured_outputs],
+            *[given[i] for i in gradient.df_input_captured_inputs],
+            *[made[i] for i in gradient.df_input_captured_outputs],
         ]
         formal = {value: self.block.add_input().copy_metadata(value) for value in parameters}
         for node in [*self.block.all_nodes(), *_return_nodes(self.block)]:
@@ -313,9 +314,8 @@ class _Reverse:
     def add_vjps_of_temporaries(self) -> None:
         """Temporaries that have a gradient accept a further one from outside."""
         graph, gradient = self.graph, self.gradient
-        for i in range(gradient.f_real_outputs, len(graph.outputs)):
-            value = graph.outputs[i]
-            g = self.grads.get(value)
+        for i, value in enumerate(graph.outputs):
+            g = self.grads.get(value) if i >= gradient.f_real_outputs else None
             if g is None:
                 continue
             given = self.block.add_input(value.type)

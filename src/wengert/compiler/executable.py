@@ -194,7 +194,7 @@ class CompiledFunction(Function):
     def forward(ctx: Any, compiled: Differentiated, *inputs: Tensor) -> Any:  # type: ignore[override]
         gradient = compiled.gradient
         outputs = compiled.f(*inputs)
-        real = outputs[: gradient.f_real_outputs]
+        real = distinct(outputs[: gradient.f_real_outputs])
         kept = [outputs[i] for i in gradient.df_input_captured_outputs]
         ctx.others = [None if isinstance(value, Tensor) else value for value in kept]
         ctx.save_for_backward(
@@ -203,7 +203,9 @@ class CompiledFunction(Function):
         )
         ctx.compiled = compiled
         differentiable = differentiable_outputs(gradient)
-        ctx.mark_non_differentiable(*[t for i, t in enumerate(real) if i not in differentiable])
+        ctx.mark_non_differentiable(
+            *[t for i, t in enumerate(real) if t is not None and i not in differentiable]
+        )
         ctx.set_materialize_grads(False)
         return real
 
@@ -228,6 +230,16 @@ class CompiledFunction(Function):
                     kept[first + i] = value
             results = compiled.reverse(given, kept)
         return (None, *by_input(gradient, results, count))
+
+
+def distinct(outputs: tuple) -> tuple:
+    """The same with another tensor for one that is there again, perhaps with other gradients."""
+    seen: set[int] = set()
+    found = []
+    for t in outputs:
+        found.append(t.detach() if id(t) in seen and t is not None else t)
+        seen.add(id(t))
+    return tuple(found)
 
 
 def saved_values(ctx: Any, places: Sequence[int]) -> list:

@@ -15,7 +15,7 @@ from typing import Any
 from .. import dispatch
 from ..creation import full
 from ..drawing import DRAWS
-from ..operators.copying import pack
+from ..operators.copying import clone, pack
 from ..operators.joining import stack
 from ..operators.views import reshape
 from ..state import thread_state
@@ -378,14 +378,26 @@ def _view_dtype(args: tuple) -> Tensor:
     )
 
 
-#: Operators that want a certain layout, by what they mean without one.
+def _copy(args: tuple) -> Tensor:
+    """What `copy_` would write, in memory of its own."""
+    return clone.call1(dispatch.operator_named("copy").call(args))
+
+
+#: Operators that want a certain layout or return a view where it does not matter, by what they mean
+#: in a graph.
 _ANY_LAYOUT: dict[str, Callable[[tuple], Any]] = {
     "view": _reshape,
     "_reshape_alias": _reshape,
     "_unsafe_view": _reshape,
     "view_as_complex": _view_as_complex,
     "view.dtype": _view_dtype,
+    "copy": _copy,
 }
+
+
+def function_of(operator: Any) -> Callable[[tuple], Any]:
+    """What an operator means in a graph, where memory layout is nothing that counts."""
+    return _ANY_LAYOUT.get(operator.name, operator.call)
 
 
 def callable_of(node: Node) -> Callable[[tuple], Any]:
@@ -398,7 +410,7 @@ def callable_of(node: Node) -> Callable[[tuple], Any]:
     if prim.is_custom(operator):
         return operator.call_converted
     if operator.name in _ANY_LAYOUT or operator.mutates:
-        return _ANY_LAYOUT.get(operator.name, operator.call)
+        return function_of(operator)
     count = operator.operands
     rest = (node.arguments or ())[count:]
     if operator.tail_has_defaults and literal_key(rest) == literal_key(operator.tail):

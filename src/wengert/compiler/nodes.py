@@ -20,7 +20,9 @@ from .types import TENSOR, ListType, TensorType, Type
 if TYPE_CHECKING:
     from .ir import Graph
 
-_GAP = 1 << 20
+#: Bits of the gaps between the positions of neighbours at first, and at most. Half a gap is used
+#: up by each insertion in one place; gaps that were too small are made larger.
+_BITS, _MOST_BITS = 20, 1280
 
 
 class GraphError(RuntimeError):
@@ -380,11 +382,12 @@ def _aligned(a: Node, b: Node) -> tuple[Node, Node]:
 class Block:
     """A list of nodes with parameters in front and outputs at its end."""
 
-    __slots__ = ("graph", "owner", "param_node", "return_node")
+    __slots__ = ("graph", "owner", "param_node", "return_node", "_bits")
 
     def __init__(self, graph: Graph, owner: Node | None = None) -> None:
         self.graph = graph
         self.owner = owner
+        self._bits = _BITS
         self.param_node = Node(graph, prim.PARAM)
         self.return_node = Node(graph, prim.RETURN)
         first, last = self.param_node, self.return_node
@@ -472,10 +475,14 @@ class Block:
     def _place(self, node: Node) -> None:
         """Give a node that was just linked a position between its neighbours."""
         before, after = node.previous.position, node.next.position  # type: ignore[union-attr]
-        node.position = before + _GAP if after == float("inf") else (before + after) // 2
+        if after == float("inf"):
+            node.position = before + (1 << self._bits)
+        else:
+            node.position = (before + after) // 2
         if node.position == before:
+            self._bits = min(4 * self._bits, _MOST_BITS)
             for i, each in enumerate(self.nodes()):
-                each.position = (i + 1) * _GAP
+                each.position = (i + 1) << self._bits
 
     def topological_order(self) -> list[Node]:
         """The nodes in an order in which they can run, kept as they are where possible."""

@@ -9,6 +9,7 @@ strings equal; what a library keeps for itself is not looked at.
 from __future__ import annotations
 
 import functools
+import gc
 import operator
 import sys
 from collections.abc import Callable, Iterator
@@ -70,10 +71,14 @@ class Surroundings:
             yield
             return
         sys.setprofile(self._event)
+        collecting = gc.isenabled()
+        gc.disable()  # what it calls is not called by the function
         try:
             yield
         finally:
             sys.setprofile(None)
+            if collecting:
+                gc.enable()
 
     def _event(self, frame: Any, event: str, argument: Any) -> None:
         if event == "call" and self._globals is not None:

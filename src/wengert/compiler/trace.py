@@ -34,6 +34,7 @@ from ..tensor import Tensor, wrap
 from ..utils.pytree import TreeSpec, tree_flatten, tree_unflatten
 from . import primitives as prim
 from .ir import Graph
+from .layout import as_computed
 from .nodes import Value, split_arguments
 from .passes.barriers import STOP_GRADIENT, WITH_VALUE
 from .passes.shapes import example_of
@@ -260,6 +261,8 @@ class TraceLevel(Level):
         try:
             with _outside_all_levels():
                 out = operator.call(shapes)
+                if getattr(operator, "broadcasts", False):
+                    out = as_computed(out, [s for s in shapes if isinstance(s, Tensor)])
         except NotImplementedError as error:
             raise self.refusal(f"{operator.name}(): {error}") from None
         outs = out if isinstance(out, (tuple, list)) else (out,)
@@ -515,7 +518,11 @@ class TraceLevel(Level):
             if place is not None:
                 found = Recipe(True, place)
             elif origin is not None:
-                found = Recipe(before=self.recipe(origin[0], known), step=origin[1])
+                source, step = origin
+                found = Recipe(before=self.recipe(source, known), step=step)
+                symbol = self.symbol_of(t)
+                if step.operator is None and symbol not in self.constant:
+                    found.history = self.graph.register_output(symbol)
             else:
                 value = self.symbol_of(t)
                 if value.node.kind == prim.CONSTANT:  # each call returns a tensor of its own

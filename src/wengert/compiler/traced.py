@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from ..autograd.grad_mode import is_grad_enabled, set_grad_enabled
 from ..tensor import Tensor
 from ..utils.pytree import tree_flatten, tree_unflatten
+from .interpreter import function_of, run
 from .ir import Graph
 
 #: Stands in a list of results for one that is a tensor.
@@ -31,14 +32,17 @@ class Step(NamedTuple):
         if self.operator is None:
             return t.detach()
         with set_grad_enabled(self.recorded and is_grad_enabled()):
-            made = self.operator.call((t, *self.args))
+            made = function_of(self.operator)((t, *self.args))
         return made if self.part is None else made[self.part]
 
 
 class Recipe:
-    """A result: an input or an output of the graph, or one step away from another recipe's."""
+    """A result: an input or an output of the graph, or one step away from another recipe's.
 
-    __slots__ = ("is_input", "index", "before", "step")
+    What was detached and changed afterwards has a `history`, which is that of an output.
+    """
+
+    __slots__ = ("is_input", "index", "before", "step", "history")
 
     def __init__(
         self,
@@ -51,6 +55,7 @@ class Recipe:
         self.index = index
         self.before = before
         self.step = step
+        self.history: int | None = None
 
     def follow(self, inputs: list[Tensor], outputs: tuple, made: dict[Recipe, Tensor]) -> Tensor:
         """The tensor; a recipe that is there twice stands for one tensor."""
@@ -58,6 +63,8 @@ class Recipe:
         if found is None:
             if self.before is not None and self.step is not None:
                 found = self.step.take(self.before.follow(inputs, outputs, made))
+                if self.history is not None:
+                    found.copy_(outputs[self.history])
             else:
                 found = (inputs if self.is_input else outputs)[self.index]
             made[self] = found
@@ -93,8 +100,6 @@ class Traced:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the graph on the interpreter as the function, changes of inputs included."""
-        from .interpreter import run
-
         inputs = self.inputs_of(*args, **kwargs)
         return self.finish(inputs, run(self.graph, *inputs))
 

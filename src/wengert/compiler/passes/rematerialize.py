@@ -67,26 +67,22 @@ def rematerialize(forward: Block, reverse: Block, policy: Policy | None = None) 
         return
     graph = forward.graph
     values: dict[Value, Value] = {}
-    copies: dict[Node, None] = {}
-    first = reverse.param_node.next
-    for node in again:
-        copy = graph.create_clone(node, values)
-        copies[copy.insert_before(first)] = None  # type: ignore[arg-type]
+    copies = [graph.create_clone(node, values) for node in again]
     for value, copy_value in values.items():
         for use in value.uses:
-            if use.user not in copies and reverse.contains(use.user):
+            if reverse.contains(use.user):
                 use.user.replace_input(use.offset, copy_value)
     for copy in reversed(copies):
-        _move_to_first_use(copy, reverse)
+        _place_before_first_use(copy, reverse)
 
 
-def _move_to_first_use(node: Node, block: Block) -> None:
+def _place_before_first_use(node: Node, block: Block) -> None:
     """As late as possible, so that the values live as short as possible."""
     users = [_in_block(use.user, block) for value in node._outputs for use in value._uses]
     if not users:
         node.destroy()
         return
-    node.move_before(min(users, key=lambda user: user.position))
+    node.insert_before(min(users, key=lambda user: user.position))
 
 
 def _in_block(node: Node, block: Block) -> Node:

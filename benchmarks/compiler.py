@@ -1,0 +1,163 @@
+"""Graphs: the time to differentiate long ones, and what a call of a compiled function costs."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Callable
+from time import perf_counter, process_time
+from typing import Any
+
+from harness import arguments, describe, finish, load, number, print_table, settings, verdict
+
+SIZES = (1_000, 10_000, 100_000)
+JUDGED = 10_000
+SECONDS_TARGET = 2.0
+GROWTH_TARGET = 1.6
+REPEATS = 5
+
+
+def chain(lib: Any, nodes: int) -> Any:
+    """A graph of products, sums and elementary functions, each node one step."""
+    from wengert.compiler import Graph, TensorType
+    from wengert.compiler.passes import propagate_shapes
+
+    graph = Graph()
+    x, c = (graph.add_input(TensorType(lib.float32, (4, 4), True)) for _ in range(2))
+    functions = ("tanh", "sin", "sigmoid", "exp")
+    y = x
+    for i in range(nodes):
+        if i % 3 == 0:
+            y = graph.insert("wengert::mul", y, c)
+        elif i % 3 == 1:
+            y = graph.insert(f"wengert::{functions[i % 4]}", y)
+        else:
+            y = graph.insert("wengert::add", y, x)
+    graph.register_output(y)
+    return propagate_shapes(graph)
+
+
+def seconds(lib: Any, nodes: int, recompute: bool) -> float:
+    """Processor time: the fastest of some differentiations of a fresh graph."""
+    from wengert.compiler import differentiate
+    from wengert.compiler.passes import Policy
+
+    best = float("inf")
+    for _ in range(REPEATS if nodes <= JUDGED else 1):
+        graph = chain(lib, nodes)
+        gc.collect()
+        start = process_time()
+        differentiate(graph, recompute=Policy() if recompute else None)
+        best = min(best, process_time() - start)
+    return best
+
+
+def differentiation(lib: Any) -> tuple[list[dict], list[bool]]:
+    """The table of differentiations, and whether the targets are met."""
+    rows = []
+    for recompute in (False, True):
+        for nodes in SIZES[: 2 if recompute else 3]:
+            taken = seconds(lib, nodes, recompute)
+            rows.append({"nodes": nodes, "recompute": recompute, "seconds": taken})
+    for row in rows:
+        first = next(r for r in rows if r["recompute"] == row["recompute"])
+        row["growth"] = (row["seconds"] / row["nodes"]) / (first["seconds"] / first["nodes"])
+    judged = [row for row in rows if row["nodes"] == JUDGED]
+    for row in judged:
+        row["ok"] = row["seconds"] <= SECONDS_TARGET and row["growth"] <= GROWTH_TARGET
+    print_table(
+        ("differentiate", "nodes", "seconds", "us per node", "growth", "ok"),
+        [
+            (
+                "with recomputation" if row["recompute"] else "plain",
+                str(row["nodes"]),
+                number(row["seconds"], 3),
+                number(row["seconds"] / row["nodes"] * 1e6, 1),
+                number(row["growth"], 2),
+                verdict(row.get("ok")),
+            )
+            for row in rows
+        ],
+    )
+    return rows, [row["ok"] for row in judged]
+
+
+def small(lib: Any) -> tuple[Callable, tuple]:
+    """A layer so small that all of its time is overhead."""
+    x, w = lib.ones(2, 3), lib.ones(3, 3, requires_grad=True)
+    return lambda x, w: ((x @ w).tanh() * x).sum(), (x, w)
+
+
+def layers(lib: Any) -> tuple[Callable, tuple]:
+    """Twenty layers."""
+    x, w = lib.ones(8, 16), lib.full((16, 16), 0.05).requires_grad_()
+
+    def function(x: Any, w: Any) -> Any:
+        for _ in range(20):
+            x = (x @ w).tanh() + x
+        return x.sum()
+
+    return function, (x, w)
+
+
+def calls(lib: Any) -> list[dict]:
+    """The table of calls: eager and compiled, forward and with backward, in turns."""
+    rows = []
+    for build in (small, layers):
+        function, args = build(lib)
+        compiled = lib.compile(function)
+        for backward in (False, True):
+            ways = [_call(f, args, backward) for f in (function, compiled)]
+            best = [float("inf")] * 2
+            for _ in range(300):
+                for i, way in enumerate(ways):
+                    start = perf_counter()
+                    way()
+                    best[i] = min(best[i], perf_counter() - start)
+            rows.append(
+                {
+                    "name": f"{build.__name__} {'and backward' if backward else 'forward'}",
+                    "eager_us": best[0] * 1e6,
+                    "compiled_us": best[1] * 1e6,
+                }
+            )
+    print()
+    print_table(
+        ("call", "eager us", "compiled us", "ratio"),
+        [
+            (
+                row["name"],
+                number(row["eager_us"], 1),
+                number(row["compiled_us"], 1),
+                number(row["compiled_us"] / row["eager_us"], 2),
+            )
+            for row in rows
+        ],
+    )
+    return rows
+
+
+def _call(function: Callable, args: tuple, backward: bool) -> Callable[[], Any]:
+    def run() -> None:
+        out = function(*args)
+        if backward:
+            args[1].grad = None
+            out.backward()
+
+    return run
+
+
+def main() -> int:
+    options = arguments(__doc__).parse_args()
+    lib = load("wengert")
+    if lib is None:
+        print("wengert is not installed", file=sys.stderr)
+        return 2
+    print(describe(lib))
+    rows, verdicts = differentiation(lib)
+    report = {"settings": settings(), "differentiate": rows, "calls": calls(lib)}
+    return finish(options, report, verdicts)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
