@@ -2,6 +2,7 @@
 
 import gc
 import warnings
+import weakref
 
 import pytest
 
@@ -58,6 +59,18 @@ def test_graph_with_packed_values_is_shown():
     with saved_tensors_hooks(lambda t: [t], lambda box: box[0]):
         y = x.exp()
     assert gc.is_tracked(y.grad_fn)
+
+
+@pytest.mark.parametrize("function", [wengert.exp, lambda x: x * x], ids=["result", "operand"])
+def test_cycle_through_a_packed_tensor_is_freed(function):
+    x = wengert.ones(2, requires_grad=True) * 2
+    with saved_tensors_hooks(lambda t: t, lambda t: t):
+        y = function(x)
+    x.later = y  # leads from the packed operand back to the node
+    references = [weakref.ref(x), weakref.ref(y)]
+    del x, y
+    gc.collect()
+    assert [reference() for reference in references] == [None, None]
 
 
 def test_attribute_shows_the_tensor_it_is_set_to():

@@ -208,6 +208,8 @@ def detach_(self: Tensor) -> Tensor:
         raise RuntimeError(
             "Can't detach views in-place: the base would still be in the graph; use detach()"
         )
+    if self.watched and self.node is not None:
+        self.make_cold().detached_at = thread_state().sequence
     self.node = None
     self.output_index = 0
     self.needs_grad = False

@@ -42,6 +42,7 @@ cdef class Cold:
     cdef public object tangent_source
     cdef public dict attributes
     cdef public str name
+    cdef public long detached_at
 
 
 @cython.freelist(512)

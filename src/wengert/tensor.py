@@ -66,6 +66,7 @@ class Cold:
         self.tangent_source: Tensor | None = None
         self.attributes: dict[str, Any] | None = None
         self.name: str | None = None
+        self.detached_at = -1
 
 
 def wrap(array: Any) -> Tensor:

@@ -432,6 +432,37 @@ def test_change_writes_into_the_given_tangent(lib, level):
     assert given.tolist() == [30.0]
 
 
+def test_change_of_a_result_does_not_reach_the_operand(lib, level):
+    x = make(lib, [1.0, 2.0], [3.0, 4.0])
+    for y in (x + 1, 1 + x, x.clone(), x.reshape(2, 1).contiguous().flatten() * 1):
+        y[1:].mul_(10)
+    assert tangent(lib, x) == [3.0, 4.0]
+
+
+def test_one_of_several_views_of_a_base_changed_by_a_dual(lib, level):
+    base = vector(lib, 5.0, 6.0, 7.0)
+    first, second = base.split(2)
+    base.mul_(make(lib, [1.0, 2.0, 3.0], [10.0, 20.0, 30.0]))
+    assert tangent(lib, first) == [50.0, 120.0]
+    assert tangent(lib, second) == [210.0]
+
+
+def test_dual_keeps_its_tangent_when_its_primal_gets_one(lib, level):
+    primal = vector(lib, 5.0)
+    x = forward_ad(lib).make_dual(primal, vector(lib, 3.0))
+    primal.mul_(make(lib, [2.0], [1.0]))
+    assert (x.tolist(), tangent(lib, x)) == ([10.0], [3.0])
+    assert tangent(lib, primal) == [5.0]
+
+
+def test_expanded_dual_is_filled(lib, level):
+    x = make(lib, [1.0], [2.0])
+    y = x.expand(3)
+    y.zero_()
+    assert tangent(lib, y) == [0.0, 0.0, 0.0]
+    assert tangent(lib, x) == [0.0]
+
+
 # With reverse mode --------------------------------------------------------------------------------
 
 SECOND = {
@@ -520,6 +551,21 @@ def test_in_place_changes_between(lib):
         y[1:].sin_()
         y[:2].mul_(x[1:])
         return y * y
+
+    expected = hessian_product(lib, function, at, direction)
+    with forward_ad(lib).dual_level():
+        x = forward_ad(lib).make_dual(at.clone().requires_grad_(), direction)
+        (gradient,) = lib.autograd.grad(function(x).sum(), x)
+        assert tangent(lib, gradient) == pytest.approx(expected, rel=1e-9)
+
+
+def test_result_saved_by_a_change_of_a_view(lib):
+    at, direction = vector(lib, 0.4, 0.9, 0.2), vector(lib, 1.0, -2.0, 3.0)
+
+    def function(x):
+        y = x * x
+        y[1:].tanh_()
+        return y * x
 
     expected = hessian_product(lib, function, at, direction)
     with forward_ad(lib).dual_level():

@@ -109,6 +109,85 @@ def test_number_of_the_next_node(lib):
     assert lib.autograd._get_sequence_nr() == number + 1
 
 
+# Edges and outputs that are shown -----------------------------------------------------------------
+
+ONE_EDGE = {
+    "pow": lambda lib, x: x**2,
+    "base": lambda lib, x: 2**x,
+    "rsub": lambda lib, x: 1 - x,
+    "remainder": lambda lib, x: x % 2,
+    "clamp": lambda lib, x: x.clamp(0, 1),
+    "masked_fill": lambda lib, x: x.masked_fill(x.detach() > 0, 1.0),
+    "index_fill": lambda lib, x: x.index_fill(0, lib.tensor([0]), 1.0),
+    "fill_": lambda lib, x: (x * 1).fill_(1.0),
+    "scatter": lambda lib, x: x.scatter(0, lib.tensor([0]), 1.0),
+}
+TWO_EDGES = {
+    "mul": lambda lib, x: x * 2,
+    "add": lambda lib, x: x + 1,
+    "sub": lambda lib, x: x - 1,
+    "div": lambda lib, x: x / 2,
+    "lerp": lambda lib, x: lib.lerp(x, x, 0.5),
+    "pow": lambda lib, x: x ** lib.tensor([2.0, 3.0]),
+    "masked_fill": lambda lib, x: x.masked_fill(x.detach() > 0, lib.tensor(1.0)),
+    "fill_": lambda lib, x: (x * 1).fill_(lib.tensor(1.0)),
+    "where": lambda lib, x: lib.where(x.detach() > 0, x, 0.0),
+}
+
+
+@pytest.mark.parametrize("case", ONE_EDGE)
+def test_number_with_an_overload_has_no_edge(lib, case):
+    x = leaf(lib)
+    y = ONE_EDGE[case](lib, x)
+    assert len(y.grad_fn.next_functions) == 1
+    seen = []
+    y.grad_fn.register_hook(lambda inputs, outputs: seen.append(len(inputs)))
+    y.sum().backward()
+    assert seen == [1]
+
+
+@pytest.mark.parametrize("case", TWO_EDGES)
+def test_number_in_the_place_of_a_tensor_has_an_edge(lib, case):
+    assert len(TWO_EDGES[case](lib, leaf(lib)).grad_fn.next_functions) == 2
+
+
+def test_hook_replaces_the_gradients_that_are_shown(lib):
+    x = leaf(lib)
+    y = x**2
+    y.grad_fn.register_hook(lambda inputs, outputs: (inputs[0] * 10,))
+    y.sum().backward()
+    assert x.grad.tolist() == [20.0, 40.0]
+
+
+def test_hook_sees_gradients_in_the_shapes_of_the_operands(lib):
+    x, y, seen = lib.ones(2, 3, requires_grad=True), lib.ones(3, requires_grad=True), []
+    z = x * y
+    z.grad_fn.register_hook(lambda inputs, outputs: seen.append([g.shape for g in inputs]))
+    z.sum().backward()
+    assert seen == [[x.shape, y.shape]]
+
+
+def test_assigned_number_has_an_edge(lib):
+    y = leaf(lib) * 1
+    y[0] = 3.0
+    assert [edge[0] is None for edge in y.grad_fn.next_functions] == [False, True]
+
+
+@pytest.mark.parametrize("name", ["sort", "max", "min", "cummax", "kthvalue", "topk"])
+def test_outputs_without_gradient_are_not_shown(lib, name):
+    x = leaf(lib)
+    arguments = (1,) if name in ("kthvalue", "topk") else () if name == "sort" else (0,)
+    result = getattr(x, name)(*arguments)[0]
+    assert len(result.grad_fn._input_metadata) == 1
+    seen = []
+    result.grad_fn.register_prehook(lambda grads: seen.append(len(grads)))
+    result.grad_fn.register_prehook(lambda grads: (grads[0] * 3,))
+    result.grad_fn.register_hook(lambda inputs, outputs: seen.append(len(outputs)))
+    result.sum().backward()
+    assert seen == [1, 1]
+    assert 3.0 in x.grad.tolist()
+
+
 # Handles of saved tensors -------------------------------------------------------------------------
 
 
@@ -267,6 +346,33 @@ def test_changed_tensor_is_refused_by_its_handle(lib):
     x.add_(1)
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         handle.unpack()
+
+
+def test_tensor_detached_after_it_was_saved_is_refused(lib):
+    x = leaf(lib)
+    y = x * 1
+    z = y * y
+    y.detach_()
+    with pytest.raises(RuntimeError, match="saved tensor that has been detached in-place"):
+        z.sum().backward()
+
+
+def test_tensor_saved_after_it_was_detached_is_fine(lib):
+    x = leaf(lib)
+    y = x * 1
+    y * y
+    y.detach_()
+    (x * y).sum().backward()
+    assert x.grad.tolist() == [1.0, 2.0]
+
+
+def test_result_detached_after_it_was_saved_is_fine(lib):
+    x = leaf(lib, 0.0)
+    y = x.exp()
+    z = y + 1
+    y.detach_()
+    z.sum().backward()
+    assert x.grad.tolist() == [1.0]
 
 
 def test_hooks_allowed_where_default_hooks_are_disabled(lib):

@@ -357,6 +357,7 @@ def run_node(task: GraphTask, node: Node, state: ThreadState) -> list | None:
         grads = run_pre_hooks(node, grads)
     outputs = node.run(grads)
     if node.cold is not None and node.cold.post_hooks:
+        _fit(node, outputs)
         outputs = run_post_hooks(node, outputs, grads, task)
     if _anomaly.enabled and _anomaly.check_nan:
         from .anomaly_mode import refuse_nan
@@ -438,6 +439,15 @@ def hand(
                 task.heap.append(node)
     else:
         deliver(task, node, nr, g)
+
+
+def _fit(node: Node, outputs: list) -> None:
+    """Bring the results of a node into the shapes of its inputs, as its hooks expect them."""
+    nrs = node.next_nrs
+    for i, following in enumerate(node.next_nodes):
+        if following is not None:
+            nr = 0 if nrs is None else nrs[i]
+            outputs[i] = validated(node, i, following, nr, outputs[i])
 
 
 def deliver(task: GraphTask, node: Node, nr: int, g: Tensor | None) -> bool:

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ..dtypes import is_differentiable
 from ..levels import is_level
 from ..state import ThreadState, thread_state
@@ -183,15 +185,32 @@ def tangent_of(value: Any) -> Tensor | None:
     """The tangent of a tensor; a view takes its part of the base's."""
     if not isinstance(value, Tensor):
         return None
-    cold, view = value.cold, value.view_meta
+    cold = value.cold
     source = _base_tangent(value)
-    if cold is not None and cold.tangents is not None and cold.tangent_source is source:
+    if (
+        cold is not None
+        and cold.tangents is not None
+        and (cold.tangent_source is None or cold.tangent_source is source)
+    ):
         return cold.tangents
-    if source is None or view is None:
+    if source is None:
         return None
-    tangent = replay(source, view.steps)
+    tangent = _part(source, value)
     set_tangent(value, tangent)
     return tangent
+
+
+def _part(tangent: Tensor, view: Tensor) -> Tensor:
+    """What a view sees of the tangent of its base, which has the layout of the base."""
+    steps: Any = view.view_meta.steps  # type: ignore[union-attr]
+    rest = steps
+    while rest is not None:
+        rest, operator, _ = rest
+        if operator.outputs != 1:  # one of several: which one, only its place in memory tells
+            from ..inplace import strided_steps
+
+            return replay(tangent, strided_steps(view))
+    return replay(tangent, steps)
 
 
 @contextmanager
@@ -217,14 +236,28 @@ def call_with_tangents(operator: Any, args: tuple, tangents: dict[str, Any]) -> 
     outs = out if isinstance(out, tuple) else (out,)
     for t, tangent in zip(outs, _as_tuple(jvp(operator, args, tangents, outs)), strict=True):
         if tangent is not None and is_differentiable(t.array.dtype):
-            set_tangent(t, _fitted(tangent, t))
-            _note_in_saved(t)
+            tangent = _fitted(tangent, t)
+            if not operator.is_view and _shares_memory(tangent, tangents):
+                tangent = tangent.clone()  # a change of the result must not reach the operand
+            set_tangent(t, tangent)
+            _note_in_saved(t, t.node)
     return out
 
 
-def _note_in_saved(t: Tensor) -> None:
-    """Give the output that a node saved of itself the tangent the output has got by now."""
-    saved = getattr(t.node, "saved", None)
+def _shares_memory(tangent: Tensor, tangents: dict[str, Any]) -> bool:
+    """Whether a tangent is one of the given ones, or, outside of transforms, a part of one."""
+    for given in tangents.values():
+        for other in given if isinstance(given, list) else (given,):
+            if other is tangent or not (is_level(other) or is_level(tangent)) and (
+                np.may_share_memory(tangent.array, other.array)
+            ):
+                return True
+    return False
+
+
+def _note_in_saved(t: Tensor, node: Any) -> None:
+    """Give the output `t` that its node saved the tangent that `t` has got by now."""
+    saved = getattr(node, "saved", None)
     for item in saved if isinstance(saved, tuple) else ():
         if isinstance(item, SavedVariable) and item.is_output and item.output_nr == t.output_index:
             item.tangent = tangent_of(t)
@@ -371,7 +404,8 @@ def _call_inplace(operator: Any, functional: Any, args: tuple, tangents: dict) -
     tangent = _fitted(jvp(functional, kept, tangents, (result,)), target)
     operator.call(args)
     write_tangent(target, tangent)
-    _note_in_saved(target)
+    node = target.node if target.view_meta is None else target.view_meta.base.node
+    _note_in_saved(target, getattr(node, "inner", node))
     return target
 
 
@@ -382,15 +416,23 @@ def write_tangent(target: Any, tangent: Tensor) -> None:
     if view is None:
         set_tangent(target, tangent.clone())
     elif own is not None and (target.cold.tangent_source is None or not thread_state().levels):
-        own.copy_(tangent)
+        _write(own, tangent)
     else:
         # A new tangent for the base, since the old one may belong to other levels than the change.
-        whole = tangent.new_zeros(view.base.array.shape)
+        whole = in_layout_of(view.base, tangent.new_zeros(view.base.array.shape))
         if own is not None:
             whole = whole + target.cold.tangent_source
         set_tangent(view.base, whole)
         part: Any = tangent_of(target)
-        part.copy_(tangent)
+        _write(part, tangent)
+
+
+def _write(own: Tensor, tangent: Tensor) -> None:
+    """Replace the values of a tangent; of elements that share memory, the first decides."""
+    for dim, (size, stride) in enumerate(zip(own.array.shape, own.array.strides, strict=True)):
+        if size > 1 and stride == 0 and not is_level(own):
+            own, tangent = own.narrow(dim, 0, 1), tangent.narrow(dim, 0, 1)
+    own.copy_(tangent)
 
 
 def _is_fwd_grad_enabled() -> bool:

@@ -28,7 +28,7 @@ from ..tensor import (
     wrap_as,
 )
 from ..utils.hooks import RemovableHandle
-from .blame import already_freed_error, modified_in_place_error
+from .blame import already_freed_error, modified_in_place_error, position
 
 _native = native
 _hides = native.compiled
@@ -151,6 +151,8 @@ class SavedVariable:
                 )
             t = unpacked
             return self._as_output(t.array, node) if self.is_output else self._with_history(t)
+        if not self.is_output:
+            check_attached(self.tensor, node)
         self.check_version(node)
         return self._as_output(self.array, node) if self.is_output else self.tensor
 
@@ -585,6 +587,8 @@ def apply_loop(
         t = value
         if t.counter is not None and t.counter.value != 0:
             return None
+        if t.cold is not None and t.cold.detached_at >= 0:
+            return None
         value = t.array
     elif type(value) is SavedVariable:
         variable = value
@@ -658,12 +662,23 @@ def unpack_item(item: Any, node: Node) -> Any:
         return item.unpack(node)
     if isinstance(item, Tensor):
         t = item
+        check_attached(t, node)
         if t.counter is not None and t.counter.value != 0:
             raise modified_in_place_error(item, node, t.counter.value)
         return item
     if type(item) is tuple:
         return [unpack_item(part, node) for part in item] if _holds_tensors(item) else item
     return item
+
+
+def check_attached(t: Tensor, node: Node) -> None:
+    """Refuse a saved tensor whose history was taken away after it was saved."""
+    if t.cold is not None and t.cold.detached_at > node.sequence:
+        raise RuntimeError(
+            f"Trying to use a saved tensor that has been detached in-place: {node.name()} saved it "
+            f"at {position(node.code, node.lasti)}, and detach_() was called on it later. Use "
+            "detach() instead"
+        )
 
 
 def _holds_tensors(items: tuple) -> bool:
