@@ -132,22 +132,25 @@ def run_on_caller(task: GraphTask) -> None:
     """Run ready nodes until none is left."""
     state = thread_state()
     heap = task.heap
+    watched = recorded = True
     while heap:
         node = heap.pop() if len(heap) == 1 else pop(heap)
-        if _anomaly.enabled or state.profiler is not None:
-            evaluate_observed(task, node, state)
-        elif (
-            node.plan.loops
+        if (
+            not recorded
+            and node.plan.loops
             and node.cold is None
-            and task.plain
             and node.claim is task
             and node.buffer is not None
-            and not state.grad_enabled
-            and not state.layers
         ):
             run_loops(task, node, state)
+            continue
+        watched = _anomaly.enabled or state.profiler is not None
+        if watched:
+            evaluate_observed(task, node, state)
         else:
             run_node(task, node, state)
+        # only the hooks and rules in there can change this
+        recorded = watched or not task.plain or state.grad_enabled or state.layers != 0
 
 
 def _run_callbacks(task: GraphTask) -> None:
@@ -380,64 +383,78 @@ def run_loops(task: GraphTask, node: Node, state: ThreadState) -> None:
     saved = node.saved
     if type(saved) is Freed:
         unpack_saved(node)
-    nrs = node.next_nrs
     outputs = None
     for step in node.plan.steps:
         edge = step.edge
         following = nodes[edge]
         if following is None:
             continue
-        nr = 0 if nrs is None else nrs[edge]
         total = None
         if step.is_product and following.buffer_owned and following.claim is task:
             total = following.buffer
         value = apply_loop(step, g, saved, state.inference, total)
+        fresh = value is not g
         if value is None:
             if outputs is None:
                 state.node = node
                 outputs = node.run(g)
-            hand(task, node, edge, following, nr, outputs[edge], False)
+            value = outputs[edge]
+            fresh = False
         elif value is total:
-            deliver(task, following, nr, None)
+            value = None
+        if value is None or not receive(task, following, value, fresh):
+            hand(task, node, edge, value)
+    if saved is not None and not task.keep_graph:
+        if isinstance(saved[0], Tensor):
+            node.saved = task.freed
         else:
-            hand(task, node, edge, following, nr, value, value is not g)
-    if not task.keep_graph:
-        node.release(task.freed)
+            node.release(task.freed)
 
 
 def hand_on(task: GraphTask, node: Node, outputs: list) -> None:
     """Deliver a node's results along its edges."""
-    nrs = node.next_nrs
     for i, following in enumerate(node.next_nodes):
         if following is not None:
             g = outputs[i]
             outputs[i] = None
-            hand(task, node, i, following, 0 if nrs is None else nrs[i], g, False)
+            if g is None or not receive(task, following, g, False):
+                hand(task, node, i, g)
 
 
-def hand(
-    task: GraphTask, producer: Node, index: int, node: Node, nr: int, g: Tensor | None, fresh: bool
-) -> None:
-    """Deliver one result of `producer`, in the shape and dtype of the value it belongs to.
+def receive(task: GraphTask, node: Node, g: Tensor, fresh: bool) -> bool:
+    """Add a gradient that fits to what waits at `node`, in the usual case; False in any other.
 
     A `fresh` one is held by nobody else, so that others may be added to it in place.
     """
-    if g is None or node.outputs_meta is not None:
-        deliver(task, node, nr, validated(producer, index, node, nr, g))
-        return
-    if g.array.dtype is not node.out_dtype or not _native.has_shape(g.array, node.out_shape):
-        g = validated(producer, index, node, nr, g)
-    if node.buffer is None and node.claim is task and task.plain:
+    if (
+        not task.plain
+        or node.claim is not task
+        or node.outputs_meta is not None
+        or g.array.dtype is not node.out_dtype
+        or not _native.has_shape(g.array, node.out_shape)
+    ):
+        return False
+    if node.buffer is None:
         node.buffer = g
         node.buffer_owned = fresh
-        node.pending -= 1
-        if node.pending == 0:
-            if task.heap:
-                push(task.heap, node)
-            else:
-                task.heap.append(node)
     else:
-        deliver(task, node, nr, g)
+        node.buffer = combine(task, node.buffer, g, node.buffer_owned)
+        node.buffer_owned = True
+    node.pending -= 1
+    if node.pending == 0:
+        if task.heap:
+            push(task.heap, node)
+        else:
+            task.heap.append(node)
+    return True
+
+
+def hand(task: GraphTask, producer: Node, index: int, g: Tensor | None) -> None:
+    """Deliver one result of a node, in the shape and dtype of the value it belongs to."""
+    node = producer.next_nodes[index]
+    nrs = producer.next_nrs
+    nr = 0 if nrs is None else nrs[index]
+    deliver(task, node, nr, validated(producer, index, node, nr, g))
 
 
 def deliver(task: GraphTask, node: Node, nr: int, g: Tensor | None) -> bool:
