@@ -60,6 +60,7 @@ class GraphTask:
         self.captures: dict | None = None
         self.captured: list | None = None
         self.callbacks: list | None = None
+        self.next_ready: Node | None = None
         self.heap: list = []
         self.overflow: dict = {}
         self.freed = Freed(_native.caller(), _native.lasti)
@@ -131,10 +132,14 @@ def _run(
 def run_on_caller(task: GraphTask) -> None:
     """Run ready nodes until none is left."""
     state = thread_state()
-    heap = task.heap
     watched = recorded = True
-    while heap:
-        node = heap.pop() if len(heap) == 1 else pop(heap)
+    while True:
+        node = task.next_ready
+        if node is None:
+            if not task.heap:
+                return
+            node = pop(task.heap)
+        task.next_ready = None
         if (
             not recorded
             and node.plan.loops
@@ -222,10 +227,13 @@ def count_dependencies(task: GraphTask, roots: list) -> None:
             task.overflow[node].pending += 1
     while stack:
         node = stack.pop()
-        if node.out_device is not None:
-            task.parallel = True
-        for following in edges(node) if node.unresolved else node.next_nodes:
-            if following is not None:
+        while node is not None:  # along a chain without the stack
+            if node.out_device is not None:
+                task.parallel = True
+            unseen = None
+            for following in edges(node) if node.unresolved else node.next_nodes:
+                if following is None:
+                    continue
                 if following.claim is task:
                     following.pending += 1
                     continue
@@ -234,14 +242,18 @@ def count_dependencies(task: GraphTask, roots: list) -> None:
                     following.pending = 1
                     following.buffer = None
                     following.buffer_owned = False
-                    stack.append(following)
-                    continue
-                if claim(task, following):
-                    stack.append(following)
-                if following.claim is task:
-                    following.pending += 1
                 else:
-                    task.overflow[following].pending += 1
+                    is_new = claim(task, following)
+                    if following.claim is task:
+                        following.pending += 1
+                    else:
+                        task.overflow[following].pending += 1
+                    if not is_new:
+                        continue
+                if unseen is not None:
+                    stack.append(unseen)
+                unseen = following
+            node = unseen
 
 
 def _plan_execution(task: GraphTask, roots: list, targets: list, accumulate: bool) -> None:
@@ -300,6 +312,7 @@ def _abandon(task: GraphTask, roots: list) -> None:
             node.claim = None
             node.buffer = None
         stack.extend(edges(node))
+    task.next_ready = None
     task.heap.clear()
     task.overflow.clear()
 
@@ -442,10 +455,10 @@ def receive(task: GraphTask, node: Node, g: Tensor, fresh: bool) -> bool:
         node.buffer_owned = True
     node.pending -= 1
     if node.pending == 0:
-        if task.heap:
-            push(task.heap, node)
+        if task.next_ready is None and not task.heap:
+            task.next_ready = node
         else:
-            task.heap.append(node)
+            queue(task, node)
     return True
 
 
@@ -497,10 +510,8 @@ def deliver(task: GraphTask, node: Node, nr: int, g: Tensor | None) -> bool:
     if ready:
         if task.parallel_run is not None:
             task.parallel_run.enqueue(node)
-        elif task.heap:
-            push(task.heap, node)
         else:
-            task.heap.append(node)
+            queue(task, node)
     return ready
 
 
@@ -529,6 +540,19 @@ def validated(
     if array.dtype is dtype and _native.has_shape(array, shape):
         return g
     return _reduce_gradient(producer, index, g, shape, dtype)
+
+
+def queue(task: GraphTask, node: Node) -> None:
+    """Add a node that is ready: before the heap if none is newer, which is the usual case."""
+    first = task.next_ready
+    if first is None:
+        top = task.heap[0] if task.heap else None
+        if top is None or top.sequence < node.sequence:
+            task.next_ready = node
+            return
+    elif first.sequence < node.sequence:
+        task.next_ready, node = node, first
+    push(task.heap, node)
 
 
 def push(heap: list, node: Node) -> None:

@@ -311,7 +311,7 @@ def new_node(
 
     `inside` counts the frames from `Native.caller` outward that are this package's for certain.
     """
-    node = make(plan.made_as)
+    node: Any = make(plan.made_as)
     node.plan = plan
     node.next_nodes = next_nodes
     node.next_nrs = next_nrs
