@@ -40,3 +40,6 @@ cdef class Native:
     cpdef name_function(self, object operator, str name)
     cpdef attach(self, type cls, str name, object value)
     cpdef set_attribute(self, object target, str name, object value)
+
+
+cpdef object make(type cls)

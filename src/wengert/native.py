@@ -139,17 +139,18 @@ class Native:
     def binary_into(self, code: int, a: Any, b: Any, alpha: float = 1.0) -> bool:
         """`a = a op b` in place; False for operands other than plain float arrays of one dtype.
 
-        Arrays that are views may overlap and are declined.
+        Views, which may overlap in themselves and with others, are declined.
         """
+        if type(a) is not _ndarray or type(b) is not _ndarray:
+            return False
+        dtype = a.dtype
         if (
-            alpha != 1.0
+            dtype is not b.dtype
+            or (dtype is not _float32 and dtype is not _float64)
+            or a.base is not None
+            or b.base is not None
+            or alpha != 1.0
             or code == RSUB
-            or type(a) is not _ndarray
-            or type(b) is not _ndarray
-            or a.dtype is not b.dtype
-            or not a.flags.carray
-            or (a.dtype is not _float32 and a.dtype is not _float64)
-            or (a is not b and (a.base is not None or b.base is not None))
         ):
             return False
         try:
@@ -234,4 +235,5 @@ _ONE = {dtype: np.ones((), dtype) for dtype in (_float32, _float64)}
 _ZERO = {dtype: np.zeros((), dtype) for dtype in (_float32, _float64)}
 _DIFFERENTIALS = {TANH: _tanh_change, SIGMOID: _sigmoid_change, RELU: _relu_change}
 
+make = object.__new__  # an instance without a call of __init__
 native = Native()

@@ -1056,4 +1056,9 @@ cdef class Native:
         PyObject_GenericSetAttr(target, name, value)
 
 
+cpdef object make(type cls):
+    """An instance without a call of __init__."""
+    return cls.__new__(cls)
+
+
 native = Native()

@@ -1,5 +1,5 @@
 cimport cython
-from .native cimport Native
+from .native cimport Native, make
 from .state cimport ThreadState, thread_state
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .native import native
+from .native import make, native
 from .state import thread_state
 
 _native = native
@@ -80,7 +80,7 @@ def wrap(array: Any) -> Tensor:
 
 def wrap_as(array: Any, inference: bool) -> Tensor:
     """The same for a caller that knows whether it is in inference mode."""
-    t = Tensor.__new__(Tensor)
+    t = make(Tensor)
     t.array = array
     t.inference = inference
     # Uncompiled, a field of the instance is read much faster than a default of the class.

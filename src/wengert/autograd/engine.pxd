@@ -34,6 +34,7 @@ cdef class GraphTask:
     cdef public dict captures
     cdef public list captured
     cdef public list callbacks
+    cdef public Node next_ready
     cdef public list heap
     cdef public dict overflow
     cdef public Freed freed
@@ -44,7 +45,7 @@ cdef class GraphTask:
     cdef public set reachable
 
 
-@cython.locals(node=Node, following=Node, stack=list)
+@cython.locals(node=Node, following=Node, unseen=Node, stack=list, is_new=cython.bint)
 cdef count_dependencies(GraphTask task, list roots)
 @cython.locals(slot=Slot, owner=GraphTask)
 cdef bint claim(GraphTask task, Node node)
@@ -55,19 +56,21 @@ cpdef list evaluate(GraphTask task, Node node)
 cdef list evaluate_observed(GraphTask task, Node node, ThreadState state)
 @cython.locals(outputs=list)
 cdef list run_node(GraphTask task, Node node, ThreadState state)
-@cython.locals(g=Tensor, value=Tensor, total=Tensor, nodes=tuple, nrs=tuple, step=GradientStep,
-               edge=cython.int, nr=cython.int, following=Node, outputs=list)
+@cython.locals(g=Tensor, value=Tensor, total=Tensor, nodes=tuple, step=GradientStep,
+               edge=cython.int, fresh=cython.bint, following=Node, outputs=list)
 cdef run_loops(GraphTask task, Node node, ThreadState state)
 @cython.locals(i=cython.int, following=Node, g=Tensor)
 cpdef hand_on(GraphTask task, Node node, list outputs)
-cdef hand(
-    GraphTask task, Node producer, int index, Node node, int nr, Tensor g, bint fresh
-)
+cdef bint receive(GraphTask task, Node node, Tensor g, bint fresh)
+@cython.locals(node=Node, nrs=tuple, nr=cython.int)
+cdef hand(GraphTask task, Node producer, int index, Tensor g)
 @cython.locals(ready=cython.bint, slot=Slot)
 cdef bint deliver(GraphTask task, Node node, int nr, Tensor g)
 cdef object combine(GraphTask task, object old, Tensor g, bint owned)
 cpdef Tensor validated(Node producer, int index, Node node, int nr, Tensor g)
 
+@cython.locals(first=Node, top=Node)
+cdef queue(GraphTask task, Node node)
 @cython.locals(i=cython.Py_ssize_t, parent=cython.Py_ssize_t, other=Node)
 cdef push(list heap, Node node)
 @cython.locals(
@@ -75,5 +78,5 @@ cdef push(list heap, Node node)
     left=Node, right=Node)
 cdef Node pop(list heap)
 
-@cython.locals(state=ThreadState, heap=list, node=Node)
+@cython.locals(state=ThreadState, node=Node, watched=cython.bint, recorded=cython.bint)
 cdef run_on_caller(GraphTask task)

@@ -60,6 +60,7 @@ class GraphTask:
         self.captures: dict | None = None
         self.captured: list | None = None
         self.callbacks: list | None = None
+        self.next_ready: Node | None = None
         self.heap: list = []
         self.overflow: dict = {}
         self.freed = Freed(_native.caller(), _native.lasti)
@@ -131,23 +132,30 @@ def _run(
 def run_on_caller(task: GraphTask) -> None:
     """Run ready nodes until none is left."""
     state = thread_state()
-    heap = task.heap
-    while heap:
-        node = heap.pop() if len(heap) == 1 else pop(heap)
-        if _anomaly.enabled or state.profiler is not None:
-            evaluate_observed(task, node, state)
-        elif (
-            node.plan.loops
+    watched = recorded = True
+    while True:
+        node = task.next_ready
+        if node is None:
+            if not task.heap:
+                return
+            node = pop(task.heap)
+        task.next_ready = None
+        if (
+            not recorded
+            and node.plan.loops
             and node.cold is None
-            and task.plain
             and node.claim is task
             and node.buffer is not None
-            and not state.grad_enabled
-            and not state.layers
         ):
             run_loops(task, node, state)
+            continue
+        watched = _anomaly.enabled or state.profiler is not None
+        if watched:
+            evaluate_observed(task, node, state)
         else:
             run_node(task, node, state)
+        # only the hooks and rules in there can change this
+        recorded = watched or not task.plain or state.grad_enabled or state.layers != 0
 
 
 def _run_callbacks(task: GraphTask) -> None:
@@ -219,10 +227,13 @@ def count_dependencies(task: GraphTask, roots: list) -> None:
             task.overflow[node].pending += 1
     while stack:
         node = stack.pop()
-        if node.out_device is not None:
-            task.parallel = True
-        for following in edges(node) if node.unresolved else node.next_nodes:
-            if following is not None:
+        while node is not None:  # along a chain without the stack
+            if node.out_device is not None:
+                task.parallel = True
+            unseen = None
+            for following in edges(node) if node.unresolved else node.next_nodes:
+                if following is None:
+                    continue
                 if following.claim is task:
                     following.pending += 1
                     continue
@@ -231,14 +242,18 @@ def count_dependencies(task: GraphTask, roots: list) -> None:
                     following.pending = 1
                     following.buffer = None
                     following.buffer_owned = False
-                    stack.append(following)
-                    continue
-                if claim(task, following):
-                    stack.append(following)
-                if following.claim is task:
-                    following.pending += 1
                 else:
-                    task.overflow[following].pending += 1
+                    is_new = claim(task, following)
+                    if following.claim is task:
+                        following.pending += 1
+                    else:
+                        task.overflow[following].pending += 1
+                    if not is_new:
+                        continue
+                if unseen is not None:
+                    stack.append(unseen)
+                unseen = following
+            node = unseen
 
 
 def _plan_execution(task: GraphTask, roots: list, targets: list, accumulate: bool) -> None:
@@ -297,6 +312,7 @@ def _abandon(task: GraphTask, roots: list) -> None:
             node.claim = None
             node.buffer = None
         stack.extend(edges(node))
+    task.next_ready = None
     task.heap.clear()
     task.overflow.clear()
 
@@ -381,64 +397,78 @@ def run_loops(task: GraphTask, node: Node, state: ThreadState) -> None:
     saved = node.saved
     if type(saved) is Freed:
         unpack_saved(node)
-    nrs = node.next_nrs
     outputs = None
     for step in node.plan.steps:
         edge = step.edge
         following = nodes[edge]
         if following is None:
             continue
-        nr = 0 if nrs is None else nrs[edge]
         total = None
         if step.is_product and following.buffer_owned and following.claim is task:
             total = following.buffer
         value = apply_loop(step, g, saved, state.inference, total)
+        fresh = value is not g
         if value is None:
             if outputs is None:
                 state.node = node
                 outputs = node.run(g)
-            hand(task, node, edge, following, nr, outputs[edge], False)
+            value = outputs[edge]
+            fresh = False
         elif value is total:
-            deliver(task, following, nr, None)
+            value = None
+        if value is None or not receive(task, following, value, fresh):
+            hand(task, node, edge, value)
+    if saved is not None and not task.keep_graph:
+        if isinstance(saved[0], Tensor):
+            node.saved = task.freed
         else:
-            hand(task, node, edge, following, nr, value, value is not g)
-    if not task.keep_graph:
-        node.release(task.freed)
+            node.release(task.freed)
 
 
 def hand_on(task: GraphTask, node: Node, outputs: list) -> None:
     """Deliver a node's results along its edges."""
-    nrs = node.next_nrs
     for i, following in enumerate(node.next_nodes):
         if following is not None:
             g = outputs[i]
             outputs[i] = None
-            hand(task, node, i, following, 0 if nrs is None else nrs[i], g, False)
+            if g is None or not receive(task, following, g, False):
+                hand(task, node, i, g)
 
 
-def hand(
-    task: GraphTask, producer: Node, index: int, node: Node, nr: int, g: Tensor | None, fresh: bool
-) -> None:
-    """Deliver one result of `producer`, in the shape and dtype of the value it belongs to.
+def receive(task: GraphTask, node: Node, g: Tensor, fresh: bool) -> bool:
+    """Add a gradient that fits to what waits at `node`, in the usual case; False in any other.
 
     A `fresh` one is held by nobody else, so that others may be added to it in place.
     """
-    if g is None or node.outputs_meta is not None:
-        deliver(task, node, nr, validated(producer, index, node, nr, g))
-        return
-    if g.array.dtype is not node.out_dtype or not _native.has_shape(g.array, node.out_shape):
-        g = validated(producer, index, node, nr, g)
-    if node.buffer is None and node.claim is task and task.plain:
+    if (
+        not task.plain
+        or node.claim is not task
+        or node.outputs_meta is not None
+        or g.array.dtype is not node.out_dtype
+        or not _native.has_shape(g.array, node.out_shape)
+    ):
+        return False
+    if node.buffer is None:
         node.buffer = g
         node.buffer_owned = fresh
-        node.pending -= 1
-        if node.pending == 0:
-            if task.heap:
-                push(task.heap, node)
-            else:
-                task.heap.append(node)
     else:
-        deliver(task, node, nr, g)
+        node.buffer = combine(task, node.buffer, g, node.buffer_owned)
+        node.buffer_owned = True
+    node.pending -= 1
+    if node.pending == 0:
+        if task.next_ready is None and not task.heap:
+            task.next_ready = node
+        else:
+            queue(task, node)
+    return True
+
+
+def hand(task: GraphTask, producer: Node, index: int, g: Tensor | None) -> None:
+    """Deliver one result of a node, in the shape and dtype of the value it belongs to."""
+    node = producer.next_nodes[index]
+    nrs = producer.next_nrs
+    nr = 0 if nrs is None else nrs[index]
+    deliver(task, node, nr, validated(producer, index, node, nr, g))
 
 
 def _fit(node: Node, outputs: list) -> None:
@@ -490,10 +520,8 @@ def deliver(task: GraphTask, node: Node, nr: int, g: Tensor | None) -> bool:
     if ready:
         if task.parallel_run is not None:
             task.parallel_run.enqueue(node)
-        elif task.heap:
-            push(task.heap, node)
         else:
-            task.heap.append(node)
+            queue(task, node)
     return ready
 
 
@@ -522,6 +550,19 @@ def validated(
     if array.dtype is dtype and _native.has_shape(array, shape):
         return g
     return _reduce_gradient(producer, index, g, shape, dtype)
+
+
+def queue(task: GraphTask, node: Node) -> None:
+    """Add a node that is ready: before the heap if none is newer, which is the usual case."""
+    first = task.next_ready
+    if first is None:
+        top = task.heap[0] if task.heap else None
+        if top is None or top.sequence < node.sequence:
+            task.next_ready = node
+            return
+    elif first.sequence < node.sequence:
+        task.next_ready, node = node, first
+    push(task.heap, node)
 
 
 def push(heap: list, node: Node) -> None:

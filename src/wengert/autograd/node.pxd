@@ -1,5 +1,5 @@
 cimport cython
-from ..native cimport Native
+from ..native cimport Native, make
 from ..state cimport AnomalyMode, ThreadState, thread_state
 from ..tensor cimport (
     Cold, Tensor, VersionCounter, ViewMeta, bump_version, counter_of, node_of, requires_of, wrap,
@@ -127,7 +127,7 @@ cdef class CopySlices(Node):
 
 
 cdef bint _any_shown(tuple next_nodes)
-@cython.locals(node=Node, cls=type, sequence=cython.long)
+@cython.locals(node=Node, sequence=cython.long)
 cpdef Node new_node(
     GradientPlan plan, ThreadState state, object out_array, tuple next_nodes, tuple next_nrs,
     int inside=*

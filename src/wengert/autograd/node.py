@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..errors import inference_update_error
-from ..native import native
+from ..native import make, native
 from ..operators import loops
 from ..state import ThreadState, anomaly, thread_state
 from ..tensor import (
@@ -313,8 +313,7 @@ def new_node(
 
     `inside` counts the frames from `Native.caller` outward that are this package's for certain.
     """
-    cls: Any = plan.made_as
-    node = cls.__new__(cls)
+    node: Any = make(plan.made_as)
     node.plan = plan
     node.next_nodes = next_nodes
     node.next_nrs = next_nrs
@@ -583,6 +582,11 @@ def apply_loop(
     if loop == _pass_on:
         return g
     value = values[step.first]
+    if loop == _scale:
+        if value == 1:
+            return g
+        array = _native.binary(2, g.array, value)
+        return None if array is None else wrap_as(array, inference)
     if isinstance(value, Tensor):
         t = value
         if t.counter is not None and t.counter.value != 0:
@@ -599,7 +603,7 @@ def apply_loop(
         array = _native.binary(loop, g.array, value)
     elif loop < _scale:
         array = _native.differential(loop - _fused, g.array, value)
-    elif loop >= _product:
+    else:
         if step.reads == 2 and values[step.indices[1]] != 1:
             return None
         a, b = (value, g.array) if loop & 1 else (g.array, value)
@@ -608,10 +612,6 @@ def apply_loop(
         ):
             return total
         array = _native.product(a, b, (loop & 2) != 0, (loop & 4) != 0)
-    elif value == 1:
-        return g
-    else:
-        array = _native.binary(2, g.array, value)
     return None if array is None else wrap_as(array, inference)
 
 

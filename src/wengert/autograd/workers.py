@@ -155,7 +155,8 @@ class ParallelRun:
         """Serve the caller's queue until every node of the task is done, here or on a worker."""
         with self.lock:
             ready, self.task.heap = self.task.heap, []
-            for node in ready:
+            first, self.task.next_ready = self.task.next_ready, None
+            for node in ready if first is None else [first, *ready]:
                 self.enqueue(node)
         thread = threading.get_ident()
         stands_in = self.device_queue is not None and thread not in _served
