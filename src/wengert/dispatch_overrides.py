@@ -11,8 +11,9 @@ from collections.abc import Callable
 from typing import Any
 
 from .dispatch import any_requires
+from .native import native
 from .schema import REQUIRED
-from .state import ThreadState, thread_state
+from .state import ThreadState, call_user, thread_state
 from .tensor import Tensor
 
 # By operator and class of a mode: what `library.register_torch_dispatch` has registered.
@@ -42,9 +43,9 @@ def _call_mode(state: ThreadState, operator: Any, args: tuple) -> Any:
     state.grad_enabled = grad_enabled and not getattr(operator, "records", True)
     try:
         if rule is not None:
-            out = rule(mode, func, (), positional, keywords)
+            out = call_user(rule, mode, func, (), positional, keywords)
         else:
-            out = mode.__torch_dispatch__(func, (), positional, keywords)
+            out = call_user(mode.__torch_dispatch__, func, (), positional, keywords)
     finally:
         set_modes(state, modes)
         state.grad_enabled = grad_enabled
@@ -58,8 +59,23 @@ def _call_mode(state: ThreadState, operator: Any, args: tuple) -> Any:
 
 def set_modes(state: ThreadState, modes: list) -> None:
     """Make these the active dispatch modes, outermost first."""
-    state.layers += len(modes) - len(state.modes)
+    change = len(modes) - len(state.modes)
     state.modes = modes
+    state.layers += change
+    native.watch(change)
+
+
+def overrides_dispatch(cls: type) -> bool:
+    """Whether a class has a `__torch_dispatch__` of its own."""
+    handler = getattr(cls, "__torch_dispatch__", None)
+    return handler is not None and handler is not disabled_torch_dispatch_impl
+
+
+def disabled_torch_dispatch_impl(
+    func: Callable[..., Any], types: tuple, args: tuple = (), kwargs: dict[str, Any] | None = None
+) -> Any:
+    """The `__torch_dispatch__` of Tensor itself: the operator as it is for plain tensors."""
+    return func(*args, **(kwargs or {}))
 
 
 def rule_for(operator: Any, cls: type) -> Callable[..., Any] | None:
@@ -94,12 +110,18 @@ def register_rule(
 
 
 def split_arguments(schema: Any, args: tuple) -> tuple[tuple, dict[str, Any]]:
+    """All arguments in schema order as a handler gets them: as a caller gives them, with lists."""
+    positional, keywords = call_form(schema, args)
+    return tuple([list(v) if type(v) is tuple else v for v in positional]), keywords
+
+
+def call_form(schema: Any, args: tuple) -> tuple[tuple, dict[str, Any]]:
     """All arguments in schema order as a caller would give them, defaults left out at the end."""
     positional: list = []
     keywords: dict[str, Any] = {}
     for argument, value in zip(schema.arguments, args, strict=True):
         if not argument.keyword_only:
-            positional.append(list(value) if argument.type == "int[]" and value else value)
+            positional.append(value)
         elif not _is_default(argument, value):
             keywords[argument.name] = value
     while positional and _is_default(schema.arguments[len(positional) - 1], positional[-1]):

@@ -22,6 +22,7 @@ from .dispatch import (
 )
 from .dtypes import can_cast, from_numpy
 from .errors import inference_update_error, inplace_view_error, shape_text
+from .function_overrides import PLAIN, override_operands, override_operator
 from .native import native
 from .overlap import check_not_overlapping, check_sources
 from .state import ThreadState, thread_state
@@ -67,9 +68,10 @@ class InplaceOperator(AbstractOperator):
 
     def call2(self, x: Any, y: Any) -> Any:
         if not isinstance(y, Tensor):
+            given = y
             y = check_operand(self, y, x)
             if y is NotImplemented:
-                return NotImplemented
+                return override_operands(self, x, given)
         state = thread_state()
         functional = self.functional
         target = x
@@ -195,7 +197,18 @@ class InplaceOperator(AbstractOperator):
             result = self.call2(args[0], args[1])
             if result is not NotImplemented:
                 return result
-        return self.call(bind_arguments(self, args, kwargs))
+        if _native.overriding:
+            result = override_operator(self, args, kwargs)
+            if result is not PLAIN:
+                return result
+        try:
+            args = bind_arguments(self, args, kwargs)
+        except TypeError:
+            result = override_operator(self, args, kwargs)
+            if result is not PLAIN:
+                return result
+            raise
+        return self.call(args)
 
     def __get__(self, instance: Any, owner: Any) -> Any:
         return self if instance is None else MethodType(self, instance)

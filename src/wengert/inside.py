@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from .levels import LevelArray, check_alive, level_array, lifted, unreadable, unwrapped
+from .marks import unmarked
 from .state import thread_state
 from .tensor import Tensor, wrap
 
@@ -78,8 +79,10 @@ def check_hookable(t: Tensor, action: str) -> None:
 
 
 def detached(t: Tensor) -> Any:
-    """The array of a level tensor with its value outside the graphs of all levels."""
+    """The array of a tensor; that of a level tensor with its value outside of all graphs."""
     array = t.array
+    if type(array) is not LevelArray:
+        return unmarked(array)
     with array.level.below():
         return level_array(array.value.detach(), array.level, array.dim)
 

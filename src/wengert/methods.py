@@ -244,7 +244,7 @@ def numpy(self: Tensor, *, force: bool = False) -> Any:
                 "tensor to host memory first."
             )
         return transfer(self.array, as_device("cpu"))
-    return self.array.view()
+    return self.array.view(np.ndarray)
 
 
 def as_array(self: Tensor, dtype: Any = None, copy: bool | None = None) -> Any:
@@ -280,22 +280,6 @@ def set_real(self: Tensor, value: Any) -> None:
 
 def set_imag(self: Tensor, value: Any) -> None:
     self.imag.copy_(value)
-
-
-def as_subclass(self: Tensor, cls: type) -> Tensor:
-    """This tensor as an instance of a subclass, in the same place of the graph."""
-    out = make_subclass(cls, self.detach())
-    out.node, out.output_index, out.needs_grad = self.node, self.output_index, self.needs_grad
-    out.view_meta = self.view_meta
-    return out
-
-
-def make_subclass(cls: type, data: Tensor, require_grad: bool = False) -> Tensor:
-    """A new leaf of type `cls` around the memory of `data`."""
-    out: Any = Tensor.__new__(cls)  # not cls.__new__, which may be what calls this
-    Tensor.adopt(out, data.detach())
-    out.needs_grad = require_grad
-    return out
 
 
 def reduce_ex(self: Tensor, protocol: int) -> Any:
@@ -386,8 +370,6 @@ METHODS: dict[str, Any] = {
     "div_": div_,
     "divide_": div_,
     "true_divide_": div_,
-    "as_subclass": as_subclass,
-    "_make_subclass": staticmethod(make_subclass),
     "__array__": as_array,
     "__dlpack__": dlpack,
     "__dlpack_device__": dlpack_device,

@@ -16,6 +16,7 @@ from .devices import as_device, device, of_array, transfer
 from .factory import new_array
 from .levels import LevelArray
 from .operators.geometry import address_of, owner_of
+from .subclasses import bare
 from .tensor import FRESH, Tensor, wrap
 
 # Without compilation these share the instance dictionary with what users attach to a tensor.
@@ -103,7 +104,7 @@ def user_attributes(tensor: Tensor) -> dict[str, Any]:
 def _leaf(
     kind: type[Tensor], array: Any, requires_grad: bool, attributes: dict[str, Any]
 ) -> Tensor:
-    made = Tensor.__new__(kind)
+    made = bare(kind)
     made.adopt(wrap(array))
     made.needs_grad = requires_grad
     for name, value in attributes.items():

@@ -15,7 +15,7 @@ from typing import Any
 from ..errors import inference_update_error
 from ..native import native
 from ..operators import loops
-from ..state import ThreadState, anomaly, thread_state
+from ..state import ThreadState, anomaly, call_user, thread_state
 from ..tensor import (
     Tensor,
     VersionCounter,
@@ -143,7 +143,7 @@ class SavedVariable:
     def unpack(self, node: Node) -> Tensor:
         """The saved tensor, after checking that it is unchanged."""
         if self.hooks is not None:
-            unpacked = self.hooks[1](self.packed)
+            unpacked = call_user(self.hooks[1], self.packed)
             if not isinstance(unpacked, Tensor):
                 raise TypeError(
                     "Output of saved tensor unpack_hook expected to be a Tensor but got result of "
@@ -265,7 +265,7 @@ def pack(t: Tensor, is_output: bool, hooks: tuple) -> SavedVariable:
     enabled = state.grad_enabled
     state.grad_enabled = False
     try:
-        saved.packed = hooks[0](t)
+        saved.packed = call_user(hooks[0], t)
     finally:
         state.grad_enabled = enabled
     if saved.counter.value != before:
@@ -725,7 +725,7 @@ class AccumulateGrad(Node):
         cold = variable.cold
         if cold is not None and cold.post_hooks:
             for hook in list(cold.post_hooks.values()):
-                if hook(variable) is not None:
+                if call_user(hook, variable) is not None:
                     raise RuntimeError("post accumulate grad hooks should return None")
 
     def _accumulate_recorded(self, new: Tensor) -> None:

@@ -24,6 +24,8 @@ _MODES = (
     "grad_layout",
     "layers",
     "modes",
+    "function_modes",
+    "function_disabled",
     "dual_level",
     "duals",
     "forward_grad_enabled",

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..dispatch import operators
+from ..function_overrides import PLAIN, override_operator
+from ..native import native
 from ..state import thread_state
 from .builtin import NAMESPACE, builtin_schema, overload_name
 from .operator import CustomOperator
@@ -88,6 +90,10 @@ class OpOverload:
         return f"{self._namespace}::{self._opname}{overload}"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if native.overriding:
+            out = override_operator(self, args, kwargs)
+            if out is not PLAIN:
+                return out
         return self._op(*args, **kwargs)
 
     def redispatch(self, keyset: DispatchKeySet, /, *args: Any, **kwargs: Any) -> Any:
@@ -144,6 +150,10 @@ class OpOverloadPacket:
         return overload_of(operator)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if native.overriding:
+            out = override_operator(self, args, kwargs)
+            if out is not PLAIN:
+                return out
         found = list(self._operators().values())
         if len(found) == 1:
             return found[0](*args, **kwargs)

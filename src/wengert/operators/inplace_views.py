@@ -12,6 +12,7 @@ from ..layers import call_outside, run_below
 from ..levels import innermost
 from ..schema import Schema, parse
 from ..state import ThreadState, thread_state
+from ..subclasses import marked
 from ..tensor import Tensor, ViewMeta
 from . import strides, views
 from .geometry import overload_number, seen_from
@@ -49,7 +50,7 @@ class InplaceView(InplaceOperator):
             view.fill_saved(node, args, ())
         version = target.version()
         if innermost(args) is not None or override_below(state, self, args) is NotImplemented:
-            target.array = run_below(view, args)
+            target.array = marked(type(target), run_below(view, args))
         elif target.counter is not None:
             target.counter.value = version  # what a handler has counted is one change
         if node is not None:

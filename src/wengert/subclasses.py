@@ -1,0 +1,102 @@
+"""Subclasses of Tensor: how instances are made."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .autograd.forward_ad import set_tangent, tangent_of
+from .dispatch_overrides import overrides_dispatch
+from .function_overrides import overrides_functions
+from .marks import mark, unmarked
+from .native import native
+from .state import thread_state
+from .tensor import Tensor
+
+
+def marked(cls: type, array: Any) -> Any:
+    """An array as an instance of `cls` carries it."""
+    if cls is Tensor or not (overrides_functions(cls) or overrides_dispatch(cls)):
+        return unmarked(array)
+    native.watch_classes()
+    return mark(array)
+
+
+_new = Tensor.__new__
+
+
+def bare(cls: type) -> Any:
+    """An instance without an array, past every `__new__` and `__init__` that a subclass has."""
+    return _new(cls)
+
+
+def tensor_new(cls: type, *args: Any, device: Any = None, **options: Any) -> Any:
+    """``Tensor.__new__``: an instance of a subclass from data or sizes, as `Tensor` takes them."""
+    out = bare(cls)
+    if cls is not Tensor:
+        if options:
+            raise TypeError(f"{cls.__name__}() got an unexpected keyword argument {min(options)!r}")
+        Tensor.__init__(out, *args, device=device)
+    return out
+
+
+def check_subclass(cls: Any, function: str) -> None:
+    """Refuse what is no class of tensors."""
+    if not isinstance(cls, type):
+        raise TypeError(
+            f"{function}(): argument 'cls' must be a class, not {type(cls).__name__}"
+        )
+    if not issubclass(cls, Tensor):
+        raise TypeError(
+            f"cls must be a type that inherits from Tensor, which {cls.__name__} does not"
+        )
+
+
+def make_subclass(cls: type, data: Tensor, require_grad: bool = False) -> Any:
+    """A new leaf of type `cls` around the memory of `data`."""
+    check_subclass(cls, "_make_subclass")
+    if not isinstance(data, Tensor):
+        raise TypeError(
+            f"_make_subclass(): argument 'data' must be Tensor, not {type(data).__name__}"
+        )
+    out = bare(cls)
+    Tensor.adopt(out, data.detach())
+    out.needs_grad = require_grad
+    return out
+
+
+def as_subclass(self: Tensor, cls: type) -> Any:
+    """This tensor as an instance of `cls`: a view of it, which gradients flow through."""
+    from .operators.getitem import alias
+
+    check_subclass(cls, "as_subclass")
+    state = thread_state()
+    disabled, state.function_disabled = state.function_disabled, 2
+    try:
+        source = alias.call1(self)
+    finally:
+        state.function_disabled = disabled
+    return retyped(source, cls)
+
+
+def retyped(source: Tensor, cls: type) -> Any:
+    """A fresh tensor, which nobody else holds, as an instance of `cls` in its place."""
+    if type(source) is cls:
+        return source
+    out = bare(cls)
+    Tensor.adopt(out, source)
+    out.needs_grad, out.node, out.output_index = source.needs_grad, source.node, source.output_index
+    out.view_meta = source.view_meta
+    if thread_state().dual_level >= 0:
+        tangent = tangent_of(source)
+        if tangent is not None:
+            set_tangent(out, tangent)
+    if out.node is not None and out.node.shown:
+        native.show(out)
+    return out
+
+
+METHODS: dict[str, Any] = {
+    "__new__": staticmethod(tensor_new),
+    "as_subclass": as_subclass,
+    "_make_subclass": staticmethod(make_subclass),
+}
