@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .dispatch_overrides import DisableTorchDispatch as _DisableTorchDispatch
 from .dispatch_overrides import disabled_torch_dispatch_impl as _disabled_torch_dispatch_impl
 from .function_overrides import ALL as _ALL
 from .function_overrides import DisableTorchFunction as DisableTorchFunction
@@ -14,6 +15,7 @@ __all__ = [
     "DisableTorchFunction",
     "DisableTorchFunctionSubclass",
     "TensorBase",
+    "_DisableTorchDispatch",
     "_disabled_torch_dispatch_impl",
     "_disabled_torch_function_impl",
     "_is_torch_function_all_disabled",

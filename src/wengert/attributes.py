@@ -14,8 +14,8 @@ from .autograd.forward_ad import drop_tangent
 from .autograd.node import Node, seen
 from .dtypes import is_differentiable
 from .inplace import add_retain_hook
-from .inside import check_hookable, check_outside, detached, in_transform
-from .marks import unmarked
+from .inside import alias_of, check_hookable, check_outside, in_transform
+from .levels import is_level
 from .native import native
 from .state import thread_state
 from .subclasses import marked
@@ -193,11 +193,13 @@ def backward(
 
 def detach(self: Tensor) -> Tensor:
     """The same memory outside the graph; in-place changes are seen by both."""
-    levels = thread_state().levels
+    state = thread_state()
+    levels = state.levels
     if levels and levels[-1].kind == "trace":
         return levels[-1].detached(self)
     array = self.array
-    out = wrap(array if type(array) is _ndarray else detached(self))
+    plain = type(array) is _ndarray and not state.modes
+    out = wrap(array) if plain else alias_of(self)
     out.counter = self.shared_counter()
     out.inference = self.inference
     return out
@@ -228,7 +230,8 @@ def data(self: Tensor) -> Tensor:
         raise RuntimeError(
             "accessing `data` under vmap transform is not allowed; use detach() or no_grad()"
         )
-    out = wrap(unmarked(self.array))
+    array = self.array
+    out = wrap(array) if type(array) is _ndarray or is_level(self) else alias_of(self)
     out.inference = self.inference
     return out
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from . import dispatch
 from .dispatch_overrides import call_form, overrides_dispatch
+from .handled import handle
 from .native import native
 from .state import ThreadState, thread_state
 from .tensor import Tensor
@@ -27,6 +28,10 @@ PLAIN: Any = type("Plain", (), {"__slots__": ()})()
 
 #: Functions that read their arguments as data, whatever their classes are.
 MODES_ONLY: set[Callable[..., Any]] = set()
+
+
+#: Functions that modes and classes below autograd see too, with the names in `handled.py`.
+HANDLED_FUNCTIONS: dict[Callable[..., Any], str] = {}
 
 
 def disabled_torch_function_impl(
@@ -149,6 +154,10 @@ def call_overridable(public: Any, function: Callable[..., Any], args: tuple, kwa
     if not state.inside:
         out = override(state, public, args, kwargs, () if function in MODES_ONLY else None)
         if out is not PLAIN:
+            return out
+    if function in HANDLED_FUNCTIONS:
+        out = handle(HANDLED_FUNCTIONS[function], args, kwargs)
+        if out is not NotImplemented:
             return out
     return function(*args, **kwargs)
 

@@ -122,7 +122,7 @@ class InplaceOperator(AbstractOperator):
             saving = args
             node = functional.record(state, args, target.array)
             if 0 in node.plan.slots:
-                before = wrap(target.array.copy())
+                before = copy_of(target)
                 before.needs_grad = requires_of(target)
                 before.node = node_of(target)
                 before.output_index = target.output_index
@@ -240,6 +240,21 @@ def _plain_floats(arrays: tuple, functional: Operator) -> bool:
         elif type(a) is not float and type(a) is not int:
             return False
     return True
+
+
+def copy_of(t: Tensor) -> Tensor:
+    """A copy of the elements as a new tensor without history."""
+    if type(t) is Tensor:
+        return wrap(t.array.copy())
+    from .operators.copying import clone
+
+    state = thread_state()
+    enabled, state.grad_enabled = state.grad_enabled, False
+    try:
+        copy: Tensor = clone.call_recorded(state, (t,))
+    finally:
+        state.grad_enabled = enabled
+    return copy
 
 
 def check_inplace(t: Tensor, recording: bool, state: ThreadState) -> None:

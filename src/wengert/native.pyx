@@ -69,8 +69,7 @@ cdef extern from *:
 cdef extern from *:
     """
     /* Lets a type be called without a tuple of arguments, as functions and methods are. */
-    static void wengert_call_by_vector(PyObject* cls, Py_ssize_t offset) {
-        PyTypeObject* type = (PyTypeObject*)cls;
+    static void wengert_call_by_vector(PyTypeObject* type, Py_ssize_t offset) {
         type->tp_vectorcall_offset = offset;
         type->tp_call = PyVectorcall_Call;
         type->tp_flags |= Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR;
@@ -1169,7 +1168,7 @@ cdef class Overridable:
         self.vectorcall = <void*>call_overridable
         self.function = function
         self.public = self if public is None else public
-        self.__dict__ = function_names(function, module, name)
+        name_as(self, function, module, name or function.__name__)
 
     def __get__(self, instance, owner):
         return self if instance is None else PyMethod_New(self, instance)
@@ -1190,7 +1189,7 @@ cdef class OverridableProperty:
 
     def __cinit__(self, object source, str name):
         self.fget, self.fset, self.fdel = source.fget, source.fset, source.fdel
-        self.__dict__ = {"__name__": name, "__doc__": source.__doc__}
+        name_as(self, source, "wengert.tensor", name)
 
     def __get__(self, instance, owner):
         if instance is None:
@@ -1219,13 +1218,13 @@ cdef class OverridableProperty:
         return f"<attribute '{self.__name__}' of 'wengert.Tensor' objects>"
 
 
-cdef dict function_names(object function, str module, str name):
-    """What a wrapped function tells of itself."""
-    found = {"__wrapped__": function, "__module__": module}
-    found["__qualname__"] = name or function.__name__
-    found["__name__"] = found["__qualname__"].rpartition(".")[2]
-    found["__doc__"] = function.__doc__
-    return found
+cdef name_as(object wrapper, object wrapped, str module, str name):
+    """Let a wrapper tell of itself what the wrapped function would."""
+    setattr(wrapper, "__wrapped__", wrapped)
+    setattr(wrapper, "__module__", module)
+    setattr(wrapper, "__qualname__", name)
+    setattr(wrapper, "__name__", name.rpartition(".")[2])
+    setattr(wrapper, "__doc__", wrapped.__doc__)
 
 
 cdef Native shared = Native()

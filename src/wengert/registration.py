@@ -12,6 +12,7 @@ from .devices import device
 from .dispatch import operators
 from .dispatch_overrides import disabled_torch_dispatch_impl
 from .function_overrides import (
+    HANDLED_FUNCTIONS,
     MODES_ONLY,
     PLAIN,
     call_overridable,
@@ -19,6 +20,7 @@ from .function_overrides import (
     override_method,
 )
 from .generator import Generator
+from .handled import HANDLED
 from .inplace import regenerate_view
 from .layouts import layout, memory_format
 from .native import Overridable, OverridableProperty, native
@@ -162,6 +164,15 @@ def _bind_subclasses() -> None:
     native.attach(Tensor, "__torch_dispatch__", staticmethod(disabled_torch_dispatch_impl))
 
 
+def _bind_handled() -> None:
+    """Let modes and classes below autograd see the functions that `handled.py` lists."""
+    for schema_name in HANDLED:
+        name = schema_name.partition(".")[0]
+        function = getattr(creation, name, None) or getattr(random, name, None)
+        if function is not None:
+            HANDLED_FUNCTIONS[function] = name
+
+
 def bind() -> dict[str, Any]:
     """Complete Tensor and the engine; returns the functions of the package."""
     found = _overridable_functions(public_operators())
@@ -175,6 +186,7 @@ def bind() -> dict[str, Any]:
     table["regenerate_view"], table["show_graph"] = regenerate_view, show_graph
     bind_operators(table)
     engine.bind_operators(table["add"], fitting.reduce_gradient)
+    _bind_handled()
     functions = {name: value for name, value in found.items() if name not in METHODS_ONLY}
     others = methods.FUNCTIONS | {
         name: getattr(source, name)

@@ -18,6 +18,7 @@ cdef class ThreadState:
     cdef public list function_modes
     cdef public int function_disabled
     cdef public bint inside
+    cdef public bint dispatch_disabled
     cdef public object profiler
     cdef public list levels
     cdef public int dual_level

@@ -29,6 +29,7 @@ class ThreadState:
         self.function_modes: list = []
         self.function_disabled = 0
         self.inside = False
+        self.dispatch_disabled = False
         self.profiler: Any = None
         self.levels: list = []
         self.dual_level = -1
@@ -122,6 +123,7 @@ def inherit(parent: ThreadState) -> ThreadState:
     state.modes = list(parent.modes)
     state.function_modes = list(parent.function_modes)
     state.function_disabled = parent.function_disabled
+    state.dispatch_disabled = parent.dispatch_disabled
     state.profiler = parent.profiler
     state.levels = parent.levels
     state.dual_level = parent.dual_level

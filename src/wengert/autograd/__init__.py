@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..function_overrides import PLAIN, override_operator
+from ..handled import handle_by_class
 from ..inside import in_transform
 from ..levels import seen_inside
 from ..native import native
@@ -288,6 +289,10 @@ def _implicit_grad(out: Any, shape: tuple, dtype: Any) -> Tensor:
         raise RuntimeError(
             f"grad can be implicitly created only for real scalar outputs but got {dtype}"
         )
+    if type(out) is not Tensor and isinstance(out, Tensor):
+        made = handle_by_class("ones_like", out)
+        if made is not NotImplemented:
+            return made
     if isinstance(out, Tensor) and out.is_meta:
         return ones(shape, dtype=out.dtype, device=out.device)
     return ones_for(shape, dtype)

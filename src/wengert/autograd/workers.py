@@ -26,6 +26,7 @@ _MODES = (
     "modes",
     "function_modes",
     "function_disabled",
+    "dispatch_disabled",
     "dual_level",
     "duals",
     "forward_grad_enabled",

@@ -11,6 +11,7 @@ from typing import Any
 
 from ..dispatch import operators
 from ..function_overrides import PLAIN, override_operator
+from ..handled import HANDLED, HandledFunction
 from ..native import native
 from ..state import thread_state
 from .builtin import NAMESPACE, builtin_schema, overload_name
@@ -155,7 +156,7 @@ class OpOverloadPacket:
             if out is not PLAIN:
                 return out
         found = list(self._operators().values())
-        if len(found) == 1:
+        if len(found) == 1 or isinstance(found[0], HandledFunction):
             return found[0](*args, **kwargs)
         failures = []
         for operator in found:
@@ -198,7 +199,7 @@ class OpNamespace:
     def __dir__(self) -> list[str]:
         names = set(_custom.get(self.name, ()))
         if self.name in (NAMESPACE, OWN_NAMESPACE):
-            names.update(overload_name(name)[0] for name in operators())
+            names.update(overload_name(name)[0] for name in (*operators(), *HANDLED))
         return sorted(names)
 
     def __repr__(self) -> str:
@@ -217,9 +218,10 @@ def _operators_of(namespace: str, name: str) -> dict[str, Any]:
     """The operators of one name by overload, empty if there is none."""
     found: dict[str, Any] = dict(_custom.get(namespace, {}).get(name, {}))
     if namespace in (NAMESPACE, OWN_NAMESPACE):
-        for full_name, operator in operators().items():
-            if full_name.partition(".")[0] == name:
-                found.setdefault(overload_name(full_name)[1], operator)
+        for table in (operators(), HANDLED):
+            for full_name, operator in table.items():
+                if full_name.partition(".")[0] == name:
+                    found.setdefault(overload_name(full_name)[1], operator)
     return found
 
 
