@@ -37,7 +37,6 @@ COMPILED_WITHOUT_PXD = [
     "wengert/operators/geometry.py",
     "wengert/operators/getitem.py",
     "wengert/operators/joining.py",
-    "wengert/operators/matmul.py",
     "wengert/operators/products.py",
     "wengert/operators/reduce.py",
     "wengert/operators/selection.py",

@@ -80,7 +80,7 @@ def __getattr__(name: str) -> _Any:
         from .compiler import compile
 
         return compile
-    if name in ("compiler", "demo", "func", "library", "nn", "ops", "utils"):
+    if name in ("_C", "compiler", "demo", "func", "library", "nn", "ops", "overrides", "utils"):
         from importlib import import_module
 
         return import_module("." + name, __name__)

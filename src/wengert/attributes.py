@@ -7,17 +7,22 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from .autograd.cycles import show_graph
 from .autograd.forward_ad import drop_tangent
 from .autograd.node import Node, seen
 from .dtypes import is_differentiable
 from .inplace import add_retain_hook
-from .inside import check_hookable, check_outside, detached, in_transform
+from .inside import alias_of, check_hookable, check_outside, in_transform
 from .levels import is_level
 from .native import native
 from .state import thread_state
+from .subclasses import marked
 from .tensor import VIEW_MULTI_OUTPUT, Tensor, wrap
 from .utils.hooks import RemovableHandle
+
+_ndarray = np.ndarray
 
 
 def is_leaf(self: Tensor) -> bool:
@@ -188,10 +193,13 @@ def backward(
 
 def detach(self: Tensor) -> Tensor:
     """The same memory outside the graph; in-place changes are seen by both."""
-    levels = thread_state().levels
+    state = thread_state()
+    levels = state.levels
     if levels and levels[-1].kind == "trace":
         return levels[-1].detached(self)
-    out = wrap(detached(self) if is_level(self) else self.array)
+    array = self.array
+    plain = type(array) is _ndarray and not state.modes
+    out = wrap(array) if plain else alias_of(self)
     out.counter = self.shared_counter()
     out.inference = self.inference
     return out
@@ -224,7 +232,8 @@ def data(self: Tensor) -> Tensor:
         raise RuntimeError(
             "accessing `data` under vmap transform is not allowed; use detach() or no_grad()"
         )
-    out = wrap(self.array)
+    array = self.array
+    out = wrap(array) if type(array) is _ndarray or is_level(self) else alias_of(self)
     out.inference = self.inference
     return out
 
@@ -241,7 +250,7 @@ def set_data(self: Tensor, value: Tensor) -> None:
         raise RuntimeError(
             "data set to a tensor that requires gradients must be floating point or complex dtype"
         )
-    self.array = value.array
+    self.array = marked(type(self), value.array)
     self.inference = value.inference
     self.accumulator = None
 

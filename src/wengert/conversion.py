@@ -12,6 +12,7 @@ from . import dtypes
 from .devices import CPU, as_device, get_default_device, of_array, require_cupy, transfer
 from .inside import detached_copy
 from .levels import is_level, made_here
+from .marks import unmarked
 from .tensor import Tensor, wrap
 
 _PYTHON_NUMBERS = {bool, int, float, complex}
@@ -80,7 +81,7 @@ def tensor(
             copy = _converted(detached_copy(data), kind, device)
             return require_grad(copy) if requires_grad else copy
         place = of_array(data.array) if device is None else device
-        return deliver(_copied(data.array, kind), place, requires_grad)
+        return deliver(_copied(unmarked(data.array), kind), place, requires_grad)
     return deliver(array_from(data, kind), device, requires_grad)
 
 

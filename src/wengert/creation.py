@@ -34,6 +34,7 @@ from .factory import (
     parse_size,
     sequence_size,
 )
+from .handled import handle_by_class
 from .inside import made_like
 from .layouts import check_options, contiguous_format
 from .levels import is_level, made_here
@@ -227,6 +228,13 @@ def zeros_like(
 ) -> Tensor:
     """Zeros with the shape, type and device of `input`."""
     check_tensor("zeros_like", "input", input)
+    if type(input.array) is not np.ndarray:
+        made = handle_by_class(
+            "zeros_like", input, dtype=dtype, layout=layout, device=device,
+            memory_format=memory_format,
+        )  # fmt: skip
+        if made is not NotImplemented:
+            return require_grad(made, requires_grad)
     if thread_state().levels:
         made = made_like(
             zeros_like, input, dtype=dtype, layout=layout, device=device,
@@ -248,6 +256,13 @@ def ones_like(
 ) -> Tensor:
     """Ones with the shape, type and device of `input`."""
     check_tensor("ones_like", "input", input)
+    if type(input.array) is not np.ndarray:
+        made = handle_by_class(
+            "ones_like", input, dtype=dtype, layout=layout, device=device,
+            memory_format=memory_format,
+        )  # fmt: skip
+        if made is not NotImplemented:
+            return require_grad(made, requires_grad)
     if thread_state().levels:
         made = made_like(
             ones_like, input, dtype=dtype, layout=layout, device=device,
@@ -270,6 +285,13 @@ def full_like(
 ) -> Tensor:
     """One value with the shape, type and device of `input`."""
     check_tensor("full_like", "input", input)
+    if type(input.array) is not np.ndarray:
+        made = handle_by_class(
+            "full_like", input, fill_value, dtype=dtype, layout=layout, device=device,
+            memory_format=memory_format,
+        )  # fmt: skip
+        if made is not NotImplemented:
+            return require_grad(made, requires_grad)
     if thread_state().levels:
         made = made_like(
             full_like, input, fill_value=fill_value, dtype=dtype, layout=layout, device=device,
@@ -293,6 +315,13 @@ def empty_like(
 ) -> Tensor:
     """An uninitialised tensor with the shape, type and device of `input`."""
     check_tensor("empty_like", "input", input)
+    if type(input.array) is not np.ndarray:
+        made = handle_by_class(
+            "empty_like", input, dtype=dtype, layout=layout, device=device,
+            memory_format=memory_format,
+        )  # fmt: skip
+        if made is not NotImplemented:
+            return require_grad(made, requires_grad)
     if thread_state().levels:
         made = made_like(
             empty_like, input, dtype=dtype, layout=layout, device=device,
@@ -321,6 +350,11 @@ def _new(
     check_options(layout, pin_memory)
     shape = parse_size(function, sizes, size)
     kind = dtype_of(self) if dtype is None else dtypes.as_dtype(dtype)
+    if type(self.array) is not np.ndarray:
+        given = () if function != "new_full" else (value,)
+        made = handle_by_class(function, self, list(shape), *given, dtype=dtype, device=device)
+        if made is not NotImplemented:
+            return require_grad(made, requires_grad)
     if thread_state().levels:
         made = made_like(
             lambda like, shape: _new(

@@ -66,6 +66,17 @@ def bind_layers(call_layers: Callable, run_below: Callable) -> None:
     _call_layers, _run_below = call_layers, run_below
 
 
+_override_operator: Any = None
+_override_operands: Any = None
+_PLAIN: Any = None
+
+
+def bind_overrides(override_operator: Callable, override_operands: Callable, plain: Any) -> None:
+    """Give operators what `function_overrides.py` has; `plain` is its answer if none overrides."""
+    global _override_operator, _override_operands, _PLAIN
+    _override_operator, _override_operands, _PLAIN = override_operator, override_operands, plain
+
+
 class Operator(AbstractOperator):
     """A declared operator: everything known about it, and how to call it."""
 
@@ -141,12 +152,13 @@ class Operator(AbstractOperator):
         """Two operands, one of them possibly a number, further arguments at their defaults."""
         state = thread_state()
         if state.layers or self.outputs != 1:
+            a, b = x, y
             if not isinstance(x, Tensor):
                 x = check_operand(self, x, y)
             if not isinstance(y, Tensor):
                 y = check_operand(self, y, x)
             if x is NotImplemented or y is NotImplemented:
-                return NotImplemented
+                return _override_operands(self, a, b)
             return self.call((x, y, *self.tail))
         mask = 0
         if isinstance(x, Tensor):
@@ -155,9 +167,10 @@ class Operator(AbstractOperator):
             if tensor.needs_grad or tensor.view_meta is not None and requires_of(tensor):
                 mask = 1
         else:
+            a = x
             x = check_operand(self, x, y)
             if x is NotImplemented:
-                return NotImplemented
+                return _override_operands(self, a, y)
             a = x.array if isinstance(x, Tensor) else x
         if isinstance(y, Tensor):
             tensor = y
@@ -167,9 +180,10 @@ class Operator(AbstractOperator):
         elif type(y) is float or type(y) is int:
             b = y
         else:
+            b = y
             y = check_operand(self, y, x)
             if y is NotImplemented:
-                return NotImplemented
+                return _override_operands(self, x, b)
             b = y.array if isinstance(y, Tensor) else y
         code = self.native_code
         out = _native.binary(code, a, b) if code >= 0 else None
@@ -556,12 +570,22 @@ class Operator(AbstractOperator):
             if self.operands == 2:
                 return self.call2(args[0], args[1])
             return self.call(args + self.tail)
+        if _native.overriding:
+            result = _override_operator(self, args, kwargs)
+            if result is not _PLAIN:
+                return result
         out = kwargs.pop("out", None)
-        args = bind_arguments(self, args, kwargs)
-        result = self.call(args)
+        try:
+            bound = bind_arguments(self, args, kwargs)
+        except TypeError:
+            result = _override_operator(self, args, kwargs)
+            if result is not _PLAIN:
+                return result
+            raise
+        result = self.call(bound)
         if out is None:
             return result
-        return copy_to_out(self.name, result, out, args if self.broadcasts else ())
+        return copy_to_out(self.name, result, out, bound if self.broadcasts else ())
 
     def __get__(self, instance: Any, owner: Any) -> Any:
         return self if instance is None else MethodType(self, instance)

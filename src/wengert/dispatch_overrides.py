@@ -1,8 +1,8 @@
-"""What stands in for a kernel: the dispatch modes that are active.
+"""What stands in for a kernel: dispatch modes, and classes of tensors with `__torch_dispatch__`.
 
-Below autograd, forward mode and the transforms, a call is handed to the innermost mode as the
-overload that `wengert.ops` has for it. What the handler returns takes the place of what the kernel
-would return.
+Below autograd, forward mode and the transforms, a call is handed to the innermost mode, or else to
+the classes of its tensors, as the overload that `wengert.ops` has for it. What the handler returns
+takes the place of what the kernel would return.
 """
 
 from __future__ import annotations
@@ -11,55 +11,133 @@ from collections.abc import Callable
 from typing import Any
 
 from .dispatch import any_requires
+from .native import native
 from .schema import REQUIRED
-from .state import ThreadState, thread_state
+from .state import ThreadState, call_user, thread_state
 from .tensor import Tensor
 
-# By operator and class of a mode: what `library.register_torch_dispatch` has registered.
+# What `library.register_torch_dispatch` has registered, by operator and class of modes or tensors.
 _rules: dict[Any, dict[type, Callable[..., Any]]] = {}
 
 
 def override_below(state: ThreadState, operator: Any, args: tuple) -> Any:
-    """What an active mode makes of a call; NotImplemented if there is none to ask."""
-    if state.modes:
-        return _call_mode(state, operator, args)
-    return NotImplemented
+    """What the innermost mode or the classes of the tensors make of a call.
+
+    NotImplemented if there is nobody to ask.
+    """
+    if not state.modes and (not native.overriding or state.dispatch_disabled):
+        return NotImplemented
+    asked = dispatching_arguments(state, args)
+    if not state.modes and not asked:
+        return NotImplemented
+    return _ask(state, operator, asked, *split_arguments(operator.schema, args))
 
 
-def _call_mode(state: ThreadState, operator: Any, args: tuple) -> Any:
-    """Let the innermost dispatch mode decide; inside, it is put aside and nothing is recorded.
+def override_function(function: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
+    """The same for a function that is no operator, see `handled.py`."""
+    state = thread_state()
+    asked = dispatching_arguments(state, (*args, *kwargs.values()))
+    if not state.modes and not asked:
+        return NotImplemented
+    return _ask(state, function, asked, args, kwargs)
 
-    A custom operator without a formula is recorded through what its kernel calls, so here too.
+
+def dispatching_arguments(state: ThreadState, args: tuple) -> list[Tensor]:
+    """The tensors whose classes are to be asked, one for each class, in the order of asking.
+
+    Subclasses come before their bases, else the order is from the left to the right.
+    """
+    found: list[Tensor] = []
+    if state.dispatch_disabled:
+        return found
+    for value in args:
+        for item in value if type(value) is list or type(value) is tuple else (value,):
+            if isinstance(item, Tensor) and type(item) is not Tensor:
+                _add_asked(found, item)
+    return found
+
+
+def _add_asked(found: list[Tensor], value: Tensor) -> None:
+    cls = type(value)
+    if not overrides_dispatch(cls):
+        return
+    for i, other in enumerate(found):
+        if cls is type(other):
+            return
+        if issubclass(cls, type(other)):
+            found.insert(i, value)
+            return
+    found.append(value)
+
+
+def _ask(
+    state: ThreadState, operator: Any, asked: list[Tensor], args: tuple, kwargs: dict[str, Any]
+) -> Any:
+    """Let the innermost mode decide, or else the first class that wants to.
+
+    A mode is put aside meanwhile. Nothing is recorded inside, except that a custom operator without
+    a formula is recorded through what its kernel calls.
     """
     from .library.overloads import overload_of
 
     func = overload_of(operator)
+    types = tuple([type(value) for value in asked])
     modes, grad_enabled = state.modes, state.grad_enabled
-    mode = modes[-1]
-    rule = rule_for(operator, type(mode))
-    positional, keywords = split_arguments(operator.schema, args)
-    set_modes(state, modes[:-1])
     state.grad_enabled = grad_enabled and not getattr(operator, "records", True)
+    if modes:
+        set_modes(state, modes[:-1])
     try:
-        if rule is not None:
-            out = rule(mode, func, (), positional, keywords)
-        else:
-            out = mode.__torch_dispatch__(func, (), positional, keywords)
+        for handler in (*modes[-1:], *types):
+            rule = rule_for(operator, handler if handler in types else type(handler))
+            if rule is not None:
+                out = call_user(rule, handler, func, types, args, kwargs)
+            else:
+                out = call_user(handler.__torch_dispatch__, func, types, args, kwargs)
+            if out is not NotImplemented:
+                return out
     finally:
-        set_modes(state, modes)
+        if modes:
+            set_modes(state, modes)
         state.grad_enabled = grad_enabled
-    if out is NotImplemented:
-        raise TypeError(
-            f"Multiple dispatch failed for '{func}'; all __torch_dispatch__ handlers returned "
-            f"NotImplemented:\n  - mode object {mode}"
-        )
-    return out
+    handlers = [f"mode object {mode}" for mode in modes[-1:]]
+    handlers += [f"tensor subclass {cls}" for cls in types]
+    raise TypeError(
+        f"Multiple dispatch failed for '{func}'; all __torch_dispatch__ handlers returned "
+        "NotImplemented:\n" + "\n".join(f"  - {text}" for text in handlers)
+    )
 
 
 def set_modes(state: ThreadState, modes: list) -> None:
     """Make these the active dispatch modes, outermost first."""
-    state.layers += len(modes) - len(state.modes)
+    change = len(modes) - len(state.modes)
     state.modes = modes
+    state.layers += change
+    native.watch(change)
+
+
+def overrides_dispatch(cls: type) -> bool:
+    """Whether a class has a `__torch_dispatch__` of its own."""
+    handler = getattr(cls, "__torch_dispatch__", None)
+    return handler is not None and handler is not disabled_torch_dispatch_impl
+
+
+def disabled_torch_dispatch_impl(
+    func: Callable[..., Any], types: tuple, args: tuple = (), kwargs: dict[str, Any] | None = None
+) -> Any:
+    """The `__torch_dispatch__` of Tensor itself: the operator as it is for plain tensors."""
+    with DisableTorchDispatch():
+        return func(*args, **(kwargs or {}))
+
+
+class DisableTorchDispatch:
+    """Inside, the classes of tensors do not handle operators."""
+
+    def __enter__(self) -> None:
+        state = thread_state()
+        self.before, state.dispatch_disabled = state.dispatch_disabled, True
+
+    def __exit__(self, *exception: object) -> None:
+        thread_state().dispatch_disabled = self.before
 
 
 def rule_for(operator: Any, cls: type) -> Callable[..., Any] | None:
@@ -94,12 +172,18 @@ def register_rule(
 
 
 def split_arguments(schema: Any, args: tuple) -> tuple[tuple, dict[str, Any]]:
+    """All arguments in schema order as a handler gets them: as a caller gives them, with lists."""
+    positional, keywords = call_form(schema, args)
+    return tuple([list(v) if type(v) is tuple else v for v in positional]), keywords
+
+
+def call_form(schema: Any, args: tuple) -> tuple[tuple, dict[str, Any]]:
     """All arguments in schema order as a caller would give them, defaults left out at the end."""
     positional: list = []
     keywords: dict[str, Any] = {}
     for argument, value in zip(schema.arguments, args, strict=True):
         if not argument.keyword_only:
-            positional.append(list(value) if argument.type == "int[]" and value else value)
+            positional.append(value)
         elif not _is_default(argument, value):
             keywords[argument.name] = value
     while positional and _is_default(schema.arguments[len(positional) - 1], positional[-1]):
@@ -156,7 +240,7 @@ def without_history(args: tuple, out: Any, recorded: bool = True) -> Any:
     if isinstance(out, (tuple, list)):
         return type(out)([without_history(args, item, recorded) for item in out])
     if isinstance(out, Tensor) and (
-        (recorded and out.requires()) or any(out is value for value in args)
+        (recorded and out.needs_grad) or any(out is value for value in args)
     ):
         return out.detach()
     return out

@@ -22,6 +22,7 @@ from .dispatch import (
 )
 from .dtypes import can_cast, from_numpy
 from .errors import inference_update_error, inplace_view_error, shape_text
+from .function_overrides import PLAIN, override_operands, override_operator
 from .native import native
 from .overlap import check_not_overlapping, check_sources
 from .state import ThreadState, thread_state
@@ -67,9 +68,10 @@ class InplaceOperator(AbstractOperator):
 
     def call2(self, x: Any, y: Any) -> Any:
         if not isinstance(y, Tensor):
+            given = y
             y = check_operand(self, y, x)
             if y is NotImplemented:
-                return NotImplemented
+                return override_operands(self, x, given)
         state = thread_state()
         functional = self.functional
         target = x
@@ -120,7 +122,7 @@ class InplaceOperator(AbstractOperator):
             saving = args
             node = functional.record(state, args, target.array)
             if 0 in node.plan.slots:
-                before = wrap(target.array.copy())
+                before = copy_of(target)
                 before.needs_grad = requires_of(target)
                 before.node = node_of(target)
                 before.output_index = target.output_index
@@ -195,7 +197,18 @@ class InplaceOperator(AbstractOperator):
             result = self.call2(args[0], args[1])
             if result is not NotImplemented:
                 return result
-        return self.call(bind_arguments(self, args, kwargs))
+        if _native.overriding:
+            result = override_operator(self, args, kwargs)
+            if result is not PLAIN:
+                return result
+        try:
+            args = bind_arguments(self, args, kwargs)
+        except TypeError:
+            result = override_operator(self, args, kwargs)
+            if result is not PLAIN:
+                return result
+            raise
+        return self.call(args)
 
     def __get__(self, instance: Any, owner: Any) -> Any:
         return self if instance is None else MethodType(self, instance)
@@ -227,6 +240,21 @@ def _plain_floats(arrays: tuple, functional: Operator) -> bool:
         elif type(a) is not float and type(a) is not int:
             return False
     return True
+
+
+def copy_of(t: Tensor) -> Tensor:
+    """A copy of the elements as a new tensor without history."""
+    if type(t) is Tensor:
+        return wrap(t.array.copy())
+    from .operators.copying import clone
+
+    state = thread_state()
+    enabled, state.grad_enabled = state.grad_enabled, False
+    try:
+        copy: Tensor = clone.call_recorded(state, (t,))
+    finally:
+        state.grad_enabled = enabled
+    return copy
 
 
 def check_inplace(t: Tensor, recording: bool, state: ThreadState) -> None:

@@ -11,7 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from .dispatch_overrides import override_below
 from .levels import LevelArray, check_alive, level_array, lifted, unreadable, unwrapped
+from .marks import WrapperArray, unmarked, unreadable_wrapper
 from .state import thread_state
 from .tensor import Tensor, wrap
 
@@ -49,6 +51,8 @@ def plain(t: Tensor, action: str) -> Tensor:
                 "no single one: use where() and other operators instead"
             )
         t = t.array.value
+    if type(t.array) is WrapperArray:
+        raise unreadable_wrapper(action)
     _check_not_traced(action)
     return t
 
@@ -64,6 +68,8 @@ def check_readable(t: Tensor) -> None:
     """Refuse to hand out the memory of a tensor that has none of its own."""
     if type(t.array) is LevelArray:
         raise unreadable(t.array)
+    if type(t.array) is WrapperArray:
+        raise unreadable_wrapper("its memory")
     _check_not_traced("reading the memory")
 
 
@@ -77,9 +83,31 @@ def check_hookable(t: Tensor, action: str) -> None:
         )
 
 
+def alias_of(t: Tensor) -> Tensor:
+    """The same memory as a new tensor without history, for classes that handle operators by them.
+
+    Modes see it too. The version counter is not shared yet.
+    """
+    if type(t.array) is LevelArray:
+        return wrap(detached(t))
+    state = thread_state()
+    if state.modes or type(t) is not Tensor:
+        from .operators.getitem import detach
+
+        out = override_below(state, detach, (t,))
+        if out is not NotImplemented:
+            if not isinstance(out, Tensor):
+                raise RuntimeError(
+                    f"Unable to cast {out!r} to Tensor: that is what the handler returned for "
+                    "detach()"
+                )
+            return wrap(unmarked(t.array)) if out is t and type(t) is Tensor else out
+    return wrap(unmarked(t.array))
+
+
 def detached(t: Tensor) -> Any:
     """The array of a level tensor with its value outside the graphs of all levels."""
-    array = t.array
+    array: Any = t.array
     with array.level.below():
         return level_array(array.value.detach(), array.level, array.dim)
 

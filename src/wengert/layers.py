@@ -1,9 +1,9 @@
 """What stands around a plain call when something is active.
 
-From the outside in: the tensors are brought to one transform level (`levels.py`), forward mode
-gives the results their tangents, autograd records the call (`Operator.call_recorded`), and
-`run_below` does what the kernel would: a dispatch mode, a tensor subclass, the level below, or in
-the end the kernel itself.
+From the outside in: classes and modes override the call as a whole (`function_overrides.py`), the
+tensors are brought to one transform level (`levels.py`), forward mode gives the results their
+tangents, autograd records the call (`Operator.call_recorded`), and `run_below` does what the kernel
+would: the level below, a dispatch mode, a tensor subclass, or in the end the kernel itself.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from . import dispatch, inplace
 from .autograd.forward_ad import call_with_tangents, duals_aside, tangents_of
 from .dispatch import arrays_of
 from .dispatch_overrides import as_results, override_below
+from .function_overrides import PLAIN, override_bound
 from .levels import (
     ascend,
     at_level,
@@ -23,12 +24,29 @@ from .levels import (
     innermost,
     level_of_call,
 )
+from .marks import unmarked_arguments
+from .native import native
 from .state import ThreadState, thread_state
 
 
 def call_layers(operator: Any, args: tuple) -> Any:
     """Call an operator through everything that is active."""
-    profiler = thread_state().profiler
+    state = thread_state()
+    if not native.overriding or state.inside:
+        return _call_inside(state, operator, args)
+    out = override_bound(operator, args)
+    if out is not PLAIN:
+        return out
+    state.inside = True
+    try:
+        return _call_inside(state, operator, args)
+    finally:
+        state.inside = False
+
+
+def _call_inside(state: ThreadState, operator: Any, args: tuple) -> Any:
+    """The same below what overrides public functions."""
+    profiler = state.profiler
     if profiler is not None:
         return profiler.call(operator, args, _call_unmeasured)
     return _call_unmeasured(operator, args)
@@ -82,6 +100,8 @@ def run_below(operator: Any, args: tuple) -> Any:
     out = override_below(thread_state(), operator, args)
     if out is not NotImplemented:
         return None if operator.mutates else as_results(operator, args, out)
+    if native.overriding:
+        args = unmarked_arguments(args)
     if operator.mutates:
         operator.write(args[0], args)
         return None

@@ -9,8 +9,13 @@ import numpy as np
 from . import dtypes
 from .backends.numpy import dense_strides
 from .devices import as_device, device, of_array, transfer
+from .dispatch_overrides import override_function
+from .handled import HANDLED, handle
 from .inside import check_readable, plain
 from .layouts import keeps_order, strided
+from .levels import is_level
+from .marks import WrapperArray, unreadable_wrapper
+from .native import native
 from .operators.copying import cast, clone, pack, to_device
 from .operators.geometry import offset_of
 from .operators.pointwise import abs_, div_
@@ -65,7 +70,8 @@ def numel(input: Tensor) -> int:
 
 def storage_offset(self: Tensor) -> int:
     """Where in its base's memory this tensor begins, in elements."""
-    return offset_of(self.array)
+    array = self.array
+    return array.start if type(array) is WrapperArray else offset_of(array)
 
 
 def is_contiguous(self: Tensor, memory_format: Any = None) -> bool:
@@ -79,7 +85,9 @@ def contiguous(self: Tensor, memory_format: Any = None) -> Tensor:
 
 
 def data_ptr(self: Tensor) -> int:
-    """Address of the first element."""
+    """Address of the first element; 0 for a wrapper, which has none."""
+    if type(self.array) is WrapperArray:
+        return 0
     check_readable(self)
     return self.array.__array_interface__["data"][0]
 
@@ -208,6 +216,10 @@ def item(self: Tensor) -> Any:
         raise RuntimeError(
             f"a Tensor with {array.size} elements cannot be converted to Scalar"
         )
+    if native.overriding and not is_level(self):
+        value = override_function(HANDLED["_local_scalar_dense"], (self,), {})
+        if value is not NotImplemented:
+            return value
     _refuse_meta(self, "item")
     array = plain(self, ".item()").array
     return _python_number(array.item(), array)
@@ -235,6 +247,8 @@ def numpy(self: Tensor, *, force: bool = False) -> Any:
         raise RuntimeError(
             "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
         )
+    if type(self.array) is WrapperArray:
+        raise unreadable_wrapper(".numpy()")
     check_readable(self)
     place = of_array(self.array)
     if place.type != "cpu":
@@ -244,7 +258,7 @@ def numpy(self: Tensor, *, force: bool = False) -> Any:
                 "tensor to host memory first."
             )
         return transfer(self.array, as_device("cpu"))
-    return self.array.view()
+    return self.array.view(np.ndarray)
 
 
 def as_array(self: Tensor, dtype: Any = None, copy: bool | None = None) -> Any:
@@ -282,22 +296,6 @@ def set_imag(self: Tensor, value: Any) -> None:
     self.imag.copy_(value)
 
 
-def as_subclass(self: Tensor, cls: type) -> Tensor:
-    """This tensor as an instance of a subclass, in the same place of the graph."""
-    out = make_subclass(cls, self.detach())
-    out.node, out.output_index, out.needs_grad = self.node, self.output_index, self.needs_grad
-    out.view_meta = self.view_meta
-    return out
-
-
-def make_subclass(cls: type, data: Tensor, require_grad: bool = False) -> Tensor:
-    """A new leaf of type `cls` around the memory of `data`."""
-    out: Any = Tensor.__new__(cls)  # not cls.__new__, which may be what calls this
-    Tensor.adopt(out, data.detach())
-    out.needs_grad = require_grad
-    return out
-
-
 def reduce_ex(self: Tensor, protocol: int) -> Any:
     from .pickling import reduce_tensor
 
@@ -324,6 +322,15 @@ def _sampler(name: str, fill_name: str) -> Any:
             from .random import bernoulli
 
             return self.copy_(bernoulli(args[0].expand_as(self), generator=generator))
+        if native.overriding:
+            counter, version = self.shared_counter(), self.version()
+            out = handle(name, (self, *args), {**options, "generator": generator})
+            if out is not NotImplemented:
+                counter.value = version  # what the handler has counted is one change
+                self.bump(name)
+                return self
+        if type(self.array) is WrapperArray:
+            raise unreadable_wrapper(name + "()")
         fill = getattr(sampling, fill_name)
         fill_here(self, name, lambda array: fill(array, *args, generator=generator, **options))
         return self
@@ -386,8 +393,6 @@ METHODS: dict[str, Any] = {
     "div_": div_,
     "divide_": div_,
     "true_divide_": div_,
-    "as_subclass": as_subclass,
-    "_make_subclass": staticmethod(make_subclass),
     "__array__": as_array,
     "__dlpack__": dlpack,
     "__dlpack_device__": dlpack_device,

@@ -8,6 +8,7 @@ from typing import Any
 from .dtypes import can_cast
 from .errors import inference_update_error
 from .levels import LevelArray
+from .marks import unmarked
 from .overlap import check_not_overlapping, check_sources
 from .state import thread_state
 from .tensor import Tensor
@@ -31,8 +32,9 @@ def copy_to_out(name: str, result: Any, out: Any, operands: tuple | list = ()) -
             f"result type {result.dtype.scalar_name} can't be cast to the desired output type "
             f"{out.dtype.scalar_name}"
         )
-    layered = state.layers or type(out.array) is LevelArray or type(result.array) is LevelArray
-    if not layered and type(out.array) is not type(result.array):
+    target, source = unmarked(out.array), unmarked(result.array)
+    layered = state.layers or type(target) is LevelArray or type(source) is LevelArray
+    if not layered and type(target) is not type(source):
         raise RuntimeError(
             f"{name}(): Expected out tensor to be on the device of the result, {result.device}, "
             f"but it is on {out.device}"
@@ -46,7 +48,7 @@ def copy_to_out(name: str, result: Any, out: Any, operands: tuple | list = ()) -
         from .dispatch import operator_named
 
         return operator_named("copy_").call((out, result, False))
-    out.array[...] = result.array
+    out.array[...] = source
     out.bump(name)
     return out
 
@@ -79,6 +81,7 @@ def resize_out(out: Tensor, shape: tuple[int, ...], stacklevel: int) -> None:
     """Give `out` new memory of another shape, with a warning unless it had no elements."""
     from .devices import of_array
     from .factory import new_array
+    from .subclasses import marked
 
     if out.array.size:
         warnings.warn(
@@ -89,4 +92,5 @@ def resize_out(out: Tensor, shape: tuple[int, ...], stacklevel: int) -> None:
             UserWarning,
             stacklevel=stacklevel,
         )
-    out.array = new_array(shape, out.dtype, of_array(out.array))
+    array = new_array(shape, out.dtype, of_array(out.array))
+    out.array = marked(type(out), array)

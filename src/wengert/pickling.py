@@ -14,8 +14,11 @@ from . import dtypes
 from .conversion import copy_array
 from .devices import as_device, device, of_array, transfer
 from .factory import new_array
+from .inplace import copy_of
 from .levels import LevelArray
+from .marks import WrapperArray, unmarked, wrapper_array
 from .operators.geometry import address_of, owner_of
+from .subclasses import bare
 from .tensor import FRESH, Tensor, wrap
 
 # Without compilation these share the instance dictionary with what users attach to a tensor.
@@ -26,10 +29,17 @@ def reduce_tensor(tensor: Tensor) -> tuple[Any, ...]:
     """How to pickle a tensor, as `__reduce_ex__` returns it."""
     check_storage(tensor)
     place = of_array(tensor.array)
+    if type(tensor.array) is WrapperArray:
+        array: Any = tensor.array
+        described = (array.shape, array.strides, array.dtype, place, array.start)
+        return (
+            rebuild_wrapper,
+            (type(tensor), described, tensor.requires(), user_attributes(tensor)),
+        )
     if place.type == "meta":
         content: Any = (tensor.array.shape, dtypes.from_numpy(tensor.array.dtype))
     else:
-        content = transfer(tensor.array, as_device("cpu"))
+        content = transfer(unmarked(tensor.array), as_device("cpu"))
     arguments = (type(tensor), content, place, tensor.requires(), user_attributes(tensor))
     return (rebuild_tensor, arguments)
 
@@ -50,6 +60,13 @@ def rebuild_tensor(
     return _leaf(kind, array, requires_grad, attributes)
 
 
+def rebuild_wrapper(
+    kind: type[Tensor], described: tuple, requires_grad: bool, attributes: dict[str, Any]
+) -> Tensor:
+    """The same for a tensor without memory of its own: what it stands for is in its attributes."""
+    return _leaf(kind, wrapper_array(*described), requires_grad, attributes)
+
+
 def deepcopy_tensor(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
     """A copy of a leaf with its gradient and attributes, as `__deepcopy__` returns it."""
     if id(tensor) in memo:
@@ -61,12 +78,29 @@ def deepcopy_tensor(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
             "protocol at the moment. Detach the tensor first, or copy what it was computed from."
         )
     check_storage(tensor)
-    made = _leaf(type(tensor), _copy_with_memory(tensor.array, memo), tensor.needs_grad, {})
+    if type(tensor.array) is WrapperArray:
+        made = _copied_by_class(tensor)
+    else:
+        array = _copy_with_memory(unmarked(tensor.array), memo)
+        made = _leaf(type(tensor), array, tensor.needs_grad, {})
     memo[id(tensor)] = made
     if tensor.gradient is not None:
         made.gradient = copy.deepcopy(tensor.gradient, memo)
     for name, value in user_attributes(tensor).items():
         setattr(made, name, copy.deepcopy(value, memo))
+    return made
+
+
+def _copied_by_class(tensor: Tensor) -> Tensor:
+    """A copy that the class of a tensor without memory makes of it."""
+    made: Tensor = copy_of(tensor)
+    if type(made) is not type(tensor):
+        raise RuntimeError(
+            "The default implementation of __deepcopy__() for wrapper subclasses only works for "
+            "subclass types that properly implement clone(): that of "
+            f"{type(tensor).__name__} returns a {type(made).__name__}"
+        )
+    made.needs_grad = tensor.needs_grad
     return made
 
 
@@ -103,7 +137,7 @@ def user_attributes(tensor: Tensor) -> dict[str, Any]:
 def _leaf(
     kind: type[Tensor], array: Any, requires_grad: bool, attributes: dict[str, Any]
 ) -> Tensor:
-    made = Tensor.__new__(kind)
+    made = bare(kind)
     made.adopt(wrap(array))
     made.needs_grad = requires_grad
     for name, value in attributes.items():

@@ -11,6 +11,7 @@ from . import dtypes
 from .autograd.forward_ad import tangent_of
 from .devices import CPU, of_array, transfer
 from .levels import LevelArray
+from .marks import WrapperArray
 from .state import thread_state
 from .tensor import Tensor
 
@@ -93,12 +94,13 @@ def _values_and_notes(tensor: Tensor, indent: int) -> tuple[str, list[str]]:
     place = of_array(array)
     notes = [] if place.type == "cpu" else [f"device='{place}'"]
     size_note, type_note = f"size={array.shape}", f"dtype={kind!r}"
-    if place.type == "meta" or array.size == 0:
-        if place.type == "meta" or array.ndim != 1:
+    hidden = place.type == "meta" or type(array) is WrapperArray
+    if hidden or array.size == 0:
+        if hidden or array.ndim != 1:
             notes.append(size_note)
         if kind is not default:
             notes.append(type_note)
-        return "..." if place.type == "meta" else "[]", notes
+        return "..." if hidden else "[]", notes
     if options.edgeitems == 0:
         notes.append(size_note)
     if kind not in (default, default.to_complex(), dtypes.int64, dtypes.bool):

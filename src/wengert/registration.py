@@ -5,12 +5,25 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any
 
-from . import attributes, creation, methods, numpy_protocol
+from . import attributes, creation, dtypes, methods, numpy_protocol, random, subclasses
 from .autograd import engine
 from .autograd.cycles import show_graph
+from .devices import device
 from .dispatch import operators
+from .dispatch_overrides import disabled_torch_dispatch_impl
+from .function_overrides import (
+    HANDLED_FUNCTIONS,
+    MODES_ONLY,
+    PLAIN,
+    call_overridable,
+    default_torch_function,
+    override_method,
+)
+from .generator import Generator
+from .handled import HANDLED
 from .inplace import regenerate_view
-from .native import native
+from .layouts import layout, memory_format
+from .native import Overridable, OverridableProperty, native
 from .operators import (
     affine,
     arithmetic,
@@ -40,7 +53,8 @@ from .operators import (
     views,
     write_view,
 )
-from .tensor import Tensor, bind_operators
+from .size import Size
+from .tensor import AbstractOperator, Tensor, bind_operators, bind_overrides
 
 # What a module lists in `__all__` becomes a function and a method, but for the names below.
 OPERATOR_MODULES: tuple[ModuleType, ...] = (
@@ -67,6 +81,14 @@ ALIASES = {
     "fix": "trunc", "greater": "gt", "greater_equal": "ge", "less": "lt", "less_equal": "le",
     "multiply": "mul", "negative": "neg", "not_equal": "ne", "subtract": "sub",
     "true_divide": "div",
+}  # fmt: skip
+
+
+# What nobody can override: settings, and what only converts what it is given.
+NOT_OVERRIDABLE = {
+    "Generator", "as_tensor", "asarray", "default_generator", "fork_rng", "from_dlpack",
+    "from_numpy", "get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state",
+    "__array_function__", "__array_ufunc__",
 }  # fmt: skip
 
 
@@ -105,16 +127,71 @@ def _where_method(self: Tensor, condition: Tensor, other: Any) -> Tensor:
     return selection.where(condition, self, other)
 
 
+def _overridable_functions(table: dict[str, Any]) -> dict[str, Any]:
+    """Functions in the form that classes and modes can override; aliases remain one function."""
+    made: dict[Any, Overridable] = {}
+    for name, value in table.items():
+        if not isinstance(value, AbstractOperator) and value not in made:
+            made[value] = Overridable(value, name=name)
+    return {name: made.get(value, value) for name, value in table.items()}
+
+
+def _overridable_methods(table: dict[str, Any]) -> dict[str, Any]:
+    """The same for the methods and properties of Tensor."""
+    made: dict[Any, Any] = {}
+    for name, value in table.items():
+        if isinstance(value, property):
+            made[value] = OverridableProperty(value, name)
+        elif (
+            not isinstance(value, (AbstractOperator, Overridable))
+            and name not in NOT_OVERRIDABLE
+            and value not in made
+        ):
+            made[value] = Overridable(value, module="wengert.tensor", name=f"Tensor.{name}")
+    return {name: made.get(value, value) for name, value in table.items()}
+
+
+def _bind_subclasses() -> None:
+    """Complete Tensor for its subclasses."""
+    native.bind_overrides(
+        call_overridable, (Tensor, Size, dtypes.dtype, device, layout, memory_format, Generator)
+    )
+    MODES_ONLY.add(creation.tensor)
+    bind_overrides(override_method, PLAIN, subclasses.marked)
+    for name, value in subclasses.METHODS.items():
+        native.attach(Tensor, name, value)
+    native.attach(Tensor, "__torch_function__", classmethod(default_torch_function))
+    native.attach(Tensor, "__torch_dispatch__", staticmethod(disabled_torch_dispatch_impl))
+
+
+def _bind_handled() -> None:
+    """Let modes and classes below autograd see the functions that `handled.py` lists."""
+    for schema_name in HANDLED:
+        name = schema_name.partition(".")[0]
+        function = getattr(creation, name, None) or getattr(random, name, None)
+        if function is not None:
+            HANDLED_FUNCTIONS[function] = name
+
+
 def bind() -> dict[str, Any]:
     """Complete Tensor and the engine; returns the functions of the package."""
-    found = public_operators()
-    for name, value in _methods(found).items():
+    found = _overridable_functions(public_operators())
+    for name, value in _overridable_methods(_methods(found)).items():
         native.attach(Tensor, name, value)
+    _bind_subclasses()
     table: dict[str, Any] = dict(operators())
     table["matmul"] = matmul.matmul
-    table["getitem"], table["setitem"] = getitem.getitem, getitem.setitem
+    table["getitem"] = Overridable(getitem.getitem, public=Tensor.__getitem__)
+    table["setitem"] = Overridable(getitem.setitem, public=Tensor.__setitem__)
     table["regenerate_view"], table["show_graph"] = regenerate_view, show_graph
     bind_operators(table)
     engine.bind_operators(table["add"], fitting.reduce_gradient)
+    _bind_handled()
     functions = {name: value for name, value in found.items() if name not in METHODS_ONLY}
-    return functions | methods.FUNCTIONS
+    others = methods.FUNCTIONS | {
+        name: getattr(source, name)
+        for source in (creation, random)
+        for name in source.__all__
+        if name not in NOT_OVERRIDABLE
+    }
+    return functions | _overridable_functions(others)

@@ -15,6 +15,10 @@ cdef class ThreadState:
     cdef public bint grad_layout
     cdef public int layers
     cdef public list modes
+    cdef public list function_modes
+    cdef public int function_disabled
+    cdef public bint inside
+    cdef public bint dispatch_disabled
     cdef public object profiler
     cdef public list levels
     cdef public int dual_level

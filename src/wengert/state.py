@@ -26,6 +26,10 @@ class ThreadState:
         self.grad_layout = True
         self.layers = 0
         self.modes: list = []
+        self.function_modes: list = []
+        self.function_disabled = 0
+        self.inside = False
+        self.dispatch_disabled = False
         self.profiler: Any = None
         self.levels: list = []
         self.dual_level = -1
@@ -97,6 +101,16 @@ def _look_up(ident: int) -> ThreadState:
     return state
 
 
+def call_user(function: Any, *args: Any, **kwargs: Any) -> Any:
+    """Call a user's function from inside an operator: what it calls is not part of the operator."""
+    state = thread_state()
+    inside, state.inside = state.inside, False
+    try:
+        return function(*args, **kwargs)
+    finally:
+        state.inside = inside
+
+
 def inherit(parent: ThreadState) -> ThreadState:
     """Set the calling thread's modes to `parent`'s, as an engine worker does for its caller."""
     state = thread_state()
@@ -107,6 +121,9 @@ def inherit(parent: ThreadState) -> ThreadState:
     state.grad_layout = parent.grad_layout
     state.layers = parent.layers
     state.modes = list(parent.modes)
+    state.function_modes = list(parent.function_modes)
+    state.function_disabled = parent.function_disabled
+    state.dispatch_disabled = parent.dispatch_disabled
     state.profiler = parent.profiler
     state.levels = parent.levels
     state.dual_level = parent.dual_level

@@ -100,6 +100,8 @@ class Tensor:
     __array_priority__ = 1000
 
     def __init__(self, *args: Any, device: Any = None) -> None:
+        if self.array is not None:  # made by `__new__`, as instances of subclasses are
+            return
         from .creation import legacy_array
         from .levels import made_here
 
@@ -107,7 +109,7 @@ class Tensor:
 
     def adopt(self, source: Tensor) -> None:
         """Take over the array of `source`, as a new tensor without history."""
-        self.array: Any = source.array
+        self.array: Any = _marked(type(self), source.array)
         self.counter: VersionCounter | None = source.counter
         self.node: Any = None
         self.output_index = 0
@@ -327,9 +329,13 @@ class Tensor:
         return id(self)
 
     def __reversed__(self) -> Tensor:
+        if _native.overriding and (found := _override("__reversed__", (self,))) is not _PLAIN:
+            return found
         return self.flip(0) if self.array.ndim else self
 
     def __len__(self) -> int:
+        if _native.overriding and (found := _override("__len__", (self,))) is not _PLAIN:
+            return found
         if self.array.ndim == 0:
             raise TypeError("len() of a 0-d tensor")
         return self.array.shape[0]
@@ -340,6 +346,8 @@ class Tensor:
         return iter(self.unbind(0))
 
     def __bool__(self) -> bool:
+        if _native.overriding and (found := _override("__bool__", (self,))) is not _PLAIN:
+            return found
         size = self.array.size
         if size != 1:
             raise RuntimeError(
@@ -350,21 +358,34 @@ class Tensor:
         return bool(self.item())
 
     def __float__(self) -> float:
+        if _native.overriding and (found := _override("__float__", (self,))) is not _PLAIN:
+            return found
         return float(_real_number(self))
 
     def __int__(self) -> int:
+        if _native.overriding and (found := _override("__int__", (self,))) is not _PLAIN:
+            return found
         return int(_real_number(self))
 
     def __complex__(self) -> complex:
+        if _native.overriding and (found := _override("__complex__", (self,))) is not _PLAIN:
+            return found
         return complex(self.item())
 
     def __index__(self) -> int:
+        if _native.overriding and (found := _override("__index__", (self,))) is not _PLAIN:
+            return found
         value = self.item() if self.array.size == 1 else None
         if not isinstance(value, int):
             raise TypeError("only integer tensors of a single element can be converted to an index")
         return int(value)
 
     def __contains__(self, element: Any) -> bool:
+        if (
+            _native.overriding
+            and (found := _override("__contains__", (self, element))) is not _PLAIN
+        ):
+            return found
         if not isinstance(element, (Tensor, int, float, complex)):
             raise RuntimeError(
                 "Tensor.__contains__ only supports Tensor or scalar, but you passed in a "
@@ -373,11 +394,15 @@ class Tensor:
         return bool((self == element).any())
 
     def __repr__(self) -> str:
+        if _native.overriding and (found := _override("__repr__", (self,))) is not _PLAIN:
+            return found
         from .printing import tensor_repr
 
         return tensor_repr(self)
 
     def __format__(self, spec: str) -> str:
+        if _native.overriding and (found := _override("__format__", (self, spec))) is not _PLAIN:
+            return found
         if self.array.ndim == 0 and type(self) is Tensor:
             return format(self.item(), spec)
         return object.__format__(self, spec)
@@ -479,6 +504,14 @@ _iadd = _isub = _imul = _idiv = _ipow = _iremainder = _ifloor_divide = _add
 _iand = _ior = _ixor = _ilshift = _irshift = _add
 _getitem: Any = None
 _setitem = _regenerate_view = _show_graph = _getitem
+_override: Any = None
+_PLAIN = _marked = _override
+
+
+def bind_overrides(override_method: Any, plain: Any, marked: Any) -> None:
+    """Give Tensor what subclasses need: how methods are overridden, how arrays are marked."""
+    global _override, _PLAIN, _marked
+    _override, _PLAIN, _marked = override_method, plain, marked
 
 
 def bind_operators(table: dict[str, Any]) -> None:

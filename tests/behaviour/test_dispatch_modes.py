@@ -148,6 +148,41 @@ def test_multiple_results(lib, logging):
     assert x.grad.tolist() == [[1.0, 1.0], [3.0, 1.0]]
 
 
+def test_functions_that_make_and_read_tensors(lib, logging):
+    x = lib.ones(2)
+    with logging() as mode:
+        made = lib.zeros(2, 3), lib.full((2,), 1.5), lib.arange(3), lib.rand(2), lib.eye(2)
+        like = lib.zeros_like(x), x.new_ones(4)
+        drawn = lib.empty(3).normal_()
+        number = x.sum().item()
+        alias = x.detach()
+    assert mode.names == [
+        "aten.zeros.default", "aten.full.default", "aten.arange.default", "aten.rand.default",
+        "aten.eye.default", "aten.zeros_like.default", "aten.new_ones.default",
+        "aten.empty.memory_format", "aten.normal_.default", "aten.sum.default",
+        "aten._local_scalar_dense.default", "aten.detach.default",
+    ]  # fmt: skip
+    assert made[2].tolist() == [0, 1, 2]
+    assert like[1].tolist() == [1.0] * 4
+    assert (number, drawn.shape, drawn._version) == (2.0, (3,), 1)
+    alias.add_(1)
+    assert (x.tolist(), x._version) == ([2.0, 2.0], 1)
+
+
+def test_what_factories_are_given(lib, handling):
+    seen = []
+
+    def handler(func, args, kwargs):
+        seen.append((args, kwargs.get("dtype")))
+        return func(*args, **kwargs)
+
+    with handling(handler):
+        x = lib.ones(2, 3, dtype=lib.float64, requires_grad=True)
+    assert seen == [(([2, 3],), lib.float64)]
+    assert x.requires_grad
+    assert x.is_leaf
+
+
 # Nesting
 
 

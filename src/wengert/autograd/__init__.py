@@ -6,8 +6,11 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
+from ..function_overrides import PLAIN, override_operator
+from ..handled import handle_by_class
 from ..inside import in_transform
 from ..levels import seen_inside
+from ..native import native
 from ..state import thread_state
 from ..tensor import Tensor
 from . import anomaly_mode as anomaly_mode
@@ -138,6 +141,15 @@ def grad(
     zeros with `materialize_grads`. With `is_grads_batched` the first dimension of each of
     `grad_outputs` counts a batch, and that of the results does too.
     """
+    if native.overriding:
+        options = {
+            "grad_outputs": grad_outputs, "retain_graph": retain_graph,
+            "create_graph": create_graph, "only_inputs": only_inputs, "allow_unused": allow_unused,
+            "is_grads_batched": is_grads_batched, "materialize_grads": materialize_grads,
+        }  # fmt: skip
+        out = override_operator(grad, (outputs, inputs), options)
+        if out is not PLAIN:
+            return out
     if materialize_grads and allow_unused is False:
         raise ValueError(
             "Expected allow_unused to be True or not passed when materialize_grads=True: unused "
@@ -277,6 +289,10 @@ def _implicit_grad(out: Any, shape: tuple, dtype: Any) -> Tensor:
         raise RuntimeError(
             f"grad can be implicitly created only for real scalar outputs but got {dtype}"
         )
+    if type(out) is not Tensor and isinstance(out, Tensor):
+        made = handle_by_class("ones_like", out)
+        if made is not NotImplemented:
+            return made
     if isinstance(out, Tensor) and out.is_meta:
         return ones(shape, dtype=out.dtype, device=out.device)
     return ones_for(shape, dtype)

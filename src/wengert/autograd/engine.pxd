@@ -59,6 +59,7 @@ cdef list run_node(GraphTask task, Node node, ThreadState state)
 @cython.locals(g=Tensor, value=Tensor, total=Tensor, nodes=tuple, step=GradientStep,
                edge=cython.int, fresh=cython.bint, following=Node, outputs=list)
 cdef run_loops(GraphTask task, Node node, ThreadState state)
+cdef list run_inside(Node node, object grads, ThreadState state)
 @cython.locals(i=cython.int, following=Node, g=Tensor)
 cpdef hand_on(GraphTask task, Node node, list outputs)
 cdef bint receive(GraphTask task, Node node, Tensor g, bint fresh)

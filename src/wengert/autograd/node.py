@@ -15,7 +15,7 @@ from typing import Any
 from ..errors import inference_update_error
 from ..native import make, native
 from ..operators import loops
-from ..state import ThreadState, anomaly, thread_state
+from ..state import ThreadState, anomaly, call_user, thread_state
 from ..tensor import (
     Tensor,
     VersionCounter,
@@ -143,18 +143,21 @@ class SavedVariable:
     def unpack(self, node: Node) -> Tensor:
         """The saved tensor, after checking that it is unchanged."""
         if self.hooks is not None:
-            unpacked = self.hooks[1](self.packed)
+            unpacked = call_user(self.hooks[1], self.packed)
             if not isinstance(unpacked, Tensor):
                 raise TypeError(
                     "Output of saved tensor unpack_hook expected to be a Tensor but got result of "
                     f"type {type(unpacked).__name__}"
                 )
             t = unpacked
-            return self._as_output(t.array, node) if self.is_output else self._with_history(t)
+            return self._as_output(_alias_of(t), node) if self.is_output else self._with_history(t)
         if not self.is_output:
             check_attached(self.tensor, node)
         self.check_version(node)
-        return self._as_output(self.array, node) if self.is_output else self.tensor
+        if not self.is_output:
+            return self.tensor
+        kept = self.tensor
+        return self._as_output(wrap(self.array) if kept is None else _alias_of(kept), node)
 
     def check_version(self, node: Node) -> None:
         """Raise if the tensor was changed in place since it was saved."""
@@ -162,9 +165,8 @@ class SavedVariable:
         if current != self.version:
             raise modified_in_place_error(self, node, current)
 
-    def _as_output(self, array: Any, node: Node) -> Tensor:
-        """The node's own output again: made on demand, since holding it would be a cycle."""
-        t = wrap(array)
+    def _as_output(self, t: Tensor, node: Node) -> Tensor:
+        """A fresh tensor as the node's output; the output itself is not held: that is a cycle."""
         t.counter = self.counter
         t.watched = True
         if self.needs_grad:
@@ -179,7 +181,7 @@ class SavedVariable:
         original = self.tensor
         if t is original:
             return t
-        alias = wrap(t.array)
+        alias = _alias_of(t)
         if original is not None:
             alias.needs_grad = True
             if original.node is None:
@@ -195,6 +197,15 @@ class SavedVariable:
             from .forward_ad import set_tangent
 
             set_tangent(t, self.tangent)
+
+
+def _alias_of(t: Tensor) -> Tensor:
+    """The same memory as a new tensor without history."""
+    if type(t) is Tensor:
+        return wrap(t.array)
+    from ..inside import alias_of
+
+    return alias_of(t)
 
 
 def save(value: Any, state: ThreadState) -> Any:
@@ -233,6 +244,8 @@ def save_output(t: Tensor, state: ThreadState) -> Any:
     t.watched = True
     saved = SavedVariable()
     saved.array = t.array
+    if type(t) is not Tensor:  # its class may handle operators, and then makes it again
+        saved.tensor = _alias_of(t)
     saved.counter = counter
     saved.version = counter.value
     saved.output_nr = t.output_index
@@ -267,7 +280,7 @@ def pack(t: Tensor, is_output: bool, hooks: tuple) -> SavedVariable:
     enabled = state.grad_enabled
     state.grad_enabled = False
     try:
-        saved.packed = hooks[0](t)
+        saved.packed = call_user(hooks[0], t)
     finally:
         state.grad_enabled = enabled
     if saved.counter.value != before:
@@ -721,6 +734,8 @@ class AccumulateGrad(Node):
         state = thread_state()
         if state.grad_enabled:
             self._accumulate_recorded(new)
+        elif _native.overriding and self._concerns_class(new):
+            self._accumulate_by_class(new)
         elif state.dual_level >= 0:  # by operators, which take care of tangents
             if variable.gradient is None:
                 variable.gradient = new.clone()
@@ -740,8 +755,23 @@ class AccumulateGrad(Node):
         cold = variable.cold
         if cold is not None and cold.post_hooks:
             for hook in list(cold.post_hooks.values()):
-                if hook(variable) is not None:
+                if call_user(hook, variable) is not None:
                     raise RuntimeError("post accumulate grad hooks should return None")
+
+    def _concerns_class(self, new: Tensor) -> bool:
+        """Whether the old or the new gradient may be of a class that handles operators."""
+        old = self.variable.gradient
+        return type(new) is not Tensor or (old is not None and type(old) is not Tensor)
+
+    def _accumulate_by_class(self, new: Tensor) -> None:
+        """By operators, which classes of gradients handle; that is user code: no lock is held."""
+        variable = self.variable
+        if variable.gradient is None:
+            sole = _native.refcount(new) <= SOLE_TENSOR_REFERENCES + 2
+            dense = bool(new.array.flags.c_contiguous)
+            variable.gradient = new.detach() if sole and dense else new.clone()
+        else:
+            variable.gradient.add_(new)
 
     def _accumulate_recorded(self, new: Tensor) -> None:
         """Out of place, as part of the graph; user code may run in it, so no lock is held."""
@@ -895,7 +925,7 @@ class CopySlices(Node):
         base.needs_grad = True
         base.node = self
         view = replay(base, self.steps)
-        alias = wrap(saved.array)
+        alias = _alias_of(saved)
         alias.needs_grad = True
         alias.node, alias.output_index = view.node, view.output_index
         alias.cold = saved.cold  # its tangent

@@ -9,6 +9,7 @@ from typing import Any, overload
 
 from ..devices import device
 from ..dispatch_overrides import register_rule
+from ..native import native
 from .operator import ANY_DEVICE, CustomOperator
 from .overloads import OpOverload, add_custom, overload_of, split_qualname
 from .schema import FunctionSchema
@@ -142,7 +143,13 @@ class CustomOpDef:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         operator = self._operator
-        return operator.call(operator.binder.bind(args, kwargs))
+        if native.overriding:
+            return operator(*args, **kwargs)
+        try:
+            bound = operator.binder.bind(args, kwargs)
+        except RuntimeError:
+            return operator(*args, **kwargs)  # asks the classes of arguments, or fails the same way
+        return operator.call(bound)
 
     def __repr__(self) -> str:
         return f"<CustomOpDef({self._qualname})>"

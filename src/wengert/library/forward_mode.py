@@ -7,7 +7,7 @@ from typing import Any
 from ..autograd.forward_ad import set_tangent, tangent_of
 from ..creation import zeros_for
 from ..dtypes import is_differentiable
-from ..state import ThreadState
+from ..state import ThreadState, call_user
 from ..tensor import Tensor
 from .node import OperatorNode, new_operator_node, set_up
 
@@ -47,7 +47,7 @@ def push_tangents(
             node.saved_for_forward = node.to_save
     if not node.keeps_undefined:
         tangents = [_with_zeros(v, t) for v, t in zip(args, tangents, strict=False)]
-    pushed = operator.jvp(node, *tangents)
+    pushed = call_user(operator.jvp, node, *tangents)
     _attach(operator, out, pushed)
 
 

@@ -10,7 +10,7 @@ from ..autograd.function import FunctionCtx
 from ..autograd.function_node import FunctionNode
 from ..autograd.node import GradientPlan, edge_target, new_node, save, save_output
 from ..native import native
-from ..state import ThreadState, thread_state
+from ..state import ThreadState, call_user, thread_state
 from ..tensor import Tensor, requires_of
 
 _native = native
@@ -248,14 +248,15 @@ def set_up(operator: Any, state: ThreadState, node: OperatorNode, args: tuple, o
     state.grad_enabled = False
     try:
         if operator.keyword_names:
-            operator.setup_context(
+            call_user(
+                operator.setup_context,
                 ctx=node,
                 inputs=args[: operator.positional],
                 keyword_only_inputs=operator.keywords_of(args),
                 output=out,
             )
         else:
-            operator.setup_context(ctx=node, inputs=args, output=out)
+            call_user(operator.setup_context, ctx=node, inputs=args, output=out)
     finally:
         state.grad_enabled = enabled
     if node.dirty_tensors is not None:

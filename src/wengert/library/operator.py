@@ -15,16 +15,19 @@ import numpy as np
 from ..autograd.forward_ad import duals_aside
 from ..devices import of_array
 from ..dispatch import any_foreign, any_requires
+from ..function_overrides import PLAIN, override_operator
 from ..inplace import check_inplace
+from ..native import native
 from ..schema import REQUIRED
 from ..schema import Argument as InnerArgument
 from ..schema import Schema as InnerSchema
-from ..state import ThreadState, thread_state
+from ..state import ThreadState, call_user, thread_state
 from ..tensor import AbstractOperator, Tensor, bump_version, requires_of
 from .arguments import Binder, Results
 from .node import plan_for, record_call
 from .schema import Argument, FunctionSchema
 
+_native = native
 ANY_DEVICE = "any"
 
 
@@ -99,7 +102,24 @@ class CustomOperator(AbstractOperator):
     # The call ----------------------------------------------------------------------------------
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.call(self.binder.bind(args, kwargs))
+        if _native.overriding:
+            out = self._override(args, kwargs)
+            if out is not PLAIN:
+                return out
+        try:
+            bound = self.binder.bind(args, kwargs)
+        except RuntimeError:
+            out = self._override(args, kwargs)
+            if out is not PLAIN:
+                return out
+            raise
+        return self.call(bound)
+
+    def _override(self, args: tuple, kwargs: dict[str, Any]) -> Any:
+        """What classes and modes make of a call of this operator; PLAIN if there are none."""
+        from .overloads import overload_of
+
+        return override_operator(overload_of(self), args, kwargs)
 
     def call1(self, x: Any) -> Any:
         return self(x)
@@ -224,6 +244,10 @@ class CustomOperator(AbstractOperator):
 
     def apply(self, function: Callable, args: tuple) -> Any:
         """Call a function of the operator's arguments."""
+        if _native.overriding:
+            return call_user(
+                function, *args[: self.positional], **self.keywords_of(args)
+            )
         if not self.keyword_names:
             return function(*args)
         return function(*args[: self.positional], **self.keywords_of(args))

@@ -10,6 +10,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..dispatch import operators
+from ..function_overrides import PLAIN, override_operator
+from ..handled import HANDLED, HandledFunction
+from ..native import native
 from ..state import thread_state
 from .builtin import NAMESPACE, builtin_schema, overload_name
 from .operator import CustomOperator
@@ -88,6 +91,10 @@ class OpOverload:
         return f"{self._namespace}::{self._opname}{overload}"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if native.overriding:
+            out = override_operator(self, args, kwargs)
+            if out is not PLAIN:
+                return out
         return self._op(*args, **kwargs)
 
     def redispatch(self, keyset: DispatchKeySet, /, *args: Any, **kwargs: Any) -> Any:
@@ -144,8 +151,12 @@ class OpOverloadPacket:
         return overload_of(operator)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if native.overriding:
+            out = override_operator(self, args, kwargs)
+            if out is not PLAIN:
+                return out
         found = list(self._operators().values())
-        if len(found) == 1:
+        if len(found) == 1 or isinstance(found[0], HandledFunction):
             return found[0](*args, **kwargs)
         failures = []
         for operator in found:
@@ -188,7 +199,7 @@ class OpNamespace:
     def __dir__(self) -> list[str]:
         names = set(_custom.get(self.name, ()))
         if self.name in (NAMESPACE, OWN_NAMESPACE):
-            names.update(overload_name(name)[0] for name in operators())
+            names.update(overload_name(name)[0] for name in (*operators(), *HANDLED))
         return sorted(names)
 
     def __repr__(self) -> str:
@@ -207,9 +218,10 @@ def _operators_of(namespace: str, name: str) -> dict[str, Any]:
     """The operators of one name by overload, empty if there is none."""
     found: dict[str, Any] = dict(_custom.get(namespace, {}).get(name, {}))
     if namespace in (NAMESPACE, OWN_NAMESPACE):
-        for full_name, operator in operators().items():
-            if full_name.partition(".")[0] == name:
-                found.setdefault(overload_name(full_name)[1], operator)
+        for table in (operators(), HANDLED):
+            for full_name, operator in table.items():
+                if full_name.partition(".")[0] == name:
+                    found.setdefault(overload_name(full_name)[1], operator)
     return found
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..autograd.function_transforms import VmapInfo
 from ..levels import Level, lifted, unwrapped
+from ..state import call_user
 from ..tensor import Tensor, wrap
 from ..utils.pytree import _broadcast_to_and_flatten, tree_flatten, tree_unflatten
 
@@ -56,8 +57,12 @@ def _call_batched(operator: Any, values: tuple, dims: tuple, level: Level) -> An
     positional = operator.positional
     info = VmapInfo(level.batch_size, level.randomness)
     with level.below():
-        returned = operator.vmap(
-            info, dims[:positional], *values[:positional], **operator.keywords_of(values)
+        returned = call_user(
+            operator.vmap,
+            info,
+            dims[:positional],
+            *values[:positional],
+            **operator.keywords_of(values),
         )
     if not isinstance(returned, tuple) or len(returned) != 2:
         raise RuntimeError(

@@ -6,30 +6,64 @@ from typing import Any
 
 from ..conversion import copy_array
 from ..creation import empty
+from ..function_overrides import disabled_torch_function_impl
+from ..marks import unmarked
 from ..pickling import check_storage
+from ..subclasses import make_subclass
 from ..tensor import Tensor, wrap
 
 __all__ = ["Parameter"]
 
 
-class Parameter(Tensor):
-    """A leaf tensor that shares the memory of `data` and by default requires gradients."""
+class ParameterMeta(type):
+    """Lets an instance of another subclass of Tensor be a parameter too."""
 
-    def __init__(self, data: Tensor | None = None, requires_grad: bool = True) -> None:
+    def __instancecheck__(cls, instance: Any) -> bool:
+        if super().__instancecheck__(instance):
+            return True
+        return (
+            cls is Parameter
+            and isinstance(instance, Tensor)
+            and getattr(instance, "_is_param", False)
+        )
+
+
+class Parameter(Tensor, metaclass=ParameterMeta):
+    """A leaf tensor that shares the memory of `data` and by default requires gradients.
+
+    An instance of another subclass stays what it is: it becomes a parameter of its own class.
+    """
+
+    __torch_function__ = disabled_torch_function_impl
+
+    def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Any:
         if data is None:
             data = empty(0)
         if not isinstance(data, Tensor):
             raise TypeError(
                 f"Parameter(): argument 'data' must be Tensor, not {type(data).__name__}"
             )
-        self.adopt(data)
-        if requires_grad:
-            self.requires_grad = True
+        if type(data) is Tensor or issubclass(type(data), Parameter):
+            made = make_subclass(cls, data)
+        else:
+            made = data.detach()
+            if type(made) is not type(data):
+                raise RuntimeError(
+                    f"Creating a Parameter from an instance of type {type(data).__name__} requires "
+                    "that detach() returns an instance of the same type, but return type "
+                    f"{type(made).__name__} was found instead"
+                )
+            made._is_param = True
+        made.requires_grad = bool(requires_grad)
+        return made
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        pass
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Parameter:
         known = memo.get(id(self))
         if known is None:
             check_storage(self)
-            known = type(self)(wrap(copy_array(self.array)), self.requires_grad)
+            known = type(self)(wrap(copy_array(unmarked(self.array))), self.requires_grad)
             memo[id(self)] = known
         return known

@@ -27,7 +27,7 @@ from ..levels import is_batched
 from ..overlap import check_not_overlapping, check_sources, is_expanded
 from ..tensor import Tensor, wrap
 from . import views
-from .declare import linear, primitive
+from .declare import linear, nondifferentiable, primitive
 from .pointwise import zeros_like
 
 __all__ = ["index", "index_put"]
@@ -371,6 +371,13 @@ alias = linear(
     view=True,
     batch=in_place,
     doc="The whole tensor as a view.",
+)
+detach = nondifferentiable(
+    "detach(Tensor(a) self) -> Tensor(a)",
+    lambda xp, x: x,
+    meta=lambda x: x,
+    batch=in_place,
+    doc="The same memory outside the graph, where a class or a mode is to see that.",
 )
 
 

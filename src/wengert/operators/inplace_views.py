@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ..autograd.forward_ad import duals_aside, set_tangent, tangent_of
 from ..dispatch import Operator, any_requires, register
 from ..dispatch_overrides import override_below
 from ..inplace import InplaceOperator, check_inplace, move_retained_grad
 from ..layers import call_outside, run_below
 from ..levels import innermost
+from ..marks import WrapperArray
 from ..schema import Schema, parse
 from ..state import ThreadState, thread_state
+from ..subclasses import marked
 from ..tensor import Tensor, ViewMeta
 from . import strides, views
 from .geometry import overload_number, seen_from
@@ -47,11 +51,14 @@ class InplaceView(InplaceOperator):
         if recording:
             node = view.record(state, args, target.array)
             view.fill_saved(node, args, ())
-        version = target.version()
+        version, array = target.version(), target.array
         if innermost(args) is not None or override_below(state, self, args) is NotImplemented:
-            target.array = run_below(view, args)
-        elif target.counter is not None:
-            target.counter.value = version  # what a handler has counted is one change
+            target.array = marked(type(target), run_below(view, args))
+        else:
+            if target.counter is not None:
+                target.counter.value = version  # what a handler has counted is one change
+            if type(array) is WrapperArray and target.array is array:
+                target.array = view.kernel(np, array, *args[1:])
         if node is not None:
             node.out_shape = target.array.shape
         target.bump(self.name)

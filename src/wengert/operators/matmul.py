@@ -16,6 +16,8 @@ from ..batching import products as batched
 from ..batching.moving import at_front
 from ..binding import check_operand
 from ..dispatch import Operator, operator_named
+from ..function_overrides import PLAIN, override_operands, override_operator
+from ..native import native
 from ..out import copy_to_out
 from ..schema import parse
 from ..tensor import Tensor
@@ -27,6 +29,8 @@ __all__ = [
     "bmm", "dot", "ger", "kron", "matmul", "mm", "mv", "outer",
     "trace", "vdot",
 ]  # fmt: skip
+
+_native = native
 
 # Matrices -----------------------------------------------------------------------------------------
 
@@ -178,10 +182,15 @@ class Matmul(Operator):
         self.doc = "Product of vectors, matrices or batches of matrices, which broadcast."
 
     def call2(self, x: Any, y: Any) -> Any:
+        if _native.overriding:
+            out = override_operator(self, (x, y), {})
+            if out is not PLAIN:
+                return out
         if not isinstance(x, Tensor) or not isinstance(y, Tensor):
+            given = (x, y)
             x, y = check_operand(self, x, y), check_operand(self, y, x)
             if not isinstance(x, Tensor) or not isinstance(y, Tensor):
-                return NotImplemented
+                return override_operands(self, *given)
         if x.array.ndim == 2 and y.array.ndim == 2:
             return mm.call2(x, y)
         return _matmul(x, y)

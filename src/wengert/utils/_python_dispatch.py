@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from ..dispatch_overrides import set_modes
 from ..state import thread_state
+from ..tensor import Tensor
 
 __all__ = [
     "BaseTorchDispatchMode",
     "TorchDispatchMode",
     "any_torch_dispatch_mode_on_stack",
     "is_in_torch_dispatch_mode",
+    "is_traceable_wrapper_subclass",
+    "return_and_correct_aliasing",
+    "transform_subclass",
 ]
 
 
@@ -135,3 +139,68 @@ def _disable_current_modes() -> Iterator[list[TorchDispatchMode]]:
         yield modes[::-1]
     finally:
         set_modes(state, modes)
+
+
+# Subclasses of Tensor ----------------------------------------------------------------------------
+
+
+def return_and_correct_aliasing(
+    func: Any, args: tuple, kwargs: dict[str, Any], out: Any
+) -> Any:
+    """What a handler returns for `func`, given results that it has made: written arguments as such.
+
+    An operator that writes into an argument and returns it has to return that very tensor.
+    """
+    schema = func._schema
+    given: dict[Any, Any] = {**dict(enumerate(args)), **kwargs}
+    written = {
+        str(argument.alias_info): given.get(i, given.get(argument.name))
+        for i, argument in enumerate(schema.arguments)
+        if argument.is_write
+    }
+    returns = schema.returns
+    if len(returns) == 1:
+        return written[str(returns[0].alias_info)] if returns[0].is_write else out
+    if not returns:
+        return out
+    return type(out)(
+        [
+            written[str(returned.alias_info)] if returned.is_write else value
+            for returned, value in zip(returns, out, strict=True)
+        ]
+    )
+
+
+def is_traceable_wrapper_subclass(t: object) -> bool:
+    """Whether a value is a tensor of a subclass that can be taken apart and put together again."""
+    return isinstance(t, Tensor) and is_traceable_wrapper_subclass_type(type(t))
+
+
+def is_traceable_wrapper_subclass_type(t: type) -> bool:
+    """The same for a class."""
+    return (
+        issubclass(t, Tensor)
+        and t is not Tensor
+        and hasattr(t, "__tensor_flatten__")
+        and hasattr(t, "__tensor_unflatten__")
+    )
+
+
+def transform_subclass(
+    t: Any,
+    callback: Callable[[str, Any], Any],
+    outer_size: Any = None,
+    outer_stride: Any = None,
+) -> Any:
+    """The tensor with each of the tensors inside it replaced by ``callback(name, tensor)``."""
+    names, context = t.__tensor_flatten__()
+    inner = {name: callback(name, getattr(t, name)) for name in names}
+    size = t.size() if outer_size is None else outer_size
+    stride = t.stride() if outer_stride is None else outer_stride
+    made = type(t).__tensor_unflatten__(inner, context, size, stride)
+    if tuple(made.shape) != tuple(size):
+        raise RuntimeError(
+            f"{type(t).__name__}.__tensor_unflatten__() made a tensor of size {tuple(made.shape)}, "
+            f"not {tuple(size)}"
+        )
+    return made

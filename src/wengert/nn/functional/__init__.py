@@ -49,3 +49,16 @@ from .losses import l1_loss as l1_loss
 from .losses import mse_loss as mse_loss
 from .losses import nll_loss as nll_loss
 from .losses import smooth_l1_loss as smooth_l1_loss
+
+
+def _make_overridable() -> None:
+    """Let classes and modes override what is imported above."""
+    from ...native import Overridable
+    from ...tensor import AbstractOperator
+
+    for name, value in list(globals().items()):
+        if callable(value) and not name.startswith("_") and not isinstance(value, AbstractOperator):
+            globals()[name] = Overridable(value, module=__name__, name=name)
+
+
+_make_overridable()

@@ -10,11 +10,13 @@ import numpy as np
 
 from ... import dtypes
 from ...autograd.grad_mode import no_grad
+from ...creation import empty_like
 from ...devices import of_array, transfer
 from ...drawing import drawn_like, draws
 from ...errors import shape_text
 from ...factory import new_array_like
 from ...inside import plain
+from ...marks import WrapperArray
 from ...operators import indexing, pointwise
 from ...operators import nn as layers
 from ...operators.norms import norm, vector_norm
@@ -119,6 +121,9 @@ def dropout_mask(pattern: Tensor, p: float) -> Tensor:
     if thread_state().levels:
         return drawn_like(dropout_mask, pattern, p=p)
     kind = dtypes.from_numpy(pattern.array.dtype)
+    if type(pattern.array) is WrapperArray:
+        ones = empty_like(pattern, dtype=kind.to_real()).bernoulli_(1 - p)
+        return ones / (1 - p) if p < 1 else ones
     noise = new_array_like(pattern.array, kind.to_real(), of_array(pattern.array))
     fill_bernoulli(noise, 1 - p)
     if p < 1:

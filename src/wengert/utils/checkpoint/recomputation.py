@@ -19,8 +19,9 @@ from ...autograd.grad_mode import enable_grad
 from ...autograd.graph import saved_tensors_hooks
 from ...autograd.node import GradientPlan, Node, save, unpack_saved
 from ...generator import fork_rng, get_rng_state, set_rng_state
+from ...inside import alias_of
 from ...state import thread_state
-from ...tensor import Tensor, wrap
+from ...tensor import Tensor
 from .debug import CallLog
 
 _INPUTS_PLAN = GradientPlan(None, "CheckpointInputs", 0)
@@ -106,7 +107,7 @@ class Pass:
         region = self.region
         index = self.count
         self.count += 1
-        kept = wrap(t.array)
+        kept = alias_of(t)
         if region.described:
             self.descriptions.append(description(t))
         if index < len(region.places):

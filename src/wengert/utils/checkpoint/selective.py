@@ -6,8 +6,9 @@ import enum
 from collections.abc import Callable
 from typing import Any
 
+from ...inside import alias_of
 from ...library.overloads import OpOverload, overload_of
-from ...tensor import AbstractOperator, Tensor, wrap
+from ...tensor import AbstractOperator, Tensor
 from .._python_dispatch import TorchDispatchMode
 
 
@@ -91,7 +92,7 @@ class Kept:
     """A result as it was, with its version at that time."""
 
     def __init__(self, out: Any) -> None:
-        self.tensors = [wrap(t.array) for t in _listed(out)]
+        self.tensors = [alias_of(t) for t in _listed(out)]
         self.sources = [t.shared_counter() for t in _listed(out)]
         self.versions = [counter.value for counter in self.sources]
         self.single = isinstance(out, Tensor)
@@ -103,7 +104,7 @@ class Kept:
                 "Tensor cached during selective activation checkpoint has been mutated in place "
                 "since; pass allow_cache_entry_mutation=True if that is meant"
             )
-        fresh = [wrap(t.array) for t in self.tensors]
+        fresh = [alias_of(t) for t in self.tensors]
         return fresh[0] if self.single else self.kind(fresh)
 
 

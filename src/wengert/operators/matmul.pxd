@@ -1,0 +1,4 @@
+from ..native cimport Native
+
+
+cdef Native _native

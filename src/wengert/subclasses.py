@@ -1,0 +1,168 @@
+"""Subclasses of Tensor: how instances are made."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import dtypes
+from .autograd.forward_ad import set_tangent, tangent_of
+from .backends.numpy import dense_strides
+from .devices import as_device
+from .dispatch_overrides import overrides_dispatch
+from .function_overrides import overrides_functions
+from .layouts import check_options, keeps_order
+from .marks import mark, unmarked, wrapper_array
+from .native import native
+from .state import thread_state
+from .tensor import Tensor, wrap
+
+
+def marked(cls: type, array: Any) -> Any:
+    """An array as an instance of `cls` carries it."""
+    if cls is Tensor or not (overrides_functions(cls) or overrides_dispatch(cls)):
+        return unmarked(array)
+    native.watch_classes()
+    return mark(array)
+
+
+_new = Tensor.__new__
+
+
+def bare(cls: type) -> Any:
+    """An instance without an array, past every `__new__` and `__init__` that a subclass has."""
+    return _new(cls)
+
+
+def tensor_new(cls: type, *args: Any, device: Any = None, **options: Any) -> Any:
+    """``Tensor.__new__``: an instance of a subclass from data or sizes, as `Tensor` takes them."""
+    out = bare(cls)
+    if cls is not Tensor:
+        if options:
+            raise TypeError(f"{cls.__name__}() got an unexpected keyword argument {min(options)!r}")
+        Tensor.__init__(out, *args, device=device)
+    return out
+
+
+def check_subclass(cls: Any, function: str) -> None:
+    """Refuse what is no class of tensors."""
+    if not isinstance(cls, type):
+        raise TypeError(
+            f"{function}(): argument 'cls' must be a class, not {type(cls).__name__}"
+        )
+    if not issubclass(cls, Tensor):
+        raise TypeError(
+            "Creating a Tensor subclass from a class that does not inherit from Tensor is not "
+            f"possible: {cls.__name__} does not"
+        )
+
+
+def make_subclass(cls: type, data: Tensor, require_grad: bool = False) -> Any:
+    """A new leaf of type `cls` around the memory of `data`."""
+    check_subclass(cls, "_make_subclass")
+    if not isinstance(data, Tensor):
+        raise TypeError(
+            f"_make_subclass(): argument 'data' must be Tensor, not {type(data).__name__}"
+        )
+    out = bare(cls)
+    Tensor.adopt(out, data.detach())
+    out.needs_grad = require_grad
+    return out
+
+
+def make_wrapper_subclass(
+    cls: type,
+    size: Any,
+    strides: Any = None,
+    storage_offset: int | None = None,
+    memory_format: Any = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    dispatch_sizes_strides_policy: str | None = None,
+    dispatch_device: bool = False,
+    dispatch_layout: bool = False,
+    *,
+    storage_size: int | None = None,
+) -> Any:
+    """A new leaf of type `cls` without memory: a size, strides, a dtype and a device.
+
+    The class handles every operator on it in `__torch_dispatch__`, and knows what it stands for.
+    """
+    check_subclass(cls, "_make_wrapper_subclass")
+    if not overrides_dispatch(cls):
+        raise TypeError(f"{cls.__name__} must define __torch_dispatch__")
+    if dispatch_sizes_strides_policy or dispatch_device or dispatch_layout:
+        raise NotImplementedError(
+            "_make_wrapper_subclass(): sizes, strides, devices and layouts are what is given here; "
+            "that the class computes them is not supported"
+        )
+    if storage_size is not None:
+        raise NotImplementedError("_make_wrapper_subclass(): a wrapper has no storage")
+    from .conversion import require_grad
+    from .factory import sequence_size
+
+    check_options(layout, pin_memory)
+    kind = dtypes.get_default_dtype() if dtype is None else dtypes.as_dtype(dtype)
+    shape = sequence_size("_make_wrapper_subclass", size)
+    if strides is None:
+        if storage_offset:
+            raise RuntimeError("setting storage offset without stride not supported")
+        in_bytes = dense_strides(shape, tuple(range(len(shape), 0, -1)), kind.itemsize)
+    else:
+        if len(strides) != len(shape):
+            raise RuntimeError(
+                f"dimensionality of sizes ({len(shape)}) must match dimensionality of strides "
+                f"({len(strides)})"
+            )
+        in_bytes = tuple([int(step) * kind.itemsize for step in strides])
+    keeps_order(memory_format)
+    array = wrapper_array(shape, in_bytes, kind.numpy, as_device(device), storage_offset or 0)
+    out = bare(cls)
+    Tensor.adopt(out, wrap(array))
+    if requires_grad:
+        require_grad(out)
+    return out
+
+
+def as_subclass(self: Tensor, cls: type) -> Any:
+    """This tensor as an instance of `cls`: a view of it, which gradients flow through."""
+    from .operators.getitem import alias
+
+    check_subclass(cls, "as_subclass")
+    state = thread_state()
+    disabled, state.function_disabled = state.function_disabled, 2
+    try:
+        source = alias.call1(self)
+    finally:
+        state.function_disabled = disabled
+    return retyped(source, cls)
+
+
+def retyped(source: Tensor, cls: type) -> Any:
+    """A fresh tensor, which nobody else holds, as an instance of `cls` in its place.
+
+    What a class that handles operators has made stays what it is.
+    """
+    if type(source) is cls or overrides_dispatch(type(source)):
+        return source
+    out = bare(cls)
+    Tensor.adopt(out, source)
+    out.needs_grad, out.node, out.output_index = source.needs_grad, source.node, source.output_index
+    out.view_meta = source.view_meta
+    if thread_state().dual_level >= 0:
+        tangent = tangent_of(source)
+        if tangent is not None:
+            set_tangent(out, tangent)
+    if out.node is not None and out.node.shown:
+        native.show(out)
+    return out
+
+
+METHODS: dict[str, Any] = {
+    "__new__": staticmethod(tensor_new),
+    "as_subclass": as_subclass,
+    "_make_subclass": staticmethod(make_subclass),
+    "_make_wrapper_subclass": staticmethod(make_wrapper_subclass),
+}
