@@ -15,6 +15,7 @@ import numpy as np
 
 from ..dtypes import is_differentiable
 from ..levels import is_level
+from ..marks import unmarked
 from ..state import ThreadState, thread_state
 from ..tensor import Tensor
 from .grad_mode import _Flag, _Mode
@@ -245,12 +246,14 @@ def call_with_tangents(operator: Any, args: tuple, tangents: dict[str, Any]) -> 
 
 
 def _shares_memory(tangent: Tensor, tangents: dict[str, Any]) -> bool:
-    """Whether a tangent is one of the given ones, or, outside of transforms, a part of one."""
+    """Whether a tangent is one of the given ones or, where arrays have memory, a part of one."""
+    array = unmarked(tangent.array)
     for given in tangents.values():
         for other in given if isinstance(given, list) else (given,):
-            if other is tangent or not (is_level(other) or is_level(tangent)) and (
-                np.may_share_memory(tangent.array, other.array)
-            ):
+            if other is tangent:
+                return True
+            theirs = unmarked(other.array)
+            if type(array) is type(theirs) is np.ndarray and np.may_share_memory(array, theirs):
                 return True
     return False
 

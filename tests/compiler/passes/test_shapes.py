@@ -8,6 +8,7 @@ from operators.support import build, call, each_sample
 from wengert.compiler import Graph, TensorType
 from wengert.compiler.passes import propagate_shapes, shapes
 from wengert.compiler.types import type_of
+from wengert.dispatch import Operator
 from wengert.utils._python_dispatch import TorchDispatchMode
 
 
@@ -159,7 +160,7 @@ class Calls(TorchDispatchMode):
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         out = func(*args, **(kwargs or {}))
-        if func._schema.is_mutable:
+        if func._schema.is_mutable or not isinstance(func.op, Operator):
             return out
         graph = Graph()
 
