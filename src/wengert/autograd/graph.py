@@ -271,6 +271,8 @@ def allow_mutation_on_saved_tensors() -> contextlib.AbstractContextManager[Any]:
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__path__":  # asked for by every import from this module
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from .out_of_scope import look_up
 
     return look_up(__name__, name)
