@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextvars import Context
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -69,8 +71,20 @@ def dense_strides(
 def view_shape(array: Any, shape: tuple[int, ...]) -> Any:
     """`array` with another shape over the same memory, or None where a copy would be needed."""
     try:
-        view = array.view()
-        view.shape = shape
+        if array.flags.c_contiguous:
+            return ndarray.reshape(array, shape)
+        return _reshape_uncopied(array, shape)
     except (AttributeError, ValueError):
         return None
+
+
+def _set_shape(array: Any, shape: tuple[int, ...]) -> Any:
+    """For NumPy 2.0, whose reshape cannot be forbidden to copy."""
+    view = array.view()
+    view.shape = shape
     return view
+
+
+_reshape_uncopied: Callable[..., Any] = (
+    _set_shape if np.__version__.startswith("2.0.") else partial(ndarray.reshape, copy=False)
+)
