@@ -3,12 +3,14 @@
 A multilayer perceptron, an unrolled LSTM and a small GPT are functions of a dictionary of
 parameters. `training_step` adds gradients and update, written as tensor operations, and
 `wengert.compile` makes one graph of everything. The forward passes alone are differentiated by
-`differentiate`, with a look at what has to be kept for the reverse.
+`differentiate`, with a look at what has to be kept for the reverse. The graph of the perceptron's
+step is printed, with `--graphs` those of all models, before and after the passes.
 """
 
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -280,6 +282,11 @@ def main() -> None:
             f"{model.name:6} {kept.every:>19} {kept.plain:>21} {kept.chosen:>20}"
             f"   {kept.chosen / kept.every:.0%}"
         )
+    for model in MODELS if "--graphs" in sys.argv else MODELS[:1]:
+        traced, after = step_graphs(model)
+        if "--graphs" in sys.argv:
+            print(f"\nThe training step of the {model.name}, as it was traced\n{traced}")
+        print(f"\nThe training step of the {model.name}, after the passes\n{after}")
 
 
 if __name__ == "__main__":
