@@ -173,7 +173,7 @@ def transfer(array: Any, target: device) -> Any:
     if target.type == "meta":
         from .backends import meta
 
-        return meta.empty(array.shape, array.dtype)
+        return meta.like(array)
     if source.type == "meta":
         raise NotImplementedError("Cannot copy out of meta tensor; no data!")
     cupy = require_cupy()

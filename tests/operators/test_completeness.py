@@ -78,8 +78,12 @@ def _cell(operator, column):
         if operator.batch_rule is rules.elementwise:
             return "derived"
         return "" if operator.batch_rule in (None, rules.fallback) else "rule"
+    if column == "meta":
+        if operator.meta_rule is not None:
+            return "rule"
+        return "derived" if operator.is_view or operator.dtype_rule is not None else ""
     if operator.family == "nondifferentiable" or operator.name in REFUSED:
-        return "none" if column != "meta" else "derived"
+        return "none"
     if column == "vjp":
         arguments = [
             a.name
@@ -93,8 +97,6 @@ def _cell(operator, column):
         if operator.family in ("elementwise", "linear"):
             return "derived"
         return "rule" if operator.jvp_rule is not None else ""
-    if column == "meta":
-        return "rule" if operator.meta_rule is not None else "derived"
     if operator.name.startswith("_") or operator.name in WAIVED:
         return "inside"
     return "sampled" if _base(operator.name) in _sampled(lambda o: o.differentiable) else ""

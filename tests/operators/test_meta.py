@@ -3,6 +3,7 @@
 import pytest
 
 import wengert
+from operators.samples import OPERATIONS
 from operators.support import (
     build,
     call,
@@ -31,6 +32,70 @@ def test_meta_result_has_the_shape_and_dtype_of_the_real_one(operation, sample):
         assert mine.shape == other.shape
         assert mine.dtype == other.dtype
         assert mine._is_view() == other._is_view()
+
+
+#: Operations whose results NumPy lays out otherwise than PyTorch, which meta tensors follow.
+OTHER_ORDER = {"nn.functional.logsigmoid"}
+
+
+def _turned(tensor):
+    """The same tensor with its first dimension innermost in memory."""
+    order = tuple(reversed(range(tensor.dim())))
+    return tensor.detach().permute(order).contiguous().permute(order)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("laid_out", [lambda t: t, _turned])
+def test_meta_result_has_the_strides_of_the_real_one(laid_out):
+    found = 0
+    for operation in OPERATIONS:
+        if operation.needs_data or not operation.real or operation.name in OTHER_ORDER:
+            continue
+        if laid_out is _turned and not operation.any_layout:
+            continue
+        for sample in operation.draw("real"):
+            built = map_tensors(wengert, build(wengert, sample), laid_out)
+            shapes = set()
+            map_tensors(wengert, built, lambda t: shapes.add(t.shape))  # noqa: B023
+            if operation.operands > 1 and len(shapes) > 1:
+                continue  # for operands that broadcast NumPy has an order of its own
+            want = results(call(operation, wengert, built))
+            got = results(call(operation, wengert, map_tensors(wengert, built, _on_meta)))
+            for mine, other in zip(got, want, strict=True):
+                dims = [i for i, n in enumerate(other.shape) if n > 1 and other.numel()]
+                strides = [[t.stride(i) for i in dims] for t in (mine, other)]
+                assert strides[0] == strides[1], f"{operation.name}{sample}"
+                found += len(dims) > 1
+    assert found > 300
+
+
+LARGE = 10**6
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x @ x,
+        lambda x: x.sum(0),
+        lambda x: x.softmax(1),
+        lambda x: x.sort(0).values,
+        lambda x: x.topk(1000).indices,
+        lambda x: wengert.cat([x, x], 1),
+        lambda x: wengert.nn.functional.layer_norm(x, (LARGE,)),
+        lambda x: x.repeat(3, 4),
+        lambda x: x.index_select(0, wengert.empty(10, dtype=wengert.int64, device="meta")),
+        lambda x: x.std(1),
+        lambda x: x.cumsum(0),
+        lambda x: wengert.nn.functional.mse_loss(x, x),
+    ],
+)
+def test_nothing_of_the_size_of_the_data_is_computed(function):
+    """A real operation of this size would take terabytes."""
+    x = wengert.empty(LARGE, LARGE, device="meta", requires_grad=True)
+    out = function(x)
+    if out.requires_grad:
+        (grad,) = wengert.autograd.grad(out, x, wengert.empty_like(out))
+        assert grad.shape == x.shape
 
 
 @each_sample(lambda o: bool(o.needs_data), ("real",))

@@ -33,10 +33,7 @@ class MetaArray(np.ndarray):
         return self.astype(self.dtype, order)
 
     def astype(self, dtype: Any, order: Any = "K", *args: Any, **options: Any) -> MetaArray:
-        if order == "C":
-            return empty(self.shape, dtype)
-        strides = dense_strides(self.shape, self.strides, np.dtype(dtype).itemsize)
-        return of_strides(self.shape, strides, dtype)
+        return empty(self.shape, dtype) if order == "C" else like(self, dtype)
 
 
 def empty(shape: tuple[int, ...], dtype: Any) -> MetaArray:
@@ -49,17 +46,26 @@ def empty(shape: tuple[int, ...], dtype: Any) -> MetaArray:
     return of_strides(shape, tuple(reversed(strides)), dtype)
 
 
+def like(array: Any, dtype: Any = None) -> MetaArray:
+    """A meta array without gaps, in the memory order of another array."""
+    dtype = array.dtype if dtype is None else np.dtype(dtype)
+    if 0 in array.strides:
+        return empty(array.shape, dtype)
+    strides = dense_strides(array.shape, array.strides, dtype.itemsize)
+    return of_strides(array.shape, strides, dtype)
+
+
 def of_strides(shape: tuple[int, ...], strides: tuple[int, ...], dtype: Any) -> MetaArray:
     """A meta array with given strides in bytes."""
     return as_strided(np.empty(1, dtype), shape, strides).view(MetaArray)
 
 
-def zeros_like(array: Any) -> np.ndarray:
-    """Real zeros in shape and order of a meta array: what a kernel without a shape rule runs on."""
+def zeros_like(array: Any, shape: tuple[int, ...]) -> np.ndarray:
+    """Real zeros of some shape in the memory order of a meta array."""
     order = sorted(range(array.ndim), key=lambda dim: -abs(array.strides[dim]))
-    lengths = [array.shape[dim] if array.strides[dim] else 1 for dim in order]
+    lengths = [shape[dim] if array.strides[dim] else 1 for dim in order]
     zeros = np.zeros(lengths, array.dtype).transpose([order.index(i) for i in range(array.ndim)])
-    return zeros if zeros.shape == array.shape else np.broadcast_to(zeros, array.shape)
+    return zeros if zeros.shape == shape else np.broadcast_to(zeros, shape)
 
 
 def elementwise(kernel: Callable, args: tuple) -> Any:
@@ -114,6 +120,51 @@ def expanded_strides(array: Any, shape: tuple[int, ...]) -> list[int]:
     ]
 
 
+def sampled(kernel: Callable, shape: Callable, *args: Any) -> Any:
+    """The meta result of a kernel with a shape rule: it runs on a few elements, for the rest.
+
+    Lengths that differ still do so in the sample, and a kernel refuses what it would have refused.
+    It is then asked again on arrays of the right size, to say so with their sizes.
+    """
+    small = _small_lengths(args)
+    with np.errstate(all="ignore"):
+        try:
+            found = kernel(np, *[_real(a, small) for a in args])
+            shapes = shape(*args)
+        except Exception:
+            return general(kernel, args)
+        if not isinstance(found, tuple):
+            found, shapes = (found,), [shapes]
+        samples = [np.asarray(sample) for sample in found]
+        if not all(_is_dense(sample) for sample in samples):
+            return general(kernel, args)
+    results = tuple([_enlarged(sample, size) for sample, size in zip(samples, shapes, strict=True)])
+    return results if len(results) > 1 else results[0]
+
+
+def _small_lengths(args: tuple) -> dict[int, int]:
+    """Small lengths for those of the arrays, in the same order."""
+    lengths = {0, 1, 2}
+    for value in args:
+        for array in value if isinstance(value, list) else (value,):
+            if isinstance(array, np.ndarray):
+                lengths.update(array.shape)
+    return {length: i for i, length in enumerate(sorted(lengths))}
+
+
+def _is_dense(array: np.ndarray) -> bool:
+    return array.flags.c_contiguous or (
+        dense_strides(array.shape, array.strides, array.itemsize) == array.strides
+    )
+
+
+def _enlarged(sample: np.ndarray, shape: tuple[int, ...]) -> MetaArray:
+    """A meta array of another shape with the dtype and the memory order of a sample."""
+    if sample.flags.c_contiguous:
+        return empty(shape, sample.dtype)
+    return of_strides(shape, dense_strides(shape, sample.strides, sample.itemsize), sample.dtype)
+
+
 def general(kernel: Callable, args: tuple) -> Any:
     """The meta result of any other kernel, by running it on zeros."""
     result = kernel(np, *[_real(a) for a in args])
@@ -122,10 +173,13 @@ def general(kernel: Callable, args: tuple) -> Any:
     return _shape_of(result)
 
 
-def _real(value: Any) -> Any:
+def _real(value: Any, lengths: dict[int, int] | None = None) -> Any:
     if isinstance(value, list):
-        return [_real(item) for item in value]
-    return zeros_like(value) if isinstance(value, MetaArray) else value
+        return [_real(item, lengths) for item in value]
+    if not isinstance(value, MetaArray):
+        return value
+    shape = value.shape if lengths is None else tuple([lengths[n] for n in value.shape])
+    return zeros_like(value, shape)
 
 
 def _shape_of(value: Any) -> Any:

@@ -12,6 +12,7 @@ from ..batching.rules import along
 from ..batching.views import in_place
 from ..state import thread_state
 from ..tensor import Tensor
+from . import shapes
 from .along import packed
 from .declare import elementwise, primitive
 from .joining import cat
@@ -23,6 +24,7 @@ _tied = primitive(
     {"self": lambda g: g, "other": lambda g, other: zeros_like(other)},
     lambda tangents, self: tangents["self"] if "self" in tangents else zeros_like(self),
     widens=False,
+    shape=shapes.broadcast,
     batch=in_place,
     doc="The first tensor, with a derivative by the second one that is zero.",
 )
@@ -253,6 +255,7 @@ glu = primitive(
     _glu,
     lambda g, self, dim: _glu_gradient(g, self, dim),
     lambda tangents, self, dim: _glu_tangent(tangents["self"], self, dim),
+    shape=lambda x, dim: shapes.replaced(x, dim, x.shape[dim] // 2),
     batch=along("dim"),
     doc="One half of the tensor times the sigmoid of the other.",
 )

@@ -9,7 +9,7 @@ from ..batching import products as batched
 from ..errors import shape_text
 from ..native import native
 from ..tensor import Tensor
-from . import products
+from . import products, shapes
 from .declare import by_loop, primitive
 from .loops import PASS_ON, PRODUCT, SCALE
 from .matmul import bmm, bmm_left, bmm_right, matmul, mm, mm_left, mm_right, mv, outer
@@ -85,6 +85,10 @@ def _addmm(xp: Any, x: Any, a: Any, b: Any, beta: Any, alpha: Any) -> Any:
     return _plus(xp, products.mm, x, a, b, beta, alpha)
 
 
+def _added_product(x: Any, y: Any, z: Any, *rest: Any) -> tuple[int, ...]:
+    return shapes.product(y, z)
+
+
 addmm = primitive(
     "addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
     _addmm,
@@ -103,6 +107,7 @@ addmm = primitive(
     guarded=False,
     inplace=True,
     widens=False,
+    shape=_added_product,
     batch=batched.added(batched.by_operator("mm")),
     doc="`beta * input + alpha * (mat1 @ mat2)`.",
 )
@@ -154,6 +159,7 @@ addmv = primitive(
     ),
     inplace=True,
     widens=False,
+    shape=lambda x, mat, *rest: mat.shape[:1],
     batch=batched.added(batched.by_operator("mv")),
     doc="`beta * input + alpha * (mat @ vec)`.",
 )
@@ -171,6 +177,7 @@ baddbmm = primitive(
     ),
     inplace=True,
     widens=False,
+    shape=_added_product,
     batch=batched.added(batched.by_operator("bmm")),
     doc="`beta * input + alpha * (batch1 @ batch2)` for batches of matrices.",
 )
@@ -219,6 +226,7 @@ addbmm = primitive(
     ),
     inplace=True,
     widens=False,
+    shape=lambda x, y, z, *rest: (y.shape[1], z.shape[2]),
     batch=batched.added(batched.summed_bmm),
     doc="`beta * input + alpha *` the sum of all products of the matrices of two batches.",
 )
@@ -254,6 +262,7 @@ addr = primitive(
         tangents, outer, "vec1", vec1, "vec2", vec2, beta, alpha
     ),
     inplace=True,
+    shape=lambda x, y, z, *rest: (*y.shape, *z.shape),
     batch=batched.added(batched.outer, promotes=True),
     doc="`beta * input + alpha * outer(vec1, vec2)`.",
 )
@@ -292,6 +301,7 @@ affine = primitive(
     lambda tangents, self, weight: _affine_tangent(tangents, self, weight),
     widens=False,
     name="AddmmBackward0",
+    shape=lambda bias, x, weight: (x.shape[0], weight.shape[0]),
     batch=batched.affine,
     doc="`input @ weight.T + bias` as one node.",
 )

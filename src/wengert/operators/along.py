@@ -49,6 +49,19 @@ def reduced_size(shape: tuple, dim: Any) -> int:
     return math.prod(shape[d] for d in normal_dims(dim, len(shape)))
 
 
+def reduced(x: Any, dim: Any, keepdim: bool = False, *rest: Any) -> tuple[int, ...]:
+    """The shape of `x` after a reduction over `dim`."""
+    dims = normal_dims(dim, x.ndim)
+    if keepdim:
+        return tuple([1 if i in dims else n for i, n in enumerate(x.shape)])
+    return tuple([n for i, n in enumerate(x.shape) if i not in dims])
+
+
+def reduced_pair(x: Any, dim: Any, keepdim: bool, *rest: Any) -> list[tuple[int, ...]]:
+    """The same for two results."""
+    return [reduced(x, dim, keepdim)] * 2
+
+
 # Types -------------------------------------------------------------------------------------------
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator as python_operator
 from typing import Any
 
+from ..backends import meta
 from ..backends.numpy import copy_order
 from ..batching import views as batched
 from ..batching.moving import at_front
@@ -13,6 +14,7 @@ from ..dispatch import Operator
 from ..dtypes import from_numpy
 from ..errors import dimension_error, shape_text
 from ..tensor import Tensor
+from . import shapes
 from .copying import pack
 from .declare import linear, nondifferentiable
 from .geometry import int_sequence, wrap_dim, wrap_dims
@@ -28,6 +30,7 @@ flip: Operator = linear(
     "flip(Tensor self, int[] dims) -> Tensor",
     lambda xp, x, dims: xp.flip(x, wrap_dims(dims, x.ndim) if x.ndim else ()).copy(copy_order(x)),
     lambda g, dims: flip.call((g, dims)),
+    shape=shapes.as_first,
     batch=along("dims", empty_means_all=False),
     doc="The elements in reverse order along the given dimensions.",
 )
@@ -63,6 +66,7 @@ roll_: Operator = linear(
     "roll(Tensor self, int[] shifts, int[] dims=[]) -> Tensor",
     _roll,
     lambda g, shifts, dims: roll_.call((g, tuple([-n for n in shifts]), dims)),
+    shape=shapes.as_first,
     batch=batched.roll,
     doc="The elements shifted along dimensions; those pushed out come in at the other end.",
 )
@@ -86,10 +90,15 @@ def _rot90(xp: Any, x: Any, k: int, dims: tuple[int, ...]) -> Any:
     return xp.rot90(x, k, [wrap_dim(dim, x.ndim) for dim in dims]).copy("K")
 
 
+def _rotated_shape(x: Any, k: int, dims: tuple[int, ...]) -> tuple[int, ...]:
+    return x.shape if k % 2 == 0 else x.swapaxes(*dims).shape
+
+
 rot90: Operator = linear(
     "rot90(Tensor self, int k=1, int[] dims=[0, 1]) -> Tensor",
     _rot90,
     lambda g, k, dims: rot90.call((g, -k, dims)),
+    shape=_rotated_shape,
     batch=batched.rot90,
     doc="The tensor turned `k` times by a right angle, from the first to the second dimension.",
 )
@@ -97,7 +106,7 @@ rot90: Operator = linear(
 # Repeated ----------------------------------------------------------------------------------------
 
 
-def _repeat(xp: Any, x: Any, repeats: tuple[int, ...]) -> Any:
+def _repeated_shape(x: Any, repeats: tuple[int, ...]) -> tuple[int, ...]:
     if len(repeats) < x.ndim:
         raise RuntimeError(
             "Number of dimensions of repeat dims can not be smaller than number of dimensions of "
@@ -110,6 +119,11 @@ def _repeat(xp: Any, x: Any, repeats: tuple[int, ...]) -> Any:
             raise RuntimeError(
                 f"Trying to create tensor with negative dimension {n}: {shape_text(shape)}"
             )
+    return shape
+
+
+def _repeat(xp: Any, x: Any, repeats: tuple[int, ...]) -> Any:
+    _repeated_shape(x, repeats)
     return xp.asarray(xp.tile(x, repeats), order="C")
 
 
@@ -127,6 +141,7 @@ repeat = linear(
     "repeat(Tensor self, int[] repeats) -> Tensor",
     _repeat,
     lambda g, self_shape, repeats: _repeat_backward(g, self_shape, repeats),
+    meta=lambda x, repeats: meta.empty(_repeated_shape(x, repeats), x.dtype),
     batch=batched.repeat,
     doc="Copies of the tensor side by side, so many along each dimension.",
 )

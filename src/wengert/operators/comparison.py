@@ -7,6 +7,7 @@ from typing import Any
 from ..backends import meta
 from ..batching.rules import elementwise as batched
 from ..dtypes import from_numpy
+from . import shapes
 from .declare import keep, nondifferentiable, promote
 
 __all__ = [
@@ -102,6 +103,7 @@ isfinite = _predicate("isfinite", "Whether elements are neither infinite nor NaN
 zeros_like = nondifferentiable(
     "_zeros_like(Tensor self) -> Tensor",
     lambda xp, x: xp.zeros(x.shape, x.dtype),
+    shape=shapes.as_first,
     batch=batched,
     doc="Zeros in the shape and dtype of a tensor, as gradient rules need them.",
 )

@@ -13,6 +13,7 @@ from ..batching import views as batched
 from ..batching.rules import elementwise
 from ..out import copy_to_out
 from ..tensor import Tensor
+from . import shapes
 from .along import packed
 from .copying import pack
 from .declare import linear, primitive
@@ -39,6 +40,7 @@ _conjugate = linear(
     lambda xp, x: xp.conj(x),
     lambda g: g.conj(),
     name="ConjBackward0",
+    shape=shapes.as_first,
     batch=elementwise,
     doc="The complex conjugate.",
 )
@@ -47,6 +49,7 @@ _conjugate_physical = linear(
     lambda xp, x: xp.conj(x),
     lambda g: conj_physical(g),
     inplace=True,
+    shape=shapes.as_first,
     batch=elementwise,
     doc="The complex conjugate.",
 )
@@ -201,6 +204,7 @@ complex = primitive(
     {"real": lambda g: real(g), "imag": lambda g: imag(g)},
     _complex_tangent,
     widens=False,
+    shape=shapes.broadcast,
     batch=elementwise,
     doc="The complex tensor with the given real and imaginary part.",
 )
@@ -231,6 +235,7 @@ polar = primitive(
     },
     _polar_tangent,
     widens=False,
+    shape=shapes.broadcast,
     batch=elementwise,
     doc="The complex tensor with the given absolute value and angle.",
 )
@@ -264,6 +269,7 @@ angle = primitive(
     _angle,
     lambda g, self: _angle_gradient(g, self),
     lambda tangents, self: _angle_tangent(tangents["self"], self),
+    shape=shapes.as_first,
     batch=elementwise,
     doc="The angle of complex numbers; of real ones zero or, for negative ones, pi.",
 )

@@ -15,6 +15,7 @@ from ..devices import transfer
 from ..dispatch import Operator, operator_named
 from ..dtypes import from_numpy
 from ..tensor import Tensor
+from . import shapes
 from .declare import linear, nondifferentiable, primitive
 from .pointwise import zeros_like
 
@@ -61,6 +62,7 @@ pack = linear(
     lambda xp, x: x.copy("C"),
     lambda g: g,
     name="CloneBackward0",
+    shape=shapes.as_first,
     batch=batched.in_front,
     doc="A copy in row-major order.",
 )
@@ -69,6 +71,7 @@ to_device = linear(
     lambda xp, x, device, source: transfer(x, device),
     lambda g, source: g.to(source),
     name="ToCopyBackward0",
+    meta=lambda x, device, source: transfer(x, device),
     batch=batched.in_place,
     doc="A copy on another device.",
 )
@@ -137,6 +140,7 @@ copy: Operator = primitive(
     ),
     inplace=True,
     widens=False,
+    shape=shapes.as_first,
     batch=Rewriting(_copy_rewritten),
     name="CopyBackwards",
     doc="The values of `src` in the shape and dtype of the tensor.",
@@ -150,6 +154,7 @@ fill: Operator = primitive(
     ),
     inplace=True,
     widens=False,
+    shape=shapes.as_first,
     batch=Rewriting(_fill_rewritten, _fill_each),
     name=lambda self, value: f"FillBackward{2 + int(isinstance(value, Tensor))}",
     doc="One value in the shape and dtype of the tensor.",
@@ -161,6 +166,7 @@ zero = primitive(
     lambda tangents: zeros_like(tangents["self"]),
     inplace=True,
     widens=False,
+    shape=shapes.as_first,
     batch=elementwise,
     doc="Zeros in the shape and dtype of the tensor.",
 )

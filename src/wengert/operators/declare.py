@@ -15,6 +15,10 @@ one, as a string or as a function of the arguments.
 `batch` says what becomes of a batch of examples, see `batching`: elementwise operators broadcast,
 for all others it has to be said. None is a loop over the examples, which warns.
 
+`shape` computes the shape of the result, or a list of shapes, from what the kernel gets, see
+`shapes`: what a meta tensor needs beside the kernel, which it runs on a few elements. Where that
+says nothing, `meta` computes the whole result. Elementwise operators and views need neither.
+
 The parameter names of a rule say what it reads and therefore what is saved: an argument by its
 name, ``out`` (``out0``, ``out1``) for results, ``self_shape`` for only a shape.
 """
@@ -22,11 +26,13 @@ name, ``out`` (``out0``, ``out1``) for results, ``self_shape`` for only a shape.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from .. import dtypes
+from ..backends.meta import sampled
 from ..backends.numpy import copy_order
 from ..batching import rules as batch_rules
 from ..dispatch import Operator, register, rule_reads
@@ -86,6 +92,7 @@ def linear(
     inplace: bool = False,
     widens: bool = False,
     guarded: bool = True,
+    shape: Callable | None = None,
     meta: Callable | None = None,
     batch: Callable | None,
     name: str | Callable[..., str] | None = None,
@@ -101,7 +108,7 @@ def linear(
     operator.is_view = view
     operator.widens = widens
     operator.guarded = guarded
-    operator.meta_rule = meta
+    operator.meta_rule = meta or _by_shape(operator, shape)
     if inplace:
         _declare_inplace(operator)
     return operator
@@ -118,6 +125,7 @@ def primitive(
     inplace: bool = False,
     widens: bool = True,
     guarded: bool = True,
+    shape: Callable | None = None,
     meta: Callable | None = None,
     batch: Callable | None,
     name: str | Callable[..., str] | None = None,
@@ -137,7 +145,7 @@ def primitive(
     operator.nondifferentiable_outputs = nondifferentiable_outputs
     operator.widens = widens
     operator.guarded = guarded
-    operator.meta_rule = meta
+    operator.meta_rule = meta or _by_shape(operator, shape)
     if inplace:
         _declare_inplace(operator)
     return operator
@@ -152,6 +160,7 @@ def nondifferentiable(
     refuses: str = "",
     inplace: bool = False,
     view: bool = False,
+    shape: Callable | None = None,
     meta: Callable | None = None,
     batch: Callable | None,
     name: str | Callable[..., str] | None = None,
@@ -165,7 +174,7 @@ def nondifferentiable(
     operator.broadcasts = broadcasts
     operator.dtype_rule = dtype
     operator.is_view = view
-    operator.meta_rule = meta
+    operator.meta_rule = meta or _by_shape(operator, shape)
     if inplace:
         _declare_inplace(operator)
     return operator
@@ -206,6 +215,10 @@ def _operator(
                     operator._slot(read)
     register(operator)
     return operator
+
+
+def _by_shape(operator: Operator, shape: Callable | None) -> Callable | None:
+    return shape and partial(sampled, operator.kernel, shape)
 
 
 def _named_kernel(name: str) -> Callable:

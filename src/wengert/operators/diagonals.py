@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..backends import meta
 from ..batching import views as batched
 from ..batching.rules import sized
 from ..dispatch import Operator, operator_named
 from ..errors import dimension_error
 from ..tensor import Tensor
+from . import shapes
 from .declare import linear
 from .geometry import diagonal_view, wrap_dim
 from .views import ravel
@@ -39,6 +41,7 @@ _diagonal_backward: Operator = linear(
     "-> Tensor",
     _on_diagonal,
     lambda g, offset, dim1, dim2: diagonal.call((g, offset, dim1, dim2)),
+    meta=shapes.sized,
     batch=sized("input_sizes", "dim1", "dim2"),
     doc="Zeros with a gradient on a diagonal.",
 )
@@ -58,6 +61,7 @@ tril: Operator = linear(
     _triangle("tril"),
     lambda g, diagonal: tril.call((g, diagonal)),
     inplace=True,
+    shape=shapes.as_first,
     batch=batched.matrices,
     doc="The elements on and below a diagonal, zeros elsewhere.",
 )
@@ -66,6 +70,7 @@ triu: Operator = linear(
     _triangle("triu"),
     lambda g, diagonal: triu.call((g, diagonal)),
     inplace=True,
+    shape=shapes.as_first,
     batch=batched.matrices,
     doc="The elements on and above a diagonal, zeros elsewhere.",
 )
@@ -73,7 +78,8 @@ tril_ = operator_named("tril_")
 triu_ = operator_named("triu_")
 
 
-def _diag_embed(xp: Any, x: Any, offset: int, dim1: int, dim2: int) -> Any:
+def _embedded(x: Any, offset: int, dim1: int, dim2: int) -> tuple[int, int, list[int]]:
+    """The two dimensions of the matrices, and the shape of all."""
     if not x.ndim:
         raise dimension_error(-1, 0)
     first, second = wrap_dim(dim1, x.ndim + 1), wrap_dim(dim2, x.ndim + 1)
@@ -82,6 +88,11 @@ def _diag_embed(xp: Any, x: Any, offset: int, dim1: int, dim2: int) -> Any:
     shape = list(x.shape[:-1])
     for dim in sorted((first, second)):
         shape.insert(dim, x.shape[-1] + abs(offset))
+    return first, second, shape
+
+
+def _diag_embed(xp: Any, x: Any, offset: int, dim1: int, dim2: int) -> Any:
+    first, second, shape = _embedded(x, offset, dim1, dim2)
     out = xp.zeros(shape, x.dtype)
     diagonal_view(xp, out, offset, first, second)[...] = x
     return out
@@ -91,6 +102,7 @@ diag_embed = linear(
     "diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor",
     _diag_embed,
     lambda g, offset, dim1, dim2: diagonal.call((g, offset, dim1, dim2)),
+    meta=lambda x, *args: meta.empty(tuple(_embedded(x, *args)[2]), x.dtype),
     batch=batched.diag_embed,
     doc="Matrices of zeros with the last dimension on their diagonals.",
 )
@@ -101,6 +113,7 @@ diagonal_copy = linear(
         (g, self_shape, offset, dim1, dim2)
     ),
     name="DiagonalBackward0_copy",
+    shape=lambda x, offset, dim1, dim2: x.diagonal(offset, dim1, dim2).shape,
     batch=batched.diagonal,
     doc="A copy of the diagonal of two dimensions.",
 )

@@ -7,6 +7,7 @@ from typing import Any
 from .. import return_types
 from ..batching.rules import along, along_one, over_all
 from ..tensor import Tensor
+from . import shapes
 from .along import (
     check_not_empty,
     check_ordered,
@@ -15,6 +16,8 @@ from .along import (
     packed,
     presented,
     put_along,
+    reduced,
+    reduced_pair,
     restore_dims,
     returning,
     shared_evenly,
@@ -69,6 +72,7 @@ def _extremum(name: str, function: str) -> Any:
         lambda tangents, self, dim, keepdim, out: _tangent_by_count(
             tangents["self"], self, out, dim, keepdim
         ),
+        shape=reduced,
         batch=along("dim"),
         doc=f"The {function}imum over all or the given dimensions; ties share the gradient.",
     )
@@ -102,6 +106,7 @@ _aminmax_operator = primitive(
         _tangent_by_count(tangents["self"], self, out0, dim, keepdim),
         _tangent_by_count(tangents["self"], self, out1, dim, keepdim),
     ),
+    shape=reduced_pair,
     batch=along_one("dim"),
     doc="Minimum and maximum together, over all or one dimension.",
 )
@@ -122,6 +127,7 @@ def _of_all(name: str) -> Any:
         lambda g, self, out: shared_evenly(g, self, out),
         lambda tangents, self, out: shared_tangent(tangents["self"], self, out),
         name=f"{name.title()}Backward1",
+        shape=shapes.number,
         batch=over_all("a" + name),
         doc=f"The {name}imum of all elements; ties share the gradient.",
     )
@@ -151,6 +157,7 @@ def _along(name: str) -> Any:
         ),
         nondifferentiable_outputs=(1,),
         name=f"{name.title()}Backward0",
+        shape=reduced_pair,
         batch=along("dim"),
         doc=f"The {name}imum of all elements; given `dim`, along it and with its index; given a "
         "second tensor, elementwise.",
@@ -196,6 +203,7 @@ def _position(name: str) -> Any:
     return nondifferentiable(
         f"{name}(Tensor self, int? dim=None, bool keepdim=False) -> Tensor",
         kernel,
+        shape=reduced,
         batch=along_one("dim"),
         doc=f"Index of the {name[3:]}imum of all elements, or along a dimension.",
     )

@@ -29,6 +29,7 @@ from ..tensor import Tensor, wrap
 from . import views
 from .declare import linear, nondifferentiable, primitive
 from .pointwise import zeros_like
+from .shapes import as_first
 
 __all__ = ["index", "index_put"]
 
@@ -228,8 +229,8 @@ def _sum_to(xp: Any, x: Any, size: tuple) -> Any:
 
 def _index_put_meta(x: Any, indices: list, values: Any, accumulate: bool) -> Any:
     if _has_masks(indices):
-        return meta.empty(x.shape, x.dtype)
-    return meta.general(index_put.kernel, (x, indices, values, accumulate))
+        return meta.like(x)
+    return meta.sampled(index_put.kernel, as_first, x, indices, values, accumulate)
 
 
 def _index_put(xp: Any, out: Any, indices: list, values: Any, accumulate: bool) -> None:

@@ -14,6 +14,7 @@ from ..conversion import check_number
 from ..dispatch import Operator
 from ..errors import shape_text
 from ..tensor import Tensor
+from . import shapes
 from .along import packed
 from .declare import linear, nondifferentiable
 from .geometry import wrap_dim
@@ -84,6 +85,7 @@ index_select = linear(
     "index_select(Tensor self, int dim, Tensor index) -> Tensor",
     _index_select,
     lambda g, self_shape, dim, index: _index_select_backward(g, self_shape, dim, index),
+    shape=lambda x, dim, index: shapes.replaced(x, dim, index.size),
     batch=batched.index_select,
     doc="The slices at given indices of a dimension, as a copy.",
 )
@@ -155,6 +157,7 @@ index_add: Operator = update(
             alpha,
         )
     ),
+    shape=shapes.as_first,
     batch=batched.slices("scatter_add"),
     doc="The tensor with `alpha` times the slices of `source` added at given indices.",
 )
@@ -181,6 +184,7 @@ index_copy: Operator = update(
         (tangent_of(tangents, "self", self), dim, index, tangent_of(tangents, "source", source))
     ),
     widens=False,
+    shape=shapes.as_first,
     batch=batched.slices("scatter"),
     doc="The tensor with the slices at given indices replaced by those of `source`.",
 )
@@ -236,6 +240,7 @@ index_fill: Operator = update(
     to_expanded=True,
     keeps_order=True,
     name=lambda self, dim, index, value: f"IndexFillBackward{int(isinstance(value, Tensor))}",
+    shape=shapes.as_first,
     batch=batched.index_fill,
     doc="The tensor with one value written into the slices at given indices.",
 )
@@ -290,6 +295,7 @@ masked_fill: Operator = update(
     widens=False,
     to_expanded=True,
     name=lambda self, mask, value: f"MaskedFillBackward{int(isinstance(value, Tensor))}",
+    shape=shapes.broadcast,
     batch=batched.masked_fill,
     doc="The tensor with one value where the mask is true.",
 )
@@ -406,6 +412,7 @@ take = linear(
     lambda g, self_shape, index: index_backward.call(
         (g.reshape(-1), (total_size(self_shape),), [index.reshape(-1)])
     ).reshape(self_shape),
+    shape=lambda x, index: index.shape,
     batch=batched.take,
     doc="The elements at given positions of the flattened tensor.",
 )
@@ -451,6 +458,7 @@ put: Operator = update(
         )
     ),
     keeps_order=True,
+    shape=shapes.as_first,
     batch=batched.put,
     doc="The tensor with values written at, or added to, positions of the flattened tensor.",
 )
@@ -517,9 +525,16 @@ def _one_hot(xp: Any, x: Any, num_classes: int) -> Any:
     return (packed(x)[..., None] == xp.arange(num_classes)).astype(x.dtype)
 
 
+def _one_hot_meta(x: Any, num_classes: int) -> Any:
+    if num_classes == -1:
+        return refuse_meta("one_hot")()
+    return meta.sampled(_one_hot, lambda x, classes: (*x.shape, classes), x, num_classes)
+
+
 one_hot = nondifferentiable(
     "_one_hot(Tensor self, int num_classes=-1) -> Tensor",
     _one_hot,
+    meta=_one_hot_meta,
     batch=batched.one_hot,
     doc="For each class number a row of zeros with a one in its place.",
 )
@@ -566,6 +581,7 @@ embedding = linear(
     lambda g, weight_shape, indices, padding_idx, scale_grad_by_freq: _embedding_backward(
         g, weight_shape, indices, padding_idx, scale_grad_by_freq
     ),
+    shape=lambda weight, indices, *rest: (*indices.shape, *weight.shape[1:]),
     batch=batched.embedding,
     doc="The rows of a table at given indices.",
 )

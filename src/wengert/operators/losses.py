@@ -15,6 +15,7 @@ from ..batching.rules import aligned
 from ..dispatch import Operator
 from ..errors import shape_text
 from ..tensor import Tensor
+from . import shapes
 from .activations import log_sigmoid, tied
 from .along import widened, working_dtype
 from .declare import linear, primitive
@@ -58,6 +59,14 @@ def _loss_batched(operator: Any, args: tuple, dims: tuple) -> tuple[Any, int]:
     return (losses.mean(inner) if args[-1] == MEAN else losses.sum(inner)), 0
 
 
+def _kept(shape: tuple[int, ...], reduction: int) -> tuple[int, ...]:
+    return shape if reduction == NONE else ()
+
+
+def _loss_shape(x: Any, target: Any, *args: Any) -> tuple[int, ...]:
+    return _kept(shapes.broadcast(x, target), args[-1])
+
+
 def _spread(g: Tensor, slope: Tensor, reduction: int) -> Tensor:
     """The gradient of each element from that of the reduced loss."""
     return slope * (g / slope.array.size if reduction == MEAN else g)
@@ -93,6 +102,7 @@ def _loss(schema: str, element: Callable, slope: Callable, name: str, doc: str) 
             _difference_terms(tangents, slope(self - target, width)), reduction
         ),
         widens=False,
+        shape=_loss_shape,
         batch=_loss_batched,
         doc=doc,
     )
@@ -133,6 +143,7 @@ mse_loss = primitive(
         _difference_terms(tangents, 2 * (self - target)), reduction
     ),
     widens=False,
+    shape=_loss_shape,
     batch=_loss_batched,
     doc="The squared differences of two tensors.",
 )
@@ -204,6 +215,7 @@ binary_cross_entropy = primitive(
         reduction,
     ),
     widens=False,
+    shape=_loss_shape,
     batch=_loss_batched,
     doc="Cross entropy of probabilities with targets between 0 and 1.",
 )
@@ -250,6 +262,7 @@ binary_cross_entropy_with_logits = primitive(
         reduction,
     ),
     widens=False,
+    shape=_loss_shape,
     batch=_loss_batched,
     doc="Cross entropy of the sigmoid of the tensor with targets between 0 and 1.",
 )
@@ -412,6 +425,7 @@ nll_loss = linear(
         nll_loss_backward.call((g, self.array.shape, target, weight, reduction, ignore_index)), self
     ),
     name=lambda self, *_: "NllLossBackward0" if self.array.ndim < 3 else "NllLoss2DBackward0",
+    shape=lambda x, target, weight, reduction, ignore_index: _kept(target.shape, reduction),
     batch=_nll_batched,
     doc="The negative of the elements at the target classes, weighed by class.",
 )
@@ -423,6 +437,7 @@ nll_loss_backward: Operator = linear(
         (g, target, weight, reduction, ignore_index)
     ),
     widens=True,
+    meta=shapes.sized,
     batch=_nll_backward_batched,
     doc="Zeros of a size with a gradient, times minus the weights, at the target classes.",
 )

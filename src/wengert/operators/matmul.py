@@ -21,7 +21,7 @@ from ..native import native
 from ..out import copy_to_out
 from ..schema import parse
 from ..tensor import Tensor
-from . import products, views
+from . import products, shapes, views
 from .declare import by_loop, linear
 from .loops import PRODUCT
 
@@ -43,6 +43,7 @@ mm = linear(
         "mat2": by_loop(PRODUCT + 3, lambda g, self: mm_left.call2(self, g)),
     },
     guarded=False,
+    shape=shapes.product,
     batch=batched.product(0, 0, 1, "bmm"),
     doc="Product of two matrices.",
 )
@@ -55,6 +56,7 @@ mm_right: Operator = linear(
     },
     guarded=False,
     name="MmBackward0",
+    shape=shapes.product_right,
     batch=batched.product(0, 0, 0, "_bmm_right"),
     doc="Product of a matrix with the adjoint of another.",
 )
@@ -67,6 +69,7 @@ mm_left: Operator = linear(
     },
     guarded=False,
     name="MmBackward0",
+    shape=shapes.product_left,
     batch=batched.product(0, 1, 1, "_bmm_left"),
     doc="Product of the adjoint of a matrix with another.",
 )
@@ -82,6 +85,7 @@ bmm = linear(
         "self": lambda g, mat2: bmm_right.call2(g, mat2),
         "mat2": lambda g, self: bmm_left.call2(self, g),
     },
+    shape=shapes.product,
     batch=batched.product(1, 1, 2, "bmm"),
     doc="Products of the matrices of two batches.",
 )
@@ -93,6 +97,7 @@ bmm_right: Operator = linear(
         "other": lambda g, self: bmm_left.call2(g, self),
     },
     name="BmmBackward0",
+    shape=shapes.product_right,
     batch=batched.product(1, 1, 1, "_bmm_right"),
     doc="Products of matrices with the adjoints of others.",
 )
@@ -104,6 +109,7 @@ bmm_left: Operator = linear(
         "other": lambda g, self: bmm.call2(self, g),
     },
     name="BmmBackward0",
+    shape=shapes.product_left,
     batch=batched.product(1, 2, 2, "_bmm_left"),
     doc="Products of the adjoints of matrices with others.",
 )
@@ -119,6 +125,7 @@ mv: Operator = linear(
         "self": lambda g, vec: outer(g, vec.conj()),
         "vec": lambda g, self: mv.call2(products.adjoint_view(self), g),
     },
+    shape=lambda mat, vec: mat.shape[:1],
     batch=batched.matrix_vector,
     doc="Product of a matrix with a vector.",
 )
@@ -136,6 +143,7 @@ dot = linear(
         "self": lambda g, tensor: g * tensor.conj(),
         "tensor": lambda g, self: g * self.conj(),
     },
+    shape=shapes.number,
     batch=batched.inner,
     doc="Sum of the products of two vectors.",
     aliases={"other": "tensor"},
@@ -151,6 +159,7 @@ vdot = linear(
     "vdot(Tensor self, Tensor other) -> Tensor",
     _vdot,
     {"self": lambda g, other: g.conj() * other, "other": lambda g, self: g * self},
+    shape=shapes.number,
     batch=batched.inner,
     doc="Sum of the products of two vectors, the first conjugated.",
 )
@@ -312,6 +321,7 @@ trace = linear(
     _trace,
     lambda g, self_shape: _trace_backward_.call((g, self_shape)),
     widens=True,
+    shape=shapes.number,
     batch=_trace_batched,
     doc="Sum of the diagonal of a matrix.",
 )
@@ -319,6 +329,7 @@ _trace_backward_: Operator = linear(
     "_trace_backward(Tensor grad, int[] size) -> Tensor",
     _trace_backward,
     lambda g: trace.call1(g),
+    meta=shapes.sized,
     batch=_trace_backward_batched,
     doc="A matrix with a gradient on its diagonal.",
 )

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes
+from ..backends import meta
 from ..batching.moving import at_front, rank_of, shape_of
 from ..batching.rules import broadcast
 from ..dispatch import Operator
@@ -130,6 +131,12 @@ def _layer_norm_batched(operator: Any, args: tuple, dims: tuple) -> tuple[tuple,
     return (out, mean, scale), (dim, batch, batch)
 
 
+def _layer_norm_meta(x: Any, shape: tuple, weight: Any, bias: Any, eps: float) -> tuple:
+    _check_normalized("LayerNormKernelImpl", x, shape, weight=weight, bias=bias)
+    moments = meta.empty(x.shape[: x.ndim - len(shape)] + (1,) * len(shape), x.dtype)
+    return meta.empty(x.shape, x.dtype), moments, moments
+
+
 native_layer_norm = primitive(
     "native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, "
     "float eps) -> (Tensor, Tensor, Tensor)",
@@ -148,6 +155,7 @@ native_layer_norm = primitive(
     ),
     nondifferentiable_outputs=(1, 2),
     widens=False,
+    meta=_layer_norm_meta,
     batch=_layer_norm_batched,
     doc="Normalised input, mean and reciprocal standard deviation over the last dimensions.",
 )
@@ -172,8 +180,11 @@ def rms_norm(
 # Padding ------------------------------------------------------------------------------------------
 
 
-def _pad(xp: Any, x: Any, pad: tuple, value: Any) -> Any:
-    """Pairs of widths for the last dimension, then the one before it; negative ones crop."""
+def _padding(x: Any, pad: tuple) -> tuple[tuple[int, ...], list[tuple[int, int]]]:
+    """The shape with a border and its widths in each dimension.
+
+    `pad` has pairs for the last dimension, then the one before it; negative ones crop.
+    """
     widths = [(pad[i], pad[i + 1]) for i in range(0, len(pad), 2)]
     widths = [(0, 0)] * (x.ndim - len(widths)) + widths[::-1]
     shape = tuple([n + before + after for n, (before, after) in zip(x.shape, widths, strict=True)])
@@ -182,6 +193,11 @@ def _pad(xp: Any, x: Any, pad: tuple, value: Any) -> Any:
             f"The input size {shape_text(x.shape)}, plus negative padding {list(pad)}, resulted in "
             f"a negative output size {shape_text(shape)}: narrow(): length must be non-negative."
         )
+    return shape, widths
+
+
+def _pad(xp: Any, x: Any, pad: tuple, value: Any) -> Any:
+    shape, widths = _padding(x, pad)
     out = xp.full(shape, value, x.dtype)
     inside = [slice(max(b, 0), n - max(a, 0)) for n, (b, a) in zip(shape, widths, strict=True)]
     kept = [slice(max(-b, 0), n + min(a, 0)) for n, (b, a) in zip(x.shape, widths, strict=True)]
@@ -205,6 +221,7 @@ constant_pad_nd: Operator = primitive(
     lambda g, pad: constant_pad_nd.call((g, tuple([-n for n in pad]), 0)),
     lambda tangents, pad: constant_pad_nd.call((tangents["self"], pad, 0)),
     widens=False,
+    meta=lambda x, pad, value: meta.empty(_padding(x, pad)[0], x.dtype),
     batch=_pad_batched,
     doc="The tensor with a border of one value.",
 )

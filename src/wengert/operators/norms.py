@@ -9,7 +9,7 @@ from .. import dtypes
 from ..batching.rules import along
 from ..dtypes import from_numpy
 from ..tensor import Tensor
-from .along import in_dtype, normal_dims, packed, restore_dims, scalar_name, working_dtype
+from .along import in_dtype, normal_dims, packed, reduced, restore_dims, scalar_name, working_dtype
 from .declare import primitive
 from .pointwise import abs, isnan, pow, sgn, where, zeros_like
 from .reduce import sum
@@ -117,6 +117,7 @@ vector_norm = primitive(
         tangents["self"], self, ord, dim, keepdim, out
     ),
     widens=False,
+    shape=lambda x, ord, dim, keepdim, dtype: reduced(x, dim, keepdim),
     batch=along("dim"),
     doc="Norm of the elements as vectors over all or the given dimensions.",
 )

@@ -8,18 +8,21 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import dtypes
+from ..backends import meta
 from ..batching.moving import apply, at_front
 from ..batching.rules import along, elementwise, flat, over_all
 from ..errors import broadcast_error, shape_text
 from ..native import native
 from ..out import copy_to_out
 from ..tensor import Tensor
+from . import shapes
 from .along import (
     in_dtype,
     normal_dims,
     overloaded,
     packed,
     presented,
+    reduced,
     reduced_size,
     restore_dims,
     scalar_name,
@@ -59,6 +62,7 @@ _sum_whole = linear(
     "sum(Tensor self, *, dtype? dtype=None) -> Tensor",
     _sum_all,
     lambda g, self_shape: g.expand(self_shape),
+    shape=shapes.number,
     batch=over_all("sum.dim_IntList"),
     doc="Sum of all elements.",
 )
@@ -69,6 +73,7 @@ _sum_along = linear(
         self_shape
     ),
     name="SumBackward1",
+    shape=reduced,
     batch=along("dim"),
     doc="Sum over all or the given dimensions.",
 )
@@ -119,6 +124,7 @@ sum_to = linear(
     _sum_to,
     lambda g, self_shape: g.expand(self_shape),
     name="SumBackward1",
+    meta=lambda x, size: meta.empty(size, sum_dtype(x, None)),
     batch=_sum_to_batched,
     doc="Sum to a vector that broadcasting had expanded: the gradient of a bias.",
 )
@@ -144,6 +150,7 @@ nansum = primitive(
         where(isnan(self), 0, tangents["self"]), dim, keepdim, dtype=dtype
     ),
     widens=False,
+    shape=reduced,
     batch=along("dim"),
     doc="Sum over all or the given dimensions, NaN taken as zero.",
 )
@@ -189,6 +196,7 @@ _mean_whole = linear(
     "mean(Tensor self, *, dtype? dtype=None) -> Tensor",
     _mean_all,
     lambda g, self_shape: (g / max(math.prod(self_shape), 1)).expand(self_shape),
+    shape=shapes.number,
     batch=over_all("mean.dim"),
     doc="Mean of all elements.",
 )
@@ -199,6 +207,7 @@ _mean_along = linear(
         self_shape
     ),
     name="MeanBackward1",
+    shape=reduced,
     batch=along("dim"),
     doc="Mean over all or the given dimensions.",
 )
@@ -262,6 +271,7 @@ _prod_whole = primitive(
     lambda g, self, out: g * _product_slope(self, out).conj(),
     lambda tangents, self, out: sum(tangents["self"] * _product_slope(self, out)),
     widens=False,
+    shape=shapes.number,
     batch=flat("prod.dim_int"),
     doc="Product of all elements.",
 )
@@ -277,6 +287,7 @@ _prod_along = primitive(
     ),
     widens=False,
     name="ProdBackward1",
+    shape=reduced,
     batch=along("dim"),
     doc="Product of all elements, or over one dimension.",
 )
@@ -290,13 +301,9 @@ def _freedom(shape: tuple, dim: Any, correction: Any) -> Any:
     return reduced_size(shape, dim) - (1 if correction is None else correction)
 
 
-def _variance(
-    name: str, xp: Any, x: Any, dim: Any, correction: Any, keepdim: bool
-) -> tuple[Any, Any]:
-    """Variance and mean, in the type they are computed in."""
+def _checked_freedom(name: str, x: Any, dims: tuple[int, ...], correction: Any) -> Any:
     if x.dtype.kind in "biu":
         raise RuntimeError("std and var only support floating point and complex dtypes")
-    dims = normal_dims(dim, x.ndim)
     freedom = _freedom(x.shape, dims, correction)
     if freedom <= 0:
         warnings.warn(
@@ -304,6 +311,22 @@ def _variance(
             "reduction factor (input numel divided by output numel).",
             stacklevel=2,
         )
+    return freedom
+
+
+def _moments(name: str, x: Any, dim: Any, correction: Any, keepdim: bool) -> tuple[Any, Any]:
+    """Variance or deviation, and mean, without values."""
+    _checked_freedom(name, x, normal_dims(dim, x.ndim), correction)
+    shape = reduced(x, dim, keepdim)
+    return meta.empty(shape, x.real.dtype), meta.empty(shape, x.dtype)
+
+
+def _variance(
+    name: str, xp: Any, x: Any, dim: Any, correction: Any, keepdim: bool
+) -> tuple[Any, Any]:
+    """Variance and mean, in the type they are computed in."""
+    dims = normal_dims(dim, x.ndim)
+    freedom = _checked_freedom(name, x, dims, correction)
     center = xp.divide(packed(xp.sum(x, axis=dims, keepdims=True)), reduced_size(x.shape, dims))
     away = x - center
     square = away.real**2 + away.imag**2 if x.dtype.kind == "c" else away * away
@@ -352,6 +375,7 @@ _var = primitive(
     lambda tangents, self, dim, correction, keepdim: _var_tangent(
         tangents["self"], self, dim, correction, keepdim
     ),
+    meta=lambda x, *args: _moments("var", x, *args)[0],
     batch=along("dim"),
     doc="Variance over all or the given dimensions, by default with Bessel's correction.",
 )
@@ -364,6 +388,7 @@ _std = primitive(
     lambda tangents, self, dim, correction, keepdim, out: (
         _var_tangent(tangents["self"], self, dim, correction, keepdim) * _half_inverse(out)
     ),
+    meta=lambda x, *args: _moments("std", x, *args)[0],
     batch=along("dim"),
     doc="Standard deviation over all or the given dimensions.",
 )
@@ -378,6 +403,7 @@ _var_mean = primitive(
         _var_tangent(tangents["self"], self, dim, correction, keepdim),
         mean(tangents["self"], dim, keepdim),
     ),
+    meta=lambda x, *args: _moments("var_mean", x, *args),
     batch=along("dim"),
     doc="Variance and mean over all or the given dimensions.",
 )
@@ -392,6 +418,7 @@ _std_mean = primitive(
         _var_tangent(tangents["self"], self, dim, correction, keepdim) * _half_inverse(out0),
         mean(tangents["self"], dim, keepdim),
     ),
+    meta=lambda x, *args: _moments("std_mean", x, *args),
     batch=along("dim"),
     doc="Standard deviation and mean over all or the given dimensions.",
 )
@@ -442,12 +469,14 @@ def _logical(name: str) -> Callable:
 all = nondifferentiable(
     "all(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor",
     _logical("all"),
+    shape=reduced,
     batch=along("dim", empty_means_all=False),
     doc="Whether all elements are non-zero, over all or the given dimensions.",
 )
 any = nondifferentiable(
     "any(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor",
     _logical("any"),
+    shape=reduced,
     batch=along("dim", empty_means_all=False),
     doc="Whether one element is non-zero, over all or the given dimensions.",
 )
@@ -456,6 +485,7 @@ count_nonzero = nondifferentiable(
     lambda xp, x, dim: packed(
         xp.sum(x != 0, axis=normal_dims(dim, x.ndim), dtype=dtypes.int64.numpy)
     ),
+    shape=reduced,
     batch=along("dim"),
     doc="How many elements are not zero, over all or the given dimensions.",
 )
@@ -488,6 +518,7 @@ isclose = nondifferentiable(
     "isclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, "
     "bool equal_nan=False) -> Tensor",
     _isclose,
+    shape=shapes.broadcast,
     batch=elementwise,
     doc="Whether elements differ by at most `atol + rtol * abs(other)`.",
 )

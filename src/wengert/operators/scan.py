@@ -10,6 +10,7 @@ from ..batching.rules import along
 from ..dispatch import Operator
 from ..out import copy_to_out
 from ..tensor import Tensor
+from . import shapes
 from .along import (
     check_ordered,
     in_dtype,
@@ -49,6 +50,7 @@ shift: Operator = primitive(
     lambda g, dim, step: shift(g, dim, -step, 0),
     lambda tangents, dim, step: shift(tangents["self"], dim, step, 0),
     widens=False,
+    shape=shapes.as_first,
     batch=along("dim"),
     doc="Elements moved by `step` along a dimension; what falls off is lost, gaps take `fill`.",
 )
@@ -95,6 +97,7 @@ recurrence = primitive(
     lambda tangents, factor, dim, reverse, out: _recurrence_tangent(
         tangents, factor, dim, reverse, out
     ),
+    shape=shapes.broadcast,
     batch=along("dim"),
     doc="`y[k] = factor[k] * y[k - 1] + term[k]` along a dimension, or backwards from its end.",
 )
@@ -135,6 +138,7 @@ cumsum = linear(
     _accumulation("cumsum"),
     lambda g, dim: _reverse_cumsum(g, dim),
     inplace=True,
+    shape=shapes.as_first,
     batch=along("dim"),
     doc="Sums of the elements up to each place along a dimension.",
 )
@@ -149,6 +153,7 @@ cumprod = primitive(
     ),
     inplace=True,
     widens=False,
+    shape=shapes.as_first,
     batch=along("dim"),
     doc="Products of the elements up to each place along a dimension.",
 )
@@ -200,6 +205,7 @@ logcumsumexp = primitive(
     lambda tangents, self, dim, out: recurrence(
         _ratio_to_previous(out, dim), tangents["self"] * _ratio(self, out), dim
     ),
+    shape=shapes.as_first,
     batch=along("dim"),
     doc="Logarithms of the sums of exponentials up to each place along a dimension.",
 )
@@ -227,6 +233,7 @@ def _running(name: str, ufunc: str) -> Any:
             lambda g, self, dim, out1: zeros_like(self).scatter_add(dim, out1, g[0]),
             lambda tangents, dim, out1: (tangents["self"].gather(dim, out1), None),
             nondifferentiable_outputs=(1,),
+            shape=shapes.pair_as_first,
             batch=along("dim"),
             doc=f"The {ufunc} of the elements up to each place along a dimension, and its index.",
         ),

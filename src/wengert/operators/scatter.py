@@ -10,6 +10,7 @@ from ..batching import indexing as batched
 from ..dispatch import Operator, operator_named
 from ..errors import shape_text
 from ..tensor import Tensor
+from . import shapes
 from .along import packed
 from .declare import linear
 from .geometry import wrap_dim
@@ -135,6 +136,7 @@ gather = linear(
     "gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor",
     _gather,
     lambda g, self_shape, dim, index: _gather_backward_.call((g, self_shape, dim, index)),
+    shape=lambda x, dim, index, sparse_grad: index.shape,
     batch=batched.gather,
     doc="Elements picked along a dimension, by an index for each of them.",
 )
@@ -143,6 +145,7 @@ _gather_backward_: Operator = linear(
     _gather_backward,
     lambda g, dim, index: gather.call((g, dim, index, False)),
     widens=True,
+    meta=shapes.sized,
     batch=batched.gather_backward,
     doc="Zeros of a size with a gradient added where gather picked from.",
 )
@@ -207,6 +210,7 @@ scatter: Operator = update(
     name=lambda self, dim, index, src, reduce: (
         f"ScatterBackward{int(not isinstance(src, Tensor))}"
     ),
+    shape=shapes.as_first,
     batch=batched.scatter,
     doc="The tensor with elements of `src`, or one number, written along a dimension.",
     aliases={"value": "src"},
@@ -231,6 +235,7 @@ scatter_add: Operator = update(
     lambda tangents, self, dim, index, src: scatter_add.call(
         (tangent_of(tangents, "self", self), dim, index, tangent_of(tangents, "src", src))
     ),
+    shape=shapes.as_first,
     batch=batched.scatter,
     doc="The tensor with elements of `src` added along a dimension.",
 )
@@ -365,6 +370,7 @@ scatter_reduce: Operator = update(
         src,
         _scatter_weights(self, dim, index, src, reduce, include_self, out),
     ),
+    shape=shapes.as_first,
     batch=batched.scatter,
     doc="The tensor with elements of `src` reduced into it along a dimension.",
 )

@@ -9,6 +9,7 @@ from ..batching.rules import elementwise as batched
 from ..dispatch import Operator, operator_named
 from ..out import copy_to_out
 from ..tensor import Tensor
+from . import shapes
 from .comparison import zeros_like
 from .declare import elementwise, primitive, promote
 from .loops import ABS
@@ -172,6 +173,7 @@ abs = primitive(
     lambda tangents, self: _abs_tangent(tangents["self"], self),
     inplace=True,
     widens=False,
+    shape=shapes.as_first,
     batch=batched,
     doc="Absolute value.",
 )
@@ -212,6 +214,7 @@ sgn: Operator = primitive(
     lambda g, self, out: _sgn_tangent(g, self, out),
     lambda tangents, self, out: _sgn_tangent(tangents["self"], self, out),
     inplace=True,
+    shape=shapes.as_first,
     batch=batched,
     doc="The sign; of a complex number, its direction.",
 )

@@ -7,7 +7,8 @@ from typing import Any
 from .. import dtypes
 from ..batching.rules import along
 from ..tensor import Tensor
-from .along import in_dtype, normal_dims, packed, restore_dims, scalar_name, working_dtype
+from . import shapes
+from .along import in_dtype, normal_dims, packed, reduced, restore_dims, scalar_name, working_dtype
 from .declare import primitive
 from .pointwise import exp
 from .reduce import sum
@@ -49,6 +50,7 @@ logsumexp = primitive(
     lambda tangents, self, dim, keepdim, out: sum(
         tangents["self"] * _share(self, dim, keepdim, out), dim, keepdim
     ),
+    shape=reduced,
     batch=along("dim"),
     doc="Logarithm of the sum of exponentials over the given dimensions, without overflow.",
 )
@@ -92,6 +94,7 @@ softmax = primitive(
     lambda g, dim, out: _centered(g, dim, out),
     lambda tangents, dim, out: _centered(tangents["self"], dim, out),
     widens=False,
+    shape=shapes.as_first,
     batch=along("dim"),
     doc="Exponentials along a dimension, divided by their sum.",
 )
@@ -101,6 +104,7 @@ log_softmax = primitive(
     lambda g, dim, out: g - exp(out) * sum(g, dim, True),
     lambda tangents, dim, out: tangents["self"] - sum(exp(out) * tangents["self"], dim, True),
     widens=False,
+    shape=shapes.as_first,
     batch=along("dim"),
     doc="Logarithm of softmax, without the loss of accuracy of taking it afterwards.",
 )

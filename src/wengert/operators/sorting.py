@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes, return_types
+from ..backends import meta
 from ..backends.numpy import copy_order
 from ..batching.moving import batch_size, flattened, reshaped, with_batch
 from ..batching.rules import along, flat, varying
@@ -14,6 +15,7 @@ from ..conversion import tensor
 from ..errors import shape_text
 from ..out import copy_to_out
 from ..tensor import Tensor
+from . import shapes
 from .along import (
     check_not_empty,
     check_ordered,
@@ -21,6 +23,8 @@ from .along import (
     overloaded,
     packed,
     put_along,
+    reduced,
+    reduced_pair,
     returning,
     scalar_name,
     shared_evenly,
@@ -73,7 +77,12 @@ def _in_order_of(xp: Any, x: Any, values: Any) -> Any:
 
 
 def _selecting(
-    schema: str, kernel: Any, doc: str, reduces: bool = False, name: Any = None
+    schema: str,
+    kernel: Any,
+    doc: str,
+    reduces: bool = False,
+    meta_rule: Any = None,
+    name: Any = None,
 ) -> Any:
     """An operator that selects elements along `dim`, and their indices, each element once.
 
@@ -96,6 +105,8 @@ def _selecting(
         vjp,
         jvp,
         nondifferentiable_outputs=(1,),
+        shape=reduced_pair if reduces else shapes.pair_as_first,
+        meta=meta_rule,
         batch=along("dim"),
         name=name or f"{base.title()}Backward{1 if overload else 0}",
         doc=doc,
@@ -112,6 +123,7 @@ sort = _selecting(
 argsort = nondifferentiable(
     "argsort(Tensor self, int dim=-1, bool descending=False, *, bool? stable=None) -> Tensor",
     lambda xp, x, dim, descending, stable: _sort(xp, widened(x), dim, descending, stable)[1],
+    shape=shapes.as_first,
     batch=along("dim"),
     doc="Indices that sort along a dimension.",
 )
@@ -123,7 +135,8 @@ def msort(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     return values if out is None else copy_to_out("msort", values, out)
 
 
-def _topk(xp: Any, x: Any, k: int, dim: int, largest: bool, sorted: bool) -> Any:
+def _checked_topk(x: Any, k: int, dim: int) -> tuple[int, int]:
+    """The dimension, from the front, and its length."""
     dim = normal_dim(dim, x.ndim)
     length = x.shape[dim] if x.ndim else 1
     if not 0 <= k <= length:
@@ -131,6 +144,21 @@ def _topk(xp: Any, x: Any, k: int, dim: int, largest: bool, sorted: bool) -> Any
     if x.dtype.kind in "bc":
         word = "bool" if x.dtype.kind == "b" else "complex"
         raise RuntimeError(f"topk does not support {word} dtypes")
+    return dim, length
+
+
+def _topk_meta(x: Any, k: int, dim: int, largest: bool, sorted: bool) -> Any:
+    dim, _ = _checked_topk(x, k, dim)
+    return _meta_pair(x, shapes.replaced(x, dim, k))
+
+
+def _meta_pair(x: Any, shape: tuple[int, ...]) -> Any:
+    """Values and indices without values."""
+    return meta.empty(shape, x.dtype), meta.empty(shape, _INT64)
+
+
+def _topk(xp: Any, x: Any, k: int, dim: int, largest: bool, sorted: bool) -> Any:
+    dim, length = _checked_topk(x, k, dim)
     if not x.ndim:
         return x.copy(), xp.zeros((), _INT64)
     if 0 < k <= length // 8:
@@ -153,6 +181,7 @@ topk = _selecting(
     "topk(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True)",
     _topk,
     "The `k` largest or smallest elements along a dimension, and their indices.",
+    meta_rule=_topk_meta,
 )
 
 # One element by its rank -------------------------------------------------------------------------
@@ -169,12 +198,22 @@ def _check_number(name: str, x: Any) -> None:
         raise NotImplementedError(f'"{name}" not implemented for \'{scalar_name(x.dtype)}\'')
 
 
-def _kthvalue(xp: Any, x: Any, k: int, dim: int, keepdim: bool) -> Any:
+def _checked_rank(x: Any, k: int, dim: int) -> int:
+    """The dimension, from the front."""
     _check_number("kthvalue", x)
     dim = normal_dim(dim, x.ndim)
     check_not_empty("kthvalue", x, (dim,))
     if not 1 <= k <= (x.shape[dim] if x.ndim else 1):
         raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {dim}")
+    return dim
+
+
+def _kthvalue_meta(x: Any, k: int, dim: int, keepdim: bool) -> Any:
+    return _meta_pair(x, reduced(x, _checked_rank(x, k, dim), keepdim))
+
+
+def _kthvalue(xp: Any, x: Any, k: int, dim: int, keepdim: bool) -> Any:
+    dim = _checked_rank(x, k, dim)
     if not x.ndim:
         return x.copy(), xp.zeros((), _INT64)
     index = _slice(_order(xp, x, dim, False), dim, k - 1, k)
@@ -186,6 +225,7 @@ kthvalue = _selecting(
     _kthvalue,
     "The `k`-th smallest element along a dimension, and its index.",
     reduces=True,
+    meta_rule=_kthvalue_meta,
 )
 
 
@@ -215,6 +255,7 @@ def _median_of_all(name: str) -> Any:
         kernel,
         lambda g, self, out: shared_evenly(g, self, out),
         lambda tangents, self, out: shared_tangent(tangents["self"], self, out),
+        shape=shapes.number,
         batch=flat(f"{name}.dim", several=True),
         doc="The median of all elements, the lower one of two.",
     )
@@ -558,6 +599,7 @@ _search = nondifferentiable(
     "searchsorted(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, "
     "str? side=None, Tensor? sorter=None) -> Tensor",
     _searchsorted,
+    shape=lambda sequence, values, *rest: values.shape,
     batch=_search_batched,
     doc="Where values would be inserted into sorted sequences, the last dimension of a tensor.",
 )

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..backends import meta
 from ..batching import views as batched
 from ..dispatch import Operator
 from ..errors import shape_text
 from ..tensor import Tensor
+from . import shapes
 from .declare import linear
 from .geometry import at, may_overlap, offset_of, owner_of, seen_from, span, strided, wrap_dim
 from .pointwise import zeros_like
@@ -135,6 +137,7 @@ restride: Operator = linear(
         (g, new_size, new_stride, new_offset, size, stride, offset)
     ),
     widens=True,
+    meta=lambda x, *args: meta.empty(args[3], x.dtype),
     batch=batched.restride,
     doc="A tensor added into zeroed memory by one set of strides and read from it by another.",
 )
@@ -184,6 +187,7 @@ _unfold_backward: Operator = linear(
     _add_windows,
     lambda g, dim, size, step: unfold.call((g, dim, size, step)),
     widens=True,
+    meta=shapes.sized,
     batch=batched.unfold_backward,
     doc="A gradient of windows added up where the windows overlap.",
 )

@@ -13,6 +13,7 @@ from ..batching.rules import sized
 from ..dispatch import Operator
 from ..errors import shape_text
 from ..tensor import Tensor
+from . import shapes
 from .copying import pack
 from .declare import linear, nondifferentiable
 from .geometry import (
@@ -66,6 +67,7 @@ unsafe_view = linear(
     "_unsafe_view(Tensor self, int[] size) -> Tensor",
     _view,
     lambda g, self_shape: reshape(g, self_shape),
+    meta=shapes.sized,
     batch=batched.to_size,
     doc="Another shape for memory that no other tensor knows of, and so not counted as a view.",
 )
@@ -451,6 +453,7 @@ _select_backward: Operator = linear(
     "select_backward(Tensor grad_output, int[] input_sizes, int dim, int index) -> Tensor",
     _select_into_zeros,
     lambda g, dim, index: select.call((g, dim, index)),
+    meta=shapes.sized,
     batch=sized("input_sizes", "dim"),
     doc="Zeros with a gradient at one index of a dimension.",
 )
@@ -487,6 +490,7 @@ _slice_backward: Operator = linear(
     "int step) -> Tensor",
     _slice_into_zeros,
     lambda g, dim, start, end, step: slice_.call((g, dim, start, end, step)),
+    meta=shapes.sized,
     batch=sized("input_sizes", "dim"),
     doc="Zeros with a gradient in a range of one dimension.",
 )

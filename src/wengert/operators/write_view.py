@@ -67,6 +67,7 @@ write_view: Operator = linear(
         ),
         "src": lambda g, steps: view_by(pack.call1(g), steps),
     },
+    meta=lambda x, src, steps: x.copy("K"),
     batch=_write_view_batched,
     doc="A copy in which the view that the steps lead to has other values.",
 )
