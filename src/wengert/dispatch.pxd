@@ -1,7 +1,8 @@
 cimport cython
-from .autograd.node cimport (
-    GradientPlan, Node, edge_node, edge_target, edges, new_node, save, save_output,
-)
+from .autograd.accumulation cimport edge_node, edge_target, edges
+from .autograd.node cimport Node, new_node
+from .autograd.plans cimport GradientPlan
+from .autograd.saved cimport save, save_output
 from .native cimport Native
 from .state cimport ThreadState, thread_state
 from .tensor cimport (

@@ -13,15 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from .autograd.node import (
-    GradientPlan,
-    GradientStep,
-    Node,
-    edge_target,
-    new_node,
-    save,
-    save_output,
-)
+from .autograd.accumulation import edge_target
+from .autograd.node import Node, new_node
+from .autograd.plans import GradientPlan, GradientStep
+from .autograd.saved import save, save_output
 from .backends.numpy import copy_order, quiet
 from .binding import bind_arguments, check_operand, signature_text
 from .dtypes import from_numpy

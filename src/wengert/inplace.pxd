@@ -1,5 +1,6 @@
 cimport cython
-from .autograd.node cimport Node, edge_node, edges
+from .autograd.accumulation cimport edge_node, edges
+from .autograd.node cimport Node
 from .dispatch cimport Operator, any_foreign, any_requires, arrays_of
 from .native cimport Native
 from .state cimport ThreadState, thread_state

@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from .autograd.node import CopySlices, Node, edge_node, edges, replay
+from .autograd.accumulation import edge_node, edges
+from .autograd.copy_slices import CopySlices, replay
+from .autograd.node import Node
 from .backends.numpy import quiet
 from .binding import bind_arguments, check_operand, signature_text
 from .dispatch import (

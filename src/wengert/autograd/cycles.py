@@ -15,7 +15,9 @@ from typing import Any
 
 from ..native import native
 from ..tensor import Tensor
-from .node import Node, SavedVariable, edges
+from .accumulation import edges
+from .node import Node
+from .saved import SavedVariable
 
 
 def show_graph(start: Any) -> None:

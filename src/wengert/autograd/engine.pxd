@@ -2,10 +2,10 @@ cimport cython
 from ..native cimport Native
 from ..state cimport AnomalyMode, ThreadState, thread_state
 from ..tensor cimport Cold, Tensor, wrap
-from .node cimport (
-    AccumulateGrad, Freed, GradientPlan, GradientStep, Node, NodeCold, apply_loop, edges,
-    unpack_saved,
-)
+from .accumulation cimport AccumulateGrad, edges
+from .node cimport Node, NodeCold, unpack_saved
+from .plans cimport GradientPlan, GradientStep, apply_loop
+from .saved cimport Freed
 
 
 cdef Native _native

@@ -18,8 +18,11 @@ import numpy as np
 from ..native import native
 from ..state import ThreadState, anomaly, inherit, thread_state
 from ..tensor import Tensor
+from .accumulation import edges
 from .hooks import run_post_hooks, run_pre_hooks, run_tensor_hooks
-from .node import Freed, Node, apply_loop, edges, seen, unpack_saved
+from .node import Node, seen, unpack_saved
+from .plans import apply_loop
+from .saved import Freed
 
 _native = native
 _anomaly = anomaly
@@ -682,10 +685,10 @@ def bind_operators(add: Any, reduce_gradient: Callable) -> None:
 def _after_fork_in_child() -> None:
     """The child has none of the parent's threads and must not wait for a lock they held."""
     global _claim_lock
-    from . import node, workers
+    from . import accumulation, workers
 
     _claim_lock = threading.Lock()
-    node.renew_locks()
+    accumulation.renew_locks()
     workers.forget()
 
 

@@ -18,8 +18,9 @@ from ..levels import is_level
 from ..marks import unmarked
 from ..state import ThreadState, thread_state
 from ..tensor import Tensor
+from .copy_slices import copy_in_order, replay
 from .grad_mode import _Flag, _Mode
-from .node import SavedVariable, copy_in_order, replay
+from .saved import SavedVariable
 
 __all__ = [
     "UnpackedDualTensor",

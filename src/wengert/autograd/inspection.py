@@ -12,7 +12,8 @@ from ..dtypes import dtype, from_numpy
 from ..size import Size
 from ..tensor import Tensor
 from .blame import already_freed_error
-from .node import Freed, Node, SavedVariable, pack, unpack_item
+from .node import Node
+from .saved import Freed, SavedVariable, pack, unpack_item
 
 
 class InputMetadata(NamedTuple):

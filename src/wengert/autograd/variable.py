@@ -6,8 +6,9 @@ from typing import Any
 
 from ..tensor import Tensor
 from . import engine
+from .accumulation import edge_node
 from .graph import GradientEdge
-from .node import Node, edge_node
+from .node import Node
 from .node_log import log_nodes, logs_nodes
 
 __all__ = ["Variable", "VariableMeta"]
