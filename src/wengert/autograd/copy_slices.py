@@ -8,10 +8,9 @@ from ..state import thread_state
 from ..tensor import Tensor, wrap
 from .accumulation import edge_node, edges
 from .node import Node, apply_rules, unpack_saved
-from .plans import GradientPlan
+from .plans import OUT_SLOT, GradientPlan
 from .saved import Freed, detached_alias
 
-OUTPUT_SLOT = -1
 _COPY_SLICES_PLAN = GradientPlan(None, "CopySlices", 2)
 
 
@@ -59,8 +58,8 @@ class CopySlices(Node):
     def _run_rules(self, part: Tensor, base_array: Any) -> list:
         """Pass the gradient of the changed part through the in-place operation's rules."""
         values = unpack_saved(self.inner)
-        if thread_state().grad_enabled and OUTPUT_SLOT in self.inner.plan.slots:
-            at = self.inner.plan.slots.index(OUTPUT_SLOT)
+        if thread_state().grad_enabled and OUT_SLOT in self.inner.plan.slots:
+            at = self.inner.plan.slots.index(OUT_SLOT)
             values[at] = self.view_of_output(values[at], base_array)
         return apply_rules(self.inner, part, values)
 

@@ -15,6 +15,11 @@ from ..tensor import Tensor, wrap_as
 from .saved import SavedVariable
 
 _native = native
+# Where a value that a rule reads comes from: argument i is slot i, its shape SHAPE_SLOT + i, and
+# result i is OUT_SLOT - i.
+SHAPE_SLOT = 1000
+OUT_SLOT = -1
+
 _fused, _scale, _pass_on, _product = loops.FUSED, loops.SCALE, loops.PASS_ON, loops.PRODUCT
 
 
@@ -68,6 +73,107 @@ class GradientPlan:
         self.loops = bool(steps) and all(step.loop >= 0 for step in steps)
 
 
+# Making plans ------------------------------------------------------------------------------------
+
+
+def named_plan(operator: Any, mask: int, args: tuple) -> GradientPlan:
+    """The plan of an operator whose node's name depends on its arguments."""
+    name = operator.namer(*args)
+    return operator.plans.get((mask, name)) or plan_for(operator, mask, name, args)
+
+
+def plan_for(operator: Any, mask: int, name: str, args: tuple | None = None) -> GradientPlan:
+    """The plan for one pattern of inputs that require gradients, made once.
+
+    A number among the `args` that have named the plan has no edge.
+    """
+    slots: list[int] = []
+    steps = []
+    edge = -1
+    for i, position in enumerate(operator.grad_positions):
+        value = None if args is None else args[position]
+        if value is not None and not isinstance(value, (Tensor, list, tuple)):
+            continue
+        edge += 1
+        if not mask >> i & 1:
+            continue
+        argument = operator.schema.arguments[position]
+        rule = operator.rules.get(argument.name)
+        if rule is None:
+            continue
+        indices = []
+        for read in rule_reads(rule):
+            slot = slot_of(operator, read)
+            if slot not in slots:
+                slots.append(slot)
+            indices.append(slots.index(slot))
+        steps.append(
+            GradientStep(
+                edge,
+                rule,
+                tuple(indices),
+                position in operator.list_positions,
+                operator.loops.get(argument.name, -1),
+            )
+        )
+    plan = GradientPlan(
+        operator,
+        name,
+        edge + 1,
+        tuple(steps),
+        tuple(slots),
+        tuple(slot_name(operator, slot) for slot in slots),
+        conjugates=operator.family == "elementwise",
+        several_outputs=operator.outputs != 1,
+    )
+    operator.plans[mask if operator.namer is None else (mask, name)] = plan
+    return plan
+
+
+def slot_of(operator: Any, name: str) -> int:
+    """Where a rule's parameter comes from: an argument, its shape, or an output."""
+    names = [a.name for a in operator.schema.arguments]
+    if name in names:
+        return names.index(name)
+    if name.startswith("out") and (name == "out" or name[3:].isdigit()):
+        return OUT_SLOT - int(name[3:] or 0)
+    if name.endswith("_shape") and name[:-6] in names:
+        return SHAPE_SLOT + names.index(name[:-6])
+    raise TypeError(
+        f"{operator.name}: a gradient rule reads '{name}', which is no argument or output"
+    )
+
+
+def slot_name(operator: Any, slot: int) -> str:
+    """What users call the value of a slot, after ``_saved_``."""
+    if slot >= SHAPE_SLOT:
+        return operator.schema.arguments[slot - SHAPE_SLOT].name + "_sym_sizes"
+    if slot >= 0:
+        return operator.schema.arguments[slot].name
+    return "result" if operator.outputs == 1 else f"result{OUT_SLOT - slot}"
+
+
+def rule_reads(rule: Callable) -> tuple[str, ...]:
+    """Names of the values a gradient rule reads, after the gradient itself."""
+    code = rule.__code__
+    return code.co_varnames[1 : code.co_argcount]
+
+
+def values_read(operator: Any, rule: Callable, args: Any, outs: Any) -> list:
+    """The values that a rule reads, picked out of the arguments and results of a call."""
+    values = []
+    for name in rule_reads(rule):
+        slot = slot_of(operator, name)
+        if slot >= SHAPE_SLOT:
+            values.append(args[slot - SHAPE_SLOT].array.shape)
+        else:
+            values.append(args[slot] if slot >= 0 else outs[OUT_SLOT - slot])
+    return values
+
+
+# Classes of nodes --------------------------------------------------------------------------------
+
+
 _node_classes: dict[str, type] = {}
 
 
@@ -102,7 +208,11 @@ def saved_names_of(operator: Any) -> set[str]:
     """What nodes of an operator may save, whichever inputs require gradients."""
     if operator is None:
         return set()
-    return {operator._slot_name(operator._slot(read)) for read in operator.all_reads()}
+    reads = {read for rule in operator.rules.values() if rule for read in rule_reads(rule)}
+    return {slot_name(operator, slot_of(operator, read)) for read in reads}
+
+
+# Running rules -----------------------------------------------------------------------------------
 
 
 def apply_loop(
