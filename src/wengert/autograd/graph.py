@@ -14,9 +14,9 @@ from ..state import thread_state
 from ..tensor import Tensor
 from ..utils.hooks import RemovableHandle
 from .accumulation import edge_node
-from .engine import current_graph_task_id, will_engine_execute_node
 from .node import Node as RecordedNode
 from .node import seen
+from .tasks import current_graph_task_id, will_engine_execute_node
 
 __all__ = [
     "saved_tensors_hooks",

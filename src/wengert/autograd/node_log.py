@@ -8,8 +8,8 @@ from typing import Any
 
 from ..tensor import Tensor
 from .accumulation import edge_node
-from .engine import current_autograd_node
 from .node import Node
+from .tasks import current_autograd_node
 
 LOGGER = "wengert.autograd.graph"
 DEBUG = 10
