@@ -1,6 +1,6 @@
 cimport cython
 from .autograd.accumulation cimport edge_target
-from .autograd.node cimport Node, new_node
+from .autograd.node cimport Node, keep_items, new_node
 from .autograd.plans cimport GradientPlan
 from .autograd.saved cimport save, save_output
 from .declaration cimport Declaration

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from .autograd.accumulation import edge_target
-from .autograd.node import Node, new_node
+from .autograd.node import Node, keep_items, new_node
 from .autograd.plans import OUT_SLOT, SHAPE_SLOT, named_plan, plan_for
 from .autograd.saved import save, save_output
 from .declaration import Declaration
@@ -81,7 +81,7 @@ def record_small(
     result.needs_grad = True
     count = plan.saves
     if count == 1:
-        node.saved = (saved_value(operator, state, plan.slots[0], x, y, result),)
+        node.saved = saved_value(operator, state, plan.slots[0], x, y, result)
     elif count == 2:
         slots = plan.slots
         node.saved = (
@@ -93,7 +93,7 @@ def record_small(
     if _hides:
         if node.shown:
             _native.show(result)
-        elif count:
+        elif count > 1:
             _native.hide(node.saved)
 
 
@@ -180,9 +180,7 @@ def fill_saved(node: Node, args: tuple, outs: tuple) -> None:
             saved.append(save(args[index], state))
         else:
             saved.append(save_output(outs[_OUT_SLOT - index], state))
-    node.saved = tuple(saved)
-    if not node.shown:
-        _native.hide(node.saved)
+    keep_items(node, tuple(saved))
 
 
 def set_view(operator: Declaration, state: ThreadState, args: tuple, outs: tuple) -> None:

@@ -239,7 +239,8 @@ def run_loops(task: GraphTask, node: Node, state: ThreadState) -> None:
     if type(saved) is Freed:
         unpack_saved(node)
     outputs = None
-    for step in node.plan.steps:
+    plan = node.plan
+    for step in plan.steps:
         edge = step.edge
         following = nodes[edge]
         if following is None:
@@ -259,8 +260,8 @@ def run_loops(task: GraphTask, node: Node, state: ThreadState) -> None:
             value = None
         if value is None or not receive(task, following, value, fresh):
             hand(task, node, edge, value)
-    if saved is not None and not task.keep_graph:
-        if isinstance(saved[0], Tensor):
+    if plan.saves and not task.keep_graph:
+        if isinstance(saved if plan.saves == 1 else saved[0], Tensor):
             node.saved = task.freed
         else:
             node.release(task.freed)

@@ -58,4 +58,6 @@ cpdef Node new_node(
 @cython.locals(plan=GradientPlan, step=GradientStep, state=ThreadState, result=list,
                edge=cython.int, needed=set, loops=cython.bint, conjugate=cython.bint)
 cpdef list apply_rules(Node node, object grads, list values)
+cpdef tuple saved_items(Node node)
+cpdef keep_items(Node node, tuple items)
 cpdef list unpack_saved(Node node)

@@ -131,16 +131,14 @@ class Node:
 
     def release(self, freed: Freed) -> None:
         """Drop the saved tensors; later use reports `freed`. Numbers and shapes may stay."""
-        saved = self.saved
-        if type(saved) is tuple:
-            for item in saved:
-                if (
-                    isinstance(item, Tensor)
-                    or type(item) is SavedVariable
-                    or (type(item) is tuple and holds_tensors(item))
-                ):
-                    self.saved = freed
-                    break
+        for item in saved_items(self):
+            if (
+                isinstance(item, Tensor)
+                or type(item) is SavedVariable
+                or (type(item) is tuple and holds_tensors(item))
+            ):
+                self.saved = freed
+                break
 
     # Graph surface ---------------------------------------------------------------------------
 
@@ -220,10 +218,10 @@ class Node:
         elif not raw:
             if type(self.saved) is Freed:
                 raise already_freed_error(self, self.saved)
-            value = unpack_item(self.saved[names.index(wanted)], self)
+            value = unpack_item(saved_items(self)[names.index(wanted)], self)
             return tuple(value) if type(value) is list else value
         elif type(self.saved) is Freed or inspection.is_saved_tensor(
-            self.saved[names.index(wanted)]
+            saved_items(self)[names.index(wanted)]
         ):
             return inspection.saved_tensor(self, names.index(wanted))
         raise AttributeError(f"'{self.name()}' object has no attribute '{name}'")
@@ -278,6 +276,7 @@ def apply_rules(node: Node, grads: Any, values: list) -> list:
         grads = grads.conj()
     state = thread_state()
     needed = state.needed
+    saved = values[0] if plan.saves == 1 else values
     loops = not state.grad_enabled and not state.layers and not conjugate
     for step in plan.steps:
         edge = step.edge
@@ -290,7 +289,7 @@ def apply_rules(node: Node, grads: Any, values: list) -> list:
             continue
         value = None
         if loops and step.loop >= 0:
-            value = apply_loop(step, grads, values, state.inference, None)
+            value = apply_loop(step, grads, saved, state.inference, None)
         if value is None:
             value = apply_rule(step, grads, values)
             if conjugate and value is not None:
@@ -299,13 +298,35 @@ def apply_rules(node: Node, grads: Any, values: list) -> list:
     return result
 
 
+def saved_items(node: Node) -> tuple:
+    """What a node saves, in the plan's order, none if it was freed."""
+    saved = node.saved
+    if type(saved) is Freed:
+        return ()
+    if node.plan.saves == 1:
+        return (saved,)
+    return () if saved is None else saved
+
+
+def keep_items(node: Node, items: tuple) -> None:
+    """Let a node save `items`; a single one is kept as it is, to save the memory of a tuple."""
+    if node.plan.saves == 1:
+        node.saved = items[0]
+    else:
+        node.saved = items
+        if not node.shown:
+            _native.hide(items)
+
+
 def unpack_saved(node: Node) -> list:
     """The saved values in the plan's order, each checked for in-place changes."""
     saved = node.saved
-    if saved is None:
-        return []
     if type(saved) is Freed:
         raise already_freed_error(node, saved)
+    if node.plan.saves == 1:
+        return [unpack_item(saved, node)]
+    if saved is None:
+        return []
     return [unpack_item(item, node) for item in saved]
 
 

@@ -21,6 +21,7 @@ cdef class GradientStep:
     cdef public tuple indices
     cdef public bint spreads
     cdef public bint is_product
+    cdef public bint alone
 
 
 @cython.final
@@ -42,7 +43,7 @@ cdef class GradientPlan:
 
 @cython.locals(loop=cython.int, t=Tensor, variable=SavedVariable)
 cpdef Tensor apply_loop(
-    GradientStep step, Tensor g, object values, bint inference, Tensor total
+    GradientStep step, Tensor g, object saved, bint inference, Tensor total
 )
 @cython.locals(indices=tuple, count=cython.int)
 cpdef object apply_rule(GradientStep step, object grads, list values)

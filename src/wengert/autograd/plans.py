@@ -35,6 +35,7 @@ class GradientStep:
         self.reads = len(indices)
         self.spreads = spreads
         self.first: int = indices[0] if indices else -1
+        self.alone = False  # whether what it reads is all that the node saves
         self.loop = loop  # what the rule comes down to, by operators/loops.py, or -1
         self.is_product = loop >= _product
 
@@ -67,6 +68,8 @@ class GradientPlan:
         self.steps = steps
         self.slots = slots
         self.saves = len(slots)
+        for step in steps:
+            step.alone = self.saves == 1
         self.saved_names = saved_names
         self.conjugates = conjugates
         self.several_outputs = several_outputs
@@ -216,17 +219,18 @@ def saved_names_of(operator: Any) -> set[str]:
 
 
 def apply_loop(
-    step: GradientStep, g: Tensor, values: Any, inference: bool, total: Tensor | None
+    step: GradientStep, g: Tensor, saved: Any, inference: bool, total: Tensor | None
 ) -> Tensor | None:
     """What a rule that is a native loop makes of a gradient; None if the operands do not suit it.
 
-    `values` are the saved values, unpacked or not: if unchanged, they are read where they are. A
-    product of matrices is added to `total`, if given and suited, which is then the result.
+    `saved` is what the node saves, in the form of `Node.saved`, unpacked or not: what is unchanged
+    is read where it is. A product of matrices is added to `total`, if given and suited, which is
+    then the result.
     """
     loop = step.loop
     if loop == _pass_on:
         return g
-    value = values[step.first]
+    value = saved if step.alone else saved[step.first]
     if loop == _scale:
         if value == 1:
             return g
@@ -249,7 +253,7 @@ def apply_loop(
     elif loop < _scale:
         array = _native.differential(loop - _fused, g.array, value)
     else:
-        if step.reads == 2 and values[step.indices[1]] != 1:
+        if step.reads == 2 and saved[step.indices[1]] != 1:
             return None
         a, b = (value, g.array) if loop & 1 else (g.array, value)
         if total is not None and _native.product_into(
