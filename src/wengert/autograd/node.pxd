@@ -1,7 +1,7 @@
 cimport cython
 from ..native cimport Native, make
 from ..state cimport AnomalyMode, ThreadState, thread_state
-from ..tensor cimport Tensor
+from ..tensor cimport Tensor, flag
 from .plans cimport GradientPlan, GradientStep, apply_loop, apply_rule
 from .saved cimport Freed, SavedVariable, holds_tensors, unpack_item
 
@@ -26,8 +26,6 @@ cdef class Node:
     cdef public GradientPlan plan
     cdef public tuple next_nodes
     cdef public tuple next_nrs
-    cdef public bint unresolved
-    cdef public bint shown
     cdef public object saved
     cdef public long sequence
     cdef public tuple out_shape
@@ -36,13 +34,16 @@ cdef class Node:
     cdef public list outputs_meta
     cdef public NodeCold cold
     cdef public object code
-    cdef public int lasti
     # the slot that one running backward may claim
     cdef public object claim
     cdef public object buffer
+    # what is shorter than a pointer, together
     cdef public int pending
-    cdef public bint buffer_owned
-    cdef public bint is_accumulator
+    cdef public int lasti
+    cdef public flag buffer_owned
+    cdef public flag unresolved
+    cdef public flag shown
+    cdef public flag is_accumulator
 
     cdef list run(self, object grads)
     cdef release(self, object freed)
