@@ -318,7 +318,7 @@ def test_node_and_task_are_known_on_the_worker():
     seen = []
 
     def look(*_):
-        node = wengert.autograd.engine.current_autograd_node()
+        node = wengert.autograd.tasks.current_autograd_node()
         seen.append((graph.current_graph_task_id(), node))
 
     loss.register_hook(look)

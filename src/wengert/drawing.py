@@ -13,6 +13,7 @@ from typing import Any
 from .autograd.forward_ad import duals_aside, tangent_of, write_tangent
 from .inplace import check_inplace, rebase_history
 from .levels import Level, captured_mutation, lifted, unwrapped
+from .recording import record
 from .state import ThreadState, thread_state
 from .tensor import Tensor
 
@@ -138,7 +139,7 @@ def _cut(t: Tensor, state: ThreadState) -> Any:
 
     recording = state.recording() and t.requires()
     check_inplace(t, recording, state)
-    return zero.record(state, (t,), t.array) if recording else None
+    return record(zero, state, (t,), t.array) if recording else None
 
 
 def _note_change(t: Tensor, name: str, node: Any) -> None:

@@ -1,7 +1,9 @@
 cimport cython
-from .autograd.node cimport Node, edge_node, edges
+from .autograd.accumulation cimport edge_node, edges
+from .autograd.node cimport Node
 from .dispatch cimport Operator, any_foreign, any_requires, arrays_of
 from .native cimport Native
+from .recording cimport fill_saved, record
 from .state cimport ThreadState, thread_state
 from .tensor cimport AbstractOperator, Tensor, ViewMeta, bump_version, node_of, requires_of, wrap
 

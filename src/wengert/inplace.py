@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from .autograd.node import CopySlices, Node, edge_node, edges, replay
+from .autograd.accumulation import edge_node, edges
+from .autograd.copy_slices import CopySlices, replay
+from .autograd.node import Node
 from .backends.numpy import quiet
 from .binding import bind_arguments, check_operand, signature_text
 from .dispatch import (
@@ -25,6 +27,7 @@ from .errors import inference_update_error, inplace_view_error, shape_text
 from .function_overrides import PLAIN, override_operands, override_operator
 from .native import native
 from .overlap import check_not_overlapping, check_sources
+from .recording import fill_saved, record
 from .state import ThreadState, thread_state
 from .tensor import (
     VIEW_DEFAULT,
@@ -120,7 +123,7 @@ class InplaceOperator(AbstractOperator):
         node = None
         if recording:
             saving = args
-            node = functional.record(state, args, target.array)
+            node = record(functional, state, args, target.array)
             if 0 in node.plan.slots:
                 before = copy_of(target)
                 before.needs_grad = requires_of(target)
@@ -132,7 +135,7 @@ class InplaceOperator(AbstractOperator):
                     copy_tangent(target, before)
                 saving = (before, *args[1:])
             if -1 not in node.plan.slots:
-                functional.fill_saved(node, saving, ())
+                fill_saved(node, saving, ())
         if layered:
             version = target.version()
             _run_below(self, args)
@@ -146,7 +149,7 @@ class InplaceOperator(AbstractOperator):
                 return target
             rebase_history(target, node)
             if -1 in node.plan.slots:
-                functional.fill_saved(node, saving, (target,))
+                fill_saved(node, saving, (target,))
         return target
 
     def write(self, target: Tensor, args: tuple) -> None:

@@ -3,6 +3,10 @@ from .native cimport Native, make
 from .state cimport ThreadState, thread_state
 
 
+cdef extern from *:
+    ctypedef bint flag "unsigned char"  # a bint of one byte, for records that there are many of
+
+
 cdef Native _native
 cdef bint _hides
 
@@ -51,14 +55,14 @@ cdef class Tensor:
     cdef public object array
     cdef public VersionCounter counter
     cdef public object node
-    cdef public int output_index
-    cdef public bint needs_grad
-    cdef public bint inference
-    cdef public bint watched
     cdef public object gradient
     cdef public object accumulator
     cdef public ViewMeta view_meta
     cdef public Cold cold
+    cdef public int output_index
+    cdef public flag needs_grad
+    cdef public flag inference
+    cdef public flag watched
     cdef object __weakref__
 
     cpdef Cold make_cold(self)

@@ -15,7 +15,9 @@ from typing import Any
 
 from ..native import native
 from ..tensor import Tensor
-from .node import Node, SavedVariable, edges
+from .accumulation import edges
+from .node import Node, saved_items
+from .saved import SavedVariable
 
 
 def show_graph(start: Any) -> None:
@@ -33,6 +35,7 @@ def show_graph(start: Any) -> None:
             native.show(item)
             native.show(edges(item))
             stack.extend(item.next_nodes)
-            if type(item.saved) is tuple:
-                native.show(item.saved)
-                stack.extend(item.saved)
+            items = saved_items(item)
+            if items is item.saved:
+                native.show(items)
+            stack.extend(items)

@@ -18,8 +18,10 @@ from ..levels import is_level
 from ..marks import unmarked
 from ..state import ThreadState, thread_state
 from ..tensor import Tensor
+from .copy_slices import copy_in_order, replay
 from .grad_mode import _Flag, _Mode
-from .node import SavedVariable, copy_in_order, replay
+from .plans import values_read
+from .saved import SavedVariable
 
 __all__ = [
     "UnpackedDualTensor",
@@ -291,7 +293,7 @@ def jvp(operator: Any, args: tuple, tangents: dict[str, Any], outs: tuple) -> An
     """The tangent of an operator's output from the tangents of its arguments."""
     if operator.family == "elementwise":
         return _sum(
-            rule(tangents[name], *_reads(operator, rule, args, outs))
+            rule(tangents[name], *values_read(operator, rule, args, outs))
             for name, rule in operator.rules.items()
             if name in tangents
         )
@@ -318,7 +320,7 @@ def jvp(operator: Any, args: tuple, tangents: dict[str, Any], outs: tuple) -> An
             f"Trying to use forward AD with {operator.name} that does not support it because it "
             "has no forward rule"
         )
-    return rule(tangents, *_reads(operator, rule, args, outs))
+    return rule(tangents, *values_read(operator, rule, args, outs))
 
 
 def _laid_out_tangent(t: Any) -> Any:
@@ -331,19 +333,6 @@ def _laid_out_tangent(t: Any) -> Any:
     order = tuple(sorted(range(len(strides)), key=lambda i: -strides[i]))
     set_tangent(owner, copy_in_order(owner.cold.tangents, order))
     return tangent_of(t)
-
-
-def _reads(operator: Any, rule: Any, args: tuple, outs: tuple) -> list:
-    from ..dispatch import rule_reads
-
-    values = []
-    for name in rule_reads(rule):
-        slot = operator._slot(name)
-        if slot >= 1000:
-            values.append(args[slot - 1000].array.shape)
-        else:
-            values.append(args[slot] if slot >= 0 else outs[-1 - slot])
-    return values
 
 
 def _sum(terms: Any) -> Any:

@@ -13,7 +13,7 @@ from ..tensor import Tensor
 from .function_node import ErrorNode, FunctionNode, apply, no_backward, no_setup_context
 from .function_node import user_backward as _user_backward
 from .grad_mode import no_grad
-from .node import GradientPlan
+from .plans import GradientPlan
 
 __all__ = [
     "FunctionCtx",

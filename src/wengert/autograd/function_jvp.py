@@ -8,9 +8,9 @@ from ..creation import zeros_like
 from ..native import native
 from ..state import ThreadState
 from ..tensor import Tensor
+from .copy_slices import replay
 from .forward_ad import duals_aside, set_tangent, tangent_of
 from .function_node import FunctionNode, among
-from .node import replay
 
 
 def push_tangents(

@@ -5,10 +5,11 @@ from ..state cimport ThreadState, thread_state
 from ..tensor cimport (
     Cold, Tensor, VersionCounter, ViewMeta, bump_version, counter_of, node_of, requires_of, wrap,
 )
-from .node cimport (
-    CopySlices, Freed, GradientPlan, Node, NodeCold, SavedVariable, edge_target, new_node, save,
-    save_output, unpack_saved,
-)
+from .accumulation cimport edge_target
+from .copy_slices cimport CopySlices
+from .node cimport Node, NodeCold, new_node, unpack_saved
+from .plans cimport GradientPlan
+from .saved cimport Freed, SavedVariable, save, save_output
 
 
 cdef Native _native

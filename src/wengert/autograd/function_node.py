@@ -20,20 +20,13 @@ from ..native import native
 from ..size import Size
 from ..state import ThreadState, thread_state
 from ..tensor import Tensor, requires_of
+from .accumulation import edge_target
+from .copy_slices import CopySlices
 from .cycles import show_graph
 from .forward_ad import tangent_of
-from .node import (
-    CopySlices,
-    Freed,
-    GradientPlan,
-    Node,
-    SavedVariable,
-    edge_target,
-    new_node,
-    save,
-    save_output,
-    unpack_saved,
-)
+from .node import Node, new_node, unpack_saved
+from .plans import GradientPlan
+from .saved import Freed, SavedVariable, save, save_output
 
 _native = native
 _ndarray = np.ndarray

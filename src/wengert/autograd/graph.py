@@ -13,9 +13,10 @@ from typing import Any, NamedTuple
 from ..state import thread_state
 from ..tensor import Tensor
 from ..utils.hooks import RemovableHandle
-from .engine import current_graph_task_id, will_engine_execute_node
+from .accumulation import edge_node
 from .node import Node as RecordedNode
-from .node import edge_node, seen
+from .node import seen
+from .tasks import current_graph_task_id, will_engine_execute_node
 
 __all__ = [
     "saved_tensors_hooks",

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..tensor import Tensor
-from .node import AccumulateGrad, Node
+from .accumulation import AccumulateGrad
+from .node import Node
 
 
 def run_tensor_hooks(node: Node, grads: Any) -> Any:

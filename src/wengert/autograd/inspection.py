@@ -12,7 +12,8 @@ from ..dtypes import dtype, from_numpy
 from ..size import Size
 from ..tensor import Tensor
 from .blame import already_freed_error
-from .node import Freed, Node, SavedVariable, pack, unpack_item
+from .node import Node, keep_items, saved_items
+from .saved import Freed, SavedVariable, pack, unpack_item
 
 
 class InputMetadata(NamedTuple):
@@ -100,25 +101,20 @@ class SavedTensor:
             )
         is_output = isinstance(item, SavedVariable) and item.is_output
         packed = pack(unpack_item(item, self._node), is_output, (pack_hook, unpack_hook))
-        self._node.saved = _replaced(self._node.saved, self._place, packed)
+        keep_items(self._node, _replaced(saved_items(self._node), self._place, packed))
 
     def _item(self) -> Any:
         if self._place is None:
             return None
-        item = self._node.saved
-        if type(item) is Freed:
-            raise already_freed_error(self._node, item)
-        for index in self._place:
-            item = item[index]
-        return item
+        if type(self._node.saved) is Freed:
+            raise already_freed_error(self._node, self._node.saved)
+        return _item_at(self._node, self._place)
 
 
 def saved_tensor(node: Node, *place: int) -> Any:
     """The handle of one saved value, found by its index; a tuple of handles for a list of them."""
-    item = node.saved
-    if type(item) is not Freed:
-        for index in place:
-            item = item[index]
+    if type(node.saved) is not Freed:
+        item = _item_at(node, place)
         if type(item) is tuple:
             return tuple(saved_tensor(node, *place, i) for i in range(len(item)))
     return _handle(node, place)
@@ -139,6 +135,13 @@ def _handle(node: Node, place: tuple[int, ...] | None) -> SavedTensor:
     handle._node = node
     handle._place = place
     return handle
+
+
+def _item_at(node: Node, place: tuple[int, ...]) -> Any:
+    item: Any = saved_items(node)
+    for index in place:
+        item = item[index]
+    return item
 
 
 def _replaced(items: tuple, place: tuple[int, ...], new: Any) -> tuple:

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from ..tensor import Tensor
-from .engine import current_autograd_node
-from .node import Node, edge_node
+from .accumulation import edge_node
+from .node import Node
+from .tasks import current_autograd_node
 
 LOGGER = "wengert.autograd.graph"
 DEBUG = 10

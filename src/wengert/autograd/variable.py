@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from ..tensor import Tensor
-from . import engine
+from . import engine, tasks
+from .accumulation import edge_node
 from .graph import GradientEdge
-from .node import Node, edge_node
+from .node import Node
 from .node_log import log_nodes, logs_nodes
 
 __all__ = ["Variable", "VariableMeta"]
@@ -111,7 +112,7 @@ class ImperativeEngine:
 
     def is_checkpoint_valid(self) -> bool:
         """Whether no backward under way is restricted by `inputs=`."""
-        return engine.is_checkpoint_valid()
+        return tasks.is_checkpoint_valid()
 
 
 def checked_edge(edge: GradientEdge) -> tuple[Node, int]:

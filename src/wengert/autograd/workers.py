@@ -13,8 +13,9 @@ import threading
 from typing import Any
 
 from ..state import ThreadState, inherit, thread_state
-from .engine import GraphTask, evaluate, hand_on
+from .engine import evaluate, hand_on
 from .node import Node
+from .tasks import GraphTask
 
 _MODES = (
     "grad_enabled",

@@ -16,7 +16,7 @@ from typing import Any
 from ..autograd.blame import already_freed_error
 from ..autograd.function import Function
 from ..autograd.grad_mode import enable_grad, no_grad
-from ..autograd.node import Freed, unpack_item
+from ..autograd.saved import Freed, unpack_item
 from ..operators.copying import with_value
 from ..state import thread_state
 from ..tensor import Tensor, requires_of

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ..autograd.grad_mode import set_grad_enabled
+from ..autograd.plans import values_read
 from ..backends.meta import MetaArray
-from ..dispatch import rule_reads
 from ..levels import LevelArray
 from ..operators.fitting import reduce_gradient
 from ..tensor import Tensor
@@ -32,8 +32,6 @@ from .passes.shapes import (
 from .printer import literal_key
 from .trace import TraceLevel
 from .types import INT, NONE, ListType, OptionalType, TensorType, Type, without_grad
-
-_SHAPE_SLOT = 1000
 
 
 class NotDifferentiable(RuntimeError):
@@ -228,13 +226,7 @@ def _run_rule(operator: Any, position: int, gradient: Any, args: list, outputs: 
     rule: Callable | None = operator.rules.get(operator.schema.arguments[position].name)
     if rule is None:
         return None
-    reads: list[Any] = []
-    for name in rule_reads(rule):
-        slot = operator._slot(name)
-        if slot >= _SHAPE_SLOT:
-            reads.append(args[slot - _SHAPE_SLOT].array.shape)
-        else:
-            reads.append(args[slot] if slot >= 0 else outputs[-1 - slot])
+    reads = values_read(operator, rule, args, outputs)
     try:
         return rule(gradient, *reads)
     except NotDifferentiable:

@@ -1,6 +1,9 @@
 cimport cython
 from ..autograd.function_node cimport FunctionNode
-from ..autograd.node cimport GradientPlan, edge_target, new_node, save, save_output
+from ..autograd.accumulation cimport edge_target
+from ..autograd.node cimport new_node
+from ..autograd.plans cimport GradientPlan
+from ..autograd.saved cimport save, save_output
 from ..native cimport Native
 from ..state cimport ThreadState
 from ..tensor cimport Tensor, requires_of

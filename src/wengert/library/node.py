@@ -6,9 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from ..autograd.accumulation import edge_target
 from ..autograd.function import FunctionCtx
 from ..autograd.function_node import FunctionNode
-from ..autograd.node import GradientPlan, edge_target, new_node, save, save_output
+from ..autograd.node import new_node
+from ..autograd.plans import GradientPlan
+from ..autograd.saved import save, save_output
 from ..native import native
 from ..state import ThreadState, call_user, thread_state
 from ..tensor import Tensor, requires_of

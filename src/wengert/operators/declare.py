@@ -32,10 +32,11 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes
+from ..autograd.plans import rule_reads, slot_of
 from ..backends.meta import sampled
 from ..backends.numpy import copy_order
 from ..batching import rules as batch_rules
-from ..dispatch import Operator, register, rule_reads
+from ..dispatch import Operator, register
 from ..dtypes import result_dtype
 from ..inplace import InplaceOperator
 from ..schema import Argument, Schema, parse
@@ -212,7 +213,7 @@ def _operator(
             if rule is not None:
                 operator.loops[argument] = _LOOPS.get(rule, -1)
                 for read in rule_reads(rule):
-                    operator._slot(read)
+                    slot_of(operator, read)
     register(operator)
     return operator
 

@@ -13,6 +13,7 @@ from ..inplace import InplaceOperator, check_inplace, move_retained_grad
 from ..layers import call_outside, run_below
 from ..levels import innermost
 from ..marks import WrapperArray
+from ..recording import fill_saved, record
 from ..schema import Schema, parse
 from ..state import ThreadState, thread_state
 from ..subclasses import marked
@@ -49,8 +50,8 @@ class InplaceView(InplaceOperator):
         check_inplace(target, recording, state)
         node = None
         if recording:
-            node = view.record(state, args, target.array)
-            view.fill_saved(node, args, ())
+            node = record(view, state, args, target.array)
+            fill_saved(node, args, ())
         version, array = target.version(), target.array
         if innermost(args) is not None or override_below(state, self, args) is NotImplemented:
             target.array = marked(type(target), run_below(view, args))

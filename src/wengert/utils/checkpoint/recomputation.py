@@ -14,10 +14,12 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
-from ...autograd.engine import current_graph_task_id
 from ...autograd.grad_mode import enable_grad
 from ...autograd.graph import saved_tensors_hooks
-from ...autograd.node import GradientPlan, Node, save, unpack_saved
+from ...autograd.node import Node, unpack_saved
+from ...autograd.plans import GradientPlan
+from ...autograd.saved import save
+from ...autograd.tasks import current_graph_task_id
 from ...generator import fork_rng, get_rng_state, set_rng_state
 from ...inside import alias_of
 from ...state import thread_state

@@ -1,0 +1,26 @@
+cimport cython
+from ..native cimport Native
+from ..state cimport ThreadState, thread_state
+from ..tensor cimport Cold, Tensor, ViewMeta, bump_version, node_of, wrap
+from .node cimport Node, NodeCold
+from .plans cimport GradientPlan
+
+
+cdef Native _native
+
+
+@cython.final
+cdef class AccumulateGrad(Node):
+    cdef public Tensor variable
+    cdef object __weakref__
+
+    @cython.locals(variable=Tensor, grad=Tensor, old=Tensor, state=ThreadState)
+    cpdef accumulate(self, Tensor new)
+
+
+@cython.locals(node=AccumulateGrad)
+cpdef Node accumulator_of(Tensor t)
+@cython.locals(nodes=list)
+cpdef tuple edges(Node node)
+cpdef object edge_target(Tensor t)
+cpdef Node edge_node(Tensor t)

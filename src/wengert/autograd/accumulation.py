@@ -1,0 +1,184 @@
+"""The sinks of leaves, which add to ``.grad``, and the edges that lead to them.
+
+A leaf is an edge itself; its sink is made when a backward or a look at the graph asks for it.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from typing import Any
+
+from ..errors import inference_update_error
+from ..native import native
+from ..state import call_user, thread_state
+from ..tensor import Tensor, bump_version, node_of, wrap
+from .node import Node, NodeCold
+from .plans import GradientPlan
+
+_native = native
+
+# The engine's own references to a gradient that nobody else holds, see AccumulateGrad.
+SOLE_TENSOR_REFERENCES = 2 if native.compiled else 3
+SOLE_ARRAY_REFERENCES = 2
+ACCUMULATE_SEQUENCE = 2**62
+_ACCUMULATE_PLAN = GradientPlan(None, "AccumulateGrad", 0)
+
+_gradient_locks = [threading.Lock() for _ in range(61)]
+_sink_lock = threading.Lock()
+
+
+class AccumulateGrad(Node):
+    """The sink of a leaf: adds what arrives to the leaf's ``.grad``."""
+
+    def __init__(self, variable: Tensor) -> None:
+        Node.__init__(self, _ACCUMULATE_PLAN, (), None)
+        self.variable = variable
+        _native.show(variable)
+        self.sequence = ACCUMULATE_SEQUENCE
+        self.out_shape = variable.array.shape
+        self.out_dtype = variable.array.dtype
+        self.is_accumulator = True
+        self.code = None
+
+    def make_cold(self) -> NodeCold:
+        """Hooks on a leaf's sink live as long as the leaf, which from now on holds the sink."""
+        self.variable.accumulator = self
+        if self.cold is None:
+            self.cold = NodeCold()
+        return self.cold
+
+    def run(self, grads: Any) -> list:
+        if grads is not None and self.variable.needs_grad:
+            self.accumulate(grads)
+        return []
+
+    def accumulate(self, new: Tensor) -> None:
+        """Add `new` to the leaf's gradient: by taking it over, in place, or out of place."""
+        variable = self.variable
+        state = thread_state()
+        if state.grad_enabled:
+            self._accumulate_recorded(new)
+        elif _native.overriding and self._concerns_class(new):
+            self._accumulate_by_class(new)
+        elif state.dual_level >= 0:  # by operators, which take care of tangents
+            if variable.gradient is None:
+                variable.gradient = new.clone()
+            else:
+                variable.gradient.add_(new)
+        else:
+            with _gradient_locks[id(variable) % 61]:
+                old = variable.gradient
+                if old is None:
+                    variable.gradient = self._first(new)
+                else:
+                    if old.inference and not state.inference:
+                        raise inference_update_error()
+                    if not _native.binary_into(0, old.array, new.array):
+                        old.array += new.array
+                    bump_version(old, "AccumulateGrad")
+        cold = variable.cold
+        if cold is not None and cold.post_hooks:
+            for hook in list(cold.post_hooks.values()):
+                if call_user(hook, variable) is not None:
+                    raise RuntimeError("post accumulate grad hooks should return None")
+
+    def _concerns_class(self, new: Tensor) -> bool:
+        """Whether the old or the new gradient may be of a class that handles operators."""
+        old = self.variable.gradient
+        return type(new) is not Tensor or (old is not None and type(old) is not Tensor)
+
+    def _accumulate_by_class(self, new: Tensor) -> None:
+        """By operators, which classes of gradients handle; that is user code: no lock is held."""
+        variable = self.variable
+        if variable.gradient is None:
+            sole = _native.refcount(new) <= SOLE_TENSOR_REFERENCES + 2
+            dense = bool(new.array.flags.c_contiguous)
+            variable.gradient = new.detach() if sole and dense else new.clone()
+        else:
+            variable.gradient.add_(new)
+
+    def _accumulate_recorded(self, new: Tensor) -> None:
+        """Out of place, as part of the graph; user code may run in it, so no lock is held."""
+        from .cycles import show_graph
+
+        variable = self.variable
+        while True:
+            old = variable.gradient
+            total = new.clone() if old is None else old + new
+            show_graph(total)
+            with _gradient_locks[id(variable) % 61]:
+                if variable.gradient is old:
+                    variable.gradient = total
+                    return
+
+    def _first(self, new: Tensor) -> Tensor:
+        array = new.array
+        if (
+            array.base is None
+            and _native.refcount(new) <= SOLE_TENSOR_REFERENCES
+            and _native.refcount(array) <= SOLE_ARRAY_REFERENCES
+            and (array.strides == self.variable.array.strides or not thread_state().grad_layout)
+        ):
+            return wrap(array)
+        return wrap(_copy_in_layout(array, self.variable.array))
+
+
+def _copy_in_layout(array: Any, like: Any) -> Any:
+    """A copy of `array` with the memory order of `like` where that is dense, else C order."""
+    if like.flags.c_contiguous or like.ndim < 2 or 0 in like.strides:
+        return array.copy("C")
+    order = sorted(range(like.ndim), key=lambda i: (-like.strides[i], i))
+    ordered = array.transpose(order).copy("C")
+    return ordered.transpose(sorted(range(like.ndim), key=order.__getitem__))
+
+
+def renew_locks() -> None:
+    """In a forked child: locks that the parent's other threads held would never be released."""
+    global _sink_lock
+    _sink_lock = threading.Lock()
+    for i in range(len(_gradient_locks)):
+        _gradient_locks[i] = threading.Lock()
+
+
+def accumulator_of(t: Tensor) -> Node:
+    """The leaf's sink; the graph keeps it alive, the leaf only remembers it."""
+    known = t.accumulator
+    if known is not None:
+        node = known if isinstance(known, AccumulateGrad) else known()
+        if node is not None:
+            return node
+    with _sink_lock:  # two threads that meet a leaf at once must not make two sinks
+        known = t.accumulator
+        node = None if known is None or isinstance(known, AccumulateGrad) else known()
+        if node is None:
+            node = AccumulateGrad(t)
+            t.accumulator = weakref.ref(node)
+    return node
+
+
+def edges(node: Node) -> tuple:
+    """The nodes that the input gradients go to; a leaf's sink is made when first asked for."""
+    if node.unresolved:
+        nodes = []
+        for target in node.next_nodes:
+            nodes.append(accumulator_of(target) if isinstance(target, Tensor) else target)
+        node.next_nodes = tuple(nodes)
+        node.unresolved = False
+    return node.next_nodes
+
+
+def edge_target(t: Tensor) -> Any:
+    """What a new node stores for an input that requires grad: its node, or the leaf itself."""
+    node = t.node if t.view_meta is None else node_of(t)
+    if node is not None:
+        return node
+    return t if t.needs_grad else None
+
+
+def edge_node(t: Tensor) -> Any:
+    """Where a gradient of `t` is sent: its node, a leaf's sink, or None."""
+    node = t.node if t.view_meta is None else node_of(t)
+    if node is not None:
+        return node
+    return accumulator_of(t) if t.needs_grad else None

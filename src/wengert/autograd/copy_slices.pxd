@@ -1,0 +1,15 @@
+cimport cython
+from ..state cimport ThreadState, thread_state
+from ..tensor cimport Tensor, wrap
+from .accumulation cimport edge_node, edges
+from .node cimport Node, apply_rules, unpack_saved
+from .plans cimport GradientPlan
+from .saved cimport Freed
+
+
+@cython.final
+cdef class CopySlices(Node):
+    cdef public Node inner
+    cdef public tuple steps
+    cdef public tuple order
+    cdef public int written
