@@ -9,8 +9,6 @@ from __future__ import annotations
 from . import primitives as prim
 from .ir import Graph
 from .nodes import Block, Node, Value
-from .passes.dce import eliminate_dead_code
-from .passes.zeros import specialize_zeros
 from .types import ANY, TensorType, Type, without_grad
 
 Gradients = list[Value | None]
@@ -75,10 +73,7 @@ class Reversed:
         gradient = differentiate(source)
         self.given = [i for i in gradient.df_input_vjps if i < gradient.f_real_outputs]
         self.wanted = gradient.df_output_vjps
-        graph = joint_graph(gradient)
-        for _ in range(gradient.f_real_outputs):
-            graph.block.erase_output(0)
-        self.graph = eliminate_dead_code(specialize_zeros(graph))
+        self.graph = joint_graph(gradient, values=False)
 
     def insert(self, graph: Graph, inputs: list[Value], grads: list[Value]) -> dict[int, Value]:
         """Insert it; the gradients of inputs by their numbers."""

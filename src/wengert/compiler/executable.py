@@ -20,14 +20,12 @@ from ..autograd.node import Freed, unpack_item
 from ..operators.copying import with_value
 from ..state import thread_state
 from ..tensor import Tensor, requires_of
-from . import primitives as prim
-from .autodiff import Gradient, NotDifferentiable, differentiate
+from .autodiff import Gradient, NotDifferentiable, add_vjps, differentiate, joint_graph
 from .interpreter import Program
 from .ir import Graph
 from .passes.barriers import drop_barriers
 from .passes.cse import eliminate_common_subexpressions
 from .passes.dce import eliminate_dead_code
-from .passes.inline import inline
 from .passes.peephole import peephole
 from .passes.rematerialize import Policy
 from .passes.shapes import without_grad
@@ -173,9 +171,8 @@ class Differentiated:
         defined = tuple([g is not None for g in grads])
         if defined not in self._joint:
             executable = self.executable
-            self._joint[defined] = Executable(
-                joint_graph(self.repeatable, defined), executable.passes, executable.recompute
-            )
+            graph = joint_graph(self.repeatable, defined, values=False)
+            self._joint[defined] = Executable(graph, executable.passes, executable.recompute)
         return self._joint[defined]
 
 
@@ -306,37 +303,10 @@ def reverse_graph(gradient: Gradient, defined: Sequence[bool]) -> Graph:
     Gradients of temporaries arise in higher orders only, which go through `joint_graph`.
     """
     graph = Graph()
-    given = _add_vjps(graph, gradient, defined)
+    given = add_vjps(graph, gradient, defined)
     kept = [
         graph.add_input(value.type) for value in gradient.df.inputs[len(gradient.df_input_vjps) :]
     ]
     for value in graph.insert_graph(gradient.df, [*given, *kept]):
         graph.register_output(value)
     return specialize_zeros(graph)
-
-
-def joint_graph(gradient: Gradient, defined: Sequence[bool]) -> Graph:
-    """`f` and `df` in one: from inputs and gradients of outputs to gradients of inputs."""
-    graph = Graph()
-    inputs = [graph.add_input(value.type, value.name) for value in gradient.f.inputs]
-    given = _add_vjps(graph, gradient, defined)
-    outputs = graph.insert_graph(gradient.f, inputs)
-    kept = [
-        *[inputs[i] for i in gradient.df_input_captured_inputs],
-        *[outputs[i] for i in gradient.df_input_captured_outputs],
-    ]
-    for value in graph.insert_graph(gradient.df, [*given, *kept]):
-        graph.register_output(value)
-    return eliminate_dead_code(specialize_zeros(inline(graph)))
-
-
-def _add_vjps(graph: Graph, gradient: Gradient, defined: Sequence[bool]) -> list:
-    """The first arguments of `df`: inputs for defined gradients, zeros for the others."""
-    flags = iter(defined)
-    given = []
-    for i in gradient.df_input_vjps:
-        if i < gradient.f_real_outputs and next(flags):
-            given.append(graph.add_input(without_grad(gradient.f.outputs[i].type)))
-        else:
-            given.append(graph.insert(prim.AUTOGRAD_ZERO))
-    return given
