@@ -33,6 +33,11 @@ def obstacle_inside(node: Node) -> str | None:
             reason = obstacle(inner)
             if reason is not None and any(value.requires_grad for value in inner._outputs):
                 return f"{inner.kind} inside it: {reason}"
+    if node.has_effects:
+        return (
+            "a block has effects, such as random draws, which its reverse would have again: draw "
+            "before it and pass the numbers in"
+        )
     return None
 
 

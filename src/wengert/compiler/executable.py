@@ -17,10 +17,12 @@ from ..autograd.blame import already_freed_error
 from ..autograd.function import Function
 from ..autograd.grad_mode import enable_grad, no_grad
 from ..autograd.node import Freed, unpack_item
+from ..generator import Generator
 from ..operators.copying import with_value
 from ..state import thread_state
 from ..tensor import Tensor, requires_of
 from .autodiff import Gradient, NotDifferentiable, add_vjps, differentiate, joint_graph
+from .draws import drawing_again, generators_of, states_of
 from .interpreter import Program
 from .ir import Graph
 from .passes.barriers import drop_barriers
@@ -28,6 +30,7 @@ from .passes.cse import eliminate_common_subexpressions
 from .passes.dce import eliminate_dead_code
 from .passes.peephole import peephole
 from .passes.rematerialize import Policy
+from .passes.requires_grad import propagate_requires_grad
 from .passes.shapes import without_grad
 from .passes.zeros import specialize_zeros
 from .subgraphs import graph_of, slice_differentiable
@@ -82,6 +85,11 @@ class Executable:
     def program(self) -> Program:
         """The graph without gradients, after the passes."""
         return Program(optimized(drop_barriers(self.graph.copy()), self.passes))
+
+    @functools.cached_property
+    def generators(self) -> tuple[Generator, ...]:
+        """What the graph draws random numbers from."""
+        return generators_of(self.graph)
 
     def before_changes(self, inputs: Sequence[Tensor]) -> list[Tensor]:
         """The inputs as they are now, with their place in the graph, for use after the changes."""
@@ -153,6 +161,12 @@ class Differentiated:
         """The graph differentiated such that it can be differentiated again."""
         return differentiate(marked(self.executable.graph.copy(), self.needs))
 
+    @functools.cached_property
+    def recorded_outputs(self) -> list[int]:
+        """The outputs that require grad."""
+        graph = propagate_requires_grad(marked(self.executable.graph.copy(), self.needs))
+        return [i for i, value in enumerate(graph.outputs) if value.requires_grad]
+
     def __call__(self, *inputs: Tensor) -> tuple:
         outputs = CompiledFunction.apply(self, *inputs)
         return outputs if isinstance(outputs, tuple) else (outputs,)
@@ -190,6 +204,7 @@ class CompiledFunction(Function):
     @staticmethod
     def forward(ctx: Any, compiled: Differentiated, *inputs: Tensor) -> Any:  # type: ignore[override]
         gradient = compiled.gradient
+        ctx.states = states_of(compiled.executable.generators)
         outputs = compiled.f(*inputs)
         real = distinct(outputs[: gradient.f_real_outputs])
         kept = [outputs[i] for i in gradient.df_input_captured_outputs]
@@ -214,7 +229,8 @@ class CompiledFunction(Function):
             gradient = compiled.repeatable
             given = [grads[i] for i in differentiable_outputs(gradient)]
             inputs = saved_values(ctx, range(count))
-            results = compiled.joint(given)(*inputs, *[g for g in given if g is not None])
+            with drawing_again(ctx.states):
+                results = compiled.joint(given)(*inputs, *[g for g in given if g is not None])
         else:
             gradient = compiled.gradient
             given = [grads[i] for i in differentiable_outputs(gradient)]
@@ -270,7 +286,7 @@ class GraphCall(Function):
         ctx.set_materialize_grads(False)
         ctx.compiled = executable.differentiated(ctx.needs_input_grad[1:])
         if ctx.next_nodes:  # the call is recorded
-            known = differentiable_outputs(ctx.compiled.repeatable)
+            known = ctx.compiled.recorded_outputs
             ctx.mark_non_differentiable(
                 *[t for i, t in enumerate(output) if t is not None and i not in known]
             )

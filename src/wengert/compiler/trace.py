@@ -26,12 +26,12 @@ from ..autograd.function_node import ErrorNode, call_recorded
 from ..backends import meta
 from ..creation import full
 from ..drawing import DRAWS
-from ..generator import fork_rng
 from ..levels import Level, LevelArray, ascend, descend, level_array
 from ..operators.write_view import step_text
 from ..state import thread_state
 from ..tensor import Tensor, wrap
 from ..utils.pytree import TreeSpec, tree_flatten, tree_unflatten
+from . import draws
 from . import primitives as prim
 from .ir import Graph
 from .layout import as_computed
@@ -329,7 +329,8 @@ class TraceLevel(Level):
             raise self.refusal(f"{name}(): give tensors as positional arguments")
         inputs = [self.inside(args[i]) for i in positions]
         examples = list(args)
-        with _outside_all_levels(), fork_rng():
+        drawn_from = draws.generators_among((*args, *kwargs.values()))
+        with _outside_all_levels(), draws.drawing_again(draws.states_of(drawn_from)):
             for position in positions:
                 examples[position] = full(args[position].shape, 0.5, dtype=args[position].dtype)
             example = DRAWS[name](*examples, **kwargs)
