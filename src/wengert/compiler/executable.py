@@ -25,7 +25,7 @@ from .autodiff import Gradient, NotDifferentiable, add_vjps, differentiate, join
 from .draws import drawing_again, generators_of, states_of
 from .interpreter import Program
 from .ir import Graph
-from .passes.barriers import drop_barriers
+from .passes.barriers import drop_derivatives
 from .passes.cse import eliminate_common_subexpressions
 from .passes.dce import eliminate_dead_code
 from .passes.peephole import peephole
@@ -84,7 +84,7 @@ class Executable:
     @functools.cached_property
     def program(self) -> Program:
         """The graph without gradients, after the passes."""
-        return Program(optimized(drop_barriers(self.graph.copy()), self.passes))
+        return Program(optimized(drop_derivatives(self.graph.copy()), self.passes))
 
     @functools.cached_property
     def generators(self) -> tuple[Generator, ...]:
@@ -153,7 +153,7 @@ class Differentiated:
     @functools.cached_property
     def f(self) -> Program:
         """The outputs, and what `df` needs."""
-        graph = drop_barriers(self.gradient.f.copy())
+        graph = drop_derivatives(self.gradient.f.copy())
         return Program(optimized(graph, self.executable.passes))
 
     @functools.cached_property
@@ -175,7 +175,7 @@ class Differentiated:
         """Gradients of the inputs, from those of the differentiable outputs that are not None."""
         defined = tuple([g is not None for g in grads])
         if defined not in self._reverse:
-            graph = drop_barriers(reverse_graph(self.gradient, defined))
+            graph = drop_derivatives(reverse_graph(self.gradient, defined))
             self._reverse[defined] = Program(optimized(graph, self.executable.passes))
         return self._reverse[defined](*[g for g in grads if g is not None], *kept)
 

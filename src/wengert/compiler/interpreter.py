@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from .. import dispatch
+from ..autograd.function import once_only
 from ..creation import full
 from ..drawing import DRAWS
 from ..operators.copying import clone, pack
@@ -203,6 +204,17 @@ class _Random(Instruction):
         registers[self.outputs[0]] = self.function(*args, **self.kwargs)
 
 
+class _Once(Instruction):
+    """Results of a backward that can be differentiated once, behind the gradients it was given."""
+
+    __slots__ = ()
+
+    def run(self, registers: list) -> None:
+        values = [registers[i] for i in self.inputs]
+        count = self.node.attributes["grads"]
+        self.store(registers, once_only(values[count:], values[:count]))
+
+
 class _Profile(Instruction):
     """The value itself; what is seen of its type is noted in the node."""
 
@@ -255,6 +267,30 @@ class _Inner(_WithBlocks):
 
     def run(self, registers: list) -> None:
         self.store(registers, self.codes[0].call(registers, self.values(registers)))
+
+
+class _Function(_WithBlocks):
+    """A custom Function: the first block, of which the second is the derivative."""
+
+    __slots__ = ("forward", "backward")
+
+    def __init__(self, node: Node, inputs: tuple, outputs: tuple, codes: list[Code]) -> None:
+        _WithBlocks.__init__(self, node, inputs, outputs, codes)
+        self.forward: Program | None = None
+        self.backward: Program | None = None
+
+    def run(self, registers: list) -> None:
+        values = self.values(registers)
+        state = thread_state()
+        if not state.levels and not (state.recording() and any(t.requires() for t in values)):
+            self.store(registers, self.codes[0].call(registers, values))
+            return
+        from .functions import FunctionCall
+        from .subgraphs import block_graph
+
+        if self.forward is None:
+            self.forward, self.backward = (Program(block_graph(b)) for b in self.node.blocks)
+        self.store(registers, FunctionCall.apply(self, *values))
 
 
 class _Group(Instruction):
@@ -357,6 +393,7 @@ _WITH_BLOCKS: dict[str, Any] = {
     prim.WHILE: _While,
     prim.SCAN: _Scan,
     prim.MAP: _Scan,
+    prim.FUNCTION: _Function,
 }
 
 
@@ -383,21 +420,27 @@ def _copy(args: tuple) -> Tensor:
     return clone.call1(dispatch.operator_named("copy").call(args))
 
 
+def _stop_gradient(args: tuple) -> Tensor:
+    """No view for autograd, which would require grad as what it is a view of does."""
+    return args[0].detach()
+
+
 #: Operators that want a certain layout or return a view where it does not matter, by what they mean
 #: in a graph.
-_ANY_LAYOUT: dict[str, Callable[[tuple], Any]] = {
+_MEANINGS: dict[str, Callable[[tuple], Any]] = {
     "view": _reshape,
     "_reshape_alias": _reshape,
     "_unsafe_view": _reshape,
     "view_as_complex": _view_as_complex,
     "view.dtype": _view_dtype,
     "copy": _copy,
+    "_stop_gradient": _stop_gradient,
 }
 
 
 def function_of(operator: Any) -> Callable[[tuple], Any]:
     """What an operator means in a graph, where memory layout is nothing that counts."""
-    return _ANY_LAYOUT.get(operator.name, operator.call)
+    return _MEANINGS.get(operator.name, operator.call)
 
 
 def callable_of(node: Node) -> Callable[[tuple], Any]:
@@ -409,7 +452,7 @@ def callable_of(node: Node) -> Callable[[tuple], Any]:
     operator = node.operator
     if prim.is_custom(operator):
         return operator.call_converted
-    if operator.name in _ANY_LAYOUT or operator.mutates:
+    if operator.name in _MEANINGS or operator.mutates:
         return function_of(operator)
     count = operator.operands
     rest = (node.arguments or ())[count:]
@@ -456,6 +499,8 @@ class _Builder:
             return _Constant(node, inputs, outputs)
         if node.kind == prim.RANDOM:
             return _Random(node, inputs, outputs)
+        if node.kind == prim.ONCE_DIFFERENTIABLE:
+            return _Once(node, inputs, outputs)
         if node.kind == prim.PROFILE:
             return _Profile(node, inputs, outputs)
         if node.kind == prim.DIFFERENTIABLE_GRAPH and self.group is not None:

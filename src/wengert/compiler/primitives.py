@@ -41,6 +41,8 @@ WHILE = "prim::while"
 SCAN = "prim::scan"
 MAP = "prim::map"
 RANDOM = "prim::random"
+FUNCTION = "prim::Function"
+ONCE_DIFFERENTIABLE = "prim::OnceDifferentiable"
 STACK_EMPTY = "prim::StackEmpty"
 STACK_PUSH = "prim::StackPush"
 STACK_POP = "prim::StackPop"
@@ -173,6 +175,8 @@ for _primitive in (
     Primitive(WHILE, blocks=2),
     Primitive(SCAN, blocks=1, attributes=("carried", "mapped", "reverse")),
     Primitive(MAP, blocks=1, attributes=("mapped",)),
+    Primitive(FUNCTION, blocks=2, attributes=("name", "differentiable", "gradients")),
+    Primitive(ONCE_DIFFERENTIABLE, attributes=("grads",)),
     # A stack is None, or a pair of what is below and a list of values.
     Primitive(STACK_EMPTY, evaluate=lambda: None),
     Primitive(STACK_PUSH, evaluate=lambda below, *values: (below, values)),

@@ -29,7 +29,7 @@ from ..drawing import DRAWS
 from ..levels import Level, LevelArray, ascend, descend, level_array
 from ..operators.write_view import step_text
 from ..state import thread_state
-from ..tensor import Tensor, wrap
+from ..tensor import Tensor, requires_of, wrap
 from ..utils.pytree import TreeSpec, tree_flatten, tree_unflatten
 from . import draws
 from . import primitives as prim
@@ -364,16 +364,17 @@ class TraceLevel(Level):
 
     def call_function(self, function: Any, state: Any, args: tuple, setup: Any) -> Any:
         """A call of an autograd Function at this level."""
-        if not getattr(function, "traces_itself", False):
-            raise self.refusal(
-                f"{function.__name__}: a custom autograd Function cannot be traced, because the "
-                "graph would not know its backward"
-            )
         inputs = tuple([self.inside(a) if isinstance(a, Tensor) else a for a in args])
+        recorded = any(isinstance(a, Tensor) and a.requires() for a in inputs)
+        if recorded and state.recording() and not getattr(function, "traces_itself", False):
+            from .functions import call_traced
+
+            return call_traced(function, inputs, setup)
         outputs = call_recorded(function, state, inputs, setup, function.forward)
         if not state.grad_enabled:
-            for t in outputs:
-                t.array.__dict__["symbol"] = self.cut_off(t.array.__dict__["symbol"])
+            for t in outputs if isinstance(outputs, tuple) else (outputs,):
+                if isinstance(t, Tensor):
+                    t.array.__dict__["symbol"] = self.cut_off(t.array.__dict__["symbol"])
         return outputs
 
     # Views and changes in place ------------------------------------------------------------------
@@ -573,6 +574,16 @@ def _single(step: Step, shape: tuple[int, ...]) -> tuple[str, tuple]:
         sizes = (sizes,) * (part + 1)
     start = sum(sizes[:part])
     return "slice", (dim, start, min(start + sizes[part], shape[dim]), 1)
+
+
+def shape_example(t: Tensor, shape: tuple[int, ...] | None = None) -> Tensor:
+    """A tensor without data for a part of the function to be traced on; `shape` is that of one
+    slice along the first dimension."""
+    array = t.array
+    strides = array.strides if shape is None else array.strides[1:]
+    out = wrap(meta.of_strides(array.shape if shape is None else shape, strides, array.dtype))
+    out.needs_grad = requires_of(t)
+    return out
 
 
 def shape_only(array: Any) -> Any:
