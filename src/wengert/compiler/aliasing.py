@@ -14,7 +14,7 @@ from .nodes import Block, Node, Value
 #: Primitives whose results may be, or contain, their inputs.
 _FORWARDING = {
     prim.LIST_CONSTRUCT, prim.LIST_UNPACK, prim.TUPLE_CONSTRUCT, prim.TUPLE_UNPACK, prim.PROFILE,
-    prim.AUTOGRAD_ADD, prim.GRAD_OR_ZERO, prim.GRAD_SUM_TO_SIZE, prim.STACK_PUSH, prim.STACK_POP,
+    prim.AUTOGRAD_ADD, prim.GRAD_OR_ZERO, prim.GRAD_SUM_TO_SIZE,
     prim.ONCE_DIFFERENTIABLE,
 }  # fmt: skip
 

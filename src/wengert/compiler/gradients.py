@@ -216,4 +216,4 @@ _PRIMITIVES: dict[str, Callable[[Node, dict[int, Value]], Gradients]] = {
     prim.GRAD_SUM_TO_SIZE: _sum_to_size,
     prim.FUNCTION: _custom_function,
 }
-_CONTROL_FLOW = {prim.COND, prim.WHILE, prim.SCAN, prim.MAP}
+_CONTROL_FLOW = {prim.COND, prim.SCAN, prim.MAP, *prim.LOOPS}

@@ -25,7 +25,7 @@ from . import primitives as prim
 from .ir import Graph
 from .nodes import HOLE, Block, Node, Value, node_reads
 from .printer import literal_key
-from .types import TensorType, join, type_of
+from .types import TensorType, Type, join, type_of
 
 Group = Callable[[Node], Callable[..., tuple]]
 
@@ -171,7 +171,7 @@ class _Evaluate(_Call):
             registers[self.outputs[0]] = result
 
 
-_UNPACKING = {prim.LIST_UNPACK, prim.TUPLE_UNPACK, prim.STACK_POP}
+_UNPACKING = {prim.LIST_UNPACK, prim.TUPLE_UNPACK}
 
 
 class _Constant(Instruction):
@@ -345,6 +345,24 @@ class _While(_WithBlocks):
         self.store(registers, values[:count])
 
 
+class _Rounds(_WithBlocks):
+    """A loop that collects what each round began with."""
+
+    __slots__ = ()
+
+    def run(self, registers: list) -> None:
+        condition, body = self.codes
+        values = self.values(registers)
+        count = len(self.outputs)
+        collected: list[list] = [[] for _ in self.outputs]
+        while condition.call(registers, values)[0]:
+            for items, value in zip(collected, values, strict=False):
+                items.append(value)
+            values[:count] = body.call(registers, values)
+        types = [value.type for value in self.node.blocks[1].inputs]
+        self.store(registers, list(map(_stacked, collected, types)))
+
+
 class _Scan(_WithBlocks):
     """A block over the slices of some inputs, which carries values from each slice to the next."""
 
@@ -373,16 +391,19 @@ class _Scan(_WithBlocks):
             carry = results[: self.carried]
             for items, result in zip(collected, results[self.carried :], strict=True):
                 items.append(result)
-        stacked = [self.stacked(i, items) for i, items in enumerate(collected)]
-        self.store(registers, [*carry, *stacked])
+        types = [value.type for value in self.node.blocks[0].outputs[self.carried :]]
+        if self.reverse:
+            collected = [items[::-1] for items in collected]
+        self.store(registers, [*carry, *map(_stacked, collected, types)])
 
-    def stacked(self, index: int, items: list[Tensor]) -> Tensor:
-        if items:
-            return stack.call((items[::-1] if self.reverse else items, 0))
-        known = self.node.blocks[0].outputs[self.carried + index].type
-        if not isinstance(known, TensorType) or known.concrete_shape is None:
-            raise RuntimeError(f"{self.node.kind} over nothing: its result has no known shape")
-        return full((0, *known.concrete_shape), 0, dtype=known.dtype)
+
+def _stacked(items: list[Tensor], known: Type) -> Tensor:
+    """What all rounds of a loop have made; if there were none, nothing of a known shape."""
+    if items:
+        return stack.call((items, 0))
+    if not isinstance(known, TensorType) or known.concrete_shape is None:
+        raise RuntimeError("a loop over nothing: its result has no known shape")
+    return full((0, *known.concrete_shape), 0, dtype=known.dtype)
 
 
 _select = dispatch.operator_named("select")
@@ -391,6 +412,7 @@ _WITH_BLOCKS: dict[str, Any] = {
     prim.DIFFERENTIABLE_GRAPH: _Inner,
     prim.COND: _Cond,
     prim.WHILE: _While,
+    prim.ROUNDS: _Rounds,
     prim.SCAN: _Scan,
     prim.MAP: _Scan,
     prim.FUNCTION: _Function,

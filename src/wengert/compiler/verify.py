@@ -257,6 +257,7 @@ _CHECKS = {
     prim.DIFFERENTIABLE_GRAPH: _check_call,
     prim.COND: _check_cond,
     prim.WHILE: _check_while,
+    prim.ROUNDS: _check_while,
     prim.SCAN: _check_scan,
     prim.MAP: _check_map,
     prim.FUNCTION: _check_function,

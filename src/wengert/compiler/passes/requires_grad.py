@@ -92,7 +92,7 @@ def _through_blocks(node: Node, cut_off: set[Value]) -> list[bool]:
         known = node.attributes["differentiable"]
         needed = any(node._inputs[i].requires_grad for i in node.attributes["gradients"])
         return [needed and i in known for i in range(len(node._outputs))]
-    if node.kind == prim.WHILE:
+    if node.kind in prim.LOOPS:
         results = _loop(node.blocks[1], node._inputs, len(node._outputs), cut_off)
         _enter(node.blocks[0], [value.requires_grad for value in node.blocks[1].inputs], cut_off)
         return results

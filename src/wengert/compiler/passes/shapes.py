@@ -243,7 +243,7 @@ def _full_type(node: Node) -> list[Type]:
 
 def _grad_or_zero_type(node: Node) -> list[Type]:
     _, size, dtype = node.bound_arguments()
-    return [TensorType(dtype, size)]
+    return [TensorType(dtype, size if isinstance(size, tuple) else None)]
 
 
 def _grad_sum_type(node: Node) -> list[Type]:
@@ -322,9 +322,11 @@ def _through_blocks(node: Node) -> None:
     types = [without_grad(value.type) for value in node._inputs]
     if node.kind in (prim.SCAN, prim.MAP):
         found_types = _through_scan(node, types)
-    elif node.kind == prim.WHILE:
+    elif node.kind in prim.LOOPS:
         condition, body = node.blocks
         found_types = _until_stable(body, types, len(node._outputs))
+        if node.kind == prim.ROUNDS:
+            found_types = [_stacked_type(t, None) for t in found_types]
         _enter(condition, [without_grad(value.type) for value in body.inputs])
     elif node.kind == prim.FUNCTION:
         forward, backward = node.blocks
