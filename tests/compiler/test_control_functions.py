@@ -187,6 +187,22 @@ def test_while_loop(scale):
     check(rounds, X * scale, W, written_out=rounds_in_python, node="while")
 
 
+def test_a_block_captures_a_view_of_what_was_changed():
+    def function(x):
+        row = x[1]
+        x.sub_(2)
+        return while_loop(
+            lambda n, h: n < 2, lambda n, h: (n + 1, (h * row).tanh() + h), (wengert.tensor(0), x)
+        )[1]
+
+    found = []
+    for way in (function, wengert.compile(function)):
+        leaf = X.clone().requires_grad_()
+        out = way(leaf * 1)
+        found.append([out, *wengert.autograd.grad(out.sum(), leaf)])
+    assert all(wengert.allclose(mine, its) for mine, its in zip(*found, strict=True))
+
+
 def test_while_loop_in_graphs_to_the_third_order():
     def function(x):
         return while_loop(lambda x: x.sum() < 9, lambda x: (x * x + x.sin(),), (x,))[0]

@@ -29,7 +29,7 @@ from ..drawing import DRAWS
 from ..levels import Level, LevelArray, ascend, descend, level_array
 from ..operators.write_view import step_text
 from ..state import thread_state
-from ..tensor import Tensor, requires_of, wrap
+from ..tensor import Tensor, node_of, requires_of, wrap
 from ..utils.pytree import TreeSpec, tree_flatten, tree_unflatten
 from . import draws
 from . import primitives as prim
@@ -169,6 +169,9 @@ class TraceLevel(Level):
 
     def add_input(self, example: Tensor, name: str | None = None) -> Tensor:
         """A further input of the graph, of the type of `example`; the tensor that stands for it."""
+        if example.view_meta is not None:
+            with self.below():  # a view of something changed gets its history where it belongs
+                node_of(example)
         value = self.graph.add_input(type_of(example), name)
         stand_in = self.stand_in(value, shape_only(example.array))
         stand_in.needs_grad = example.requires()
