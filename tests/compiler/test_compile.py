@@ -7,6 +7,7 @@ import sys
 import pytest
 
 import wengert
+from wengert import compiler
 from wengert.compiler import explain
 
 
@@ -127,6 +128,26 @@ def test_only_some_outputs_get_gradients():
     first, _ = wengert.compile(function)(x)
     (g,) = wengert.autograd.grad(first.sum(), x)
     assert wengert.allclose(g, X.cos())
+    x, y = (X.clone().requires_grad_() for _ in range(2))
+    first, _ = wengert.compile(lambda x, y: (x.sin(), y.exp()))(x, y)
+    first.sum().backward()
+    assert wengert.allclose(x.grad, X.cos()) and y.grad is None
+
+
+def test_a_graph_that_returns_a_value_twice():
+    graph = compiler.parse("""
+        graph(%x : float64[2, 3], %y : float64[2, 3]):
+          %0 : float64[2, 3] = wengert::mul(%x, %x)
+          %1 : float64[2, 3; no_grad] = wengert::sin(%y)
+          %2 : float64[2, 3] = wengert::_stop_gradient(%0)
+          return (%0, %0, %x, %x, %1, %1, %2)
+    """)
+    leaf = X.clone().requires_grad_()
+    a, b, c, d, e, f, stopped = compiler.Executable(graph)(leaf, X)
+    assert wengert.equal(stopped, a) and not stopped.requires_grad
+    (g,) = wengert.autograd.grad((a + b * 2 + c * 3 + d * 4).sum(), leaf)
+    assert wengert.allclose(g, 6 * X + 7)
+    assert wengert.equal(e, f) and not e.requires_grad
 
 
 def test_no_grad():

@@ -34,6 +34,8 @@ def obstacle(node: Node) -> str | None:
         return _operator_obstacle(node)
     if node.kind in prim.WITHOUT_GRADIENT or node.kind in _PRIMITIVES:
         return None
+    if node.kind in (prim.AUTOGRAD_ADD, prim.GRAD_OR_ZERO):
+        return None  # they become operators once it is known what is undefined
     if node.kind in (prim.GRAD_OF, prim.DIFFERENTIABLE_GRAPH):
         reasons = (obstacle(inner) for inner in node.blocks[0].nodes())
         return next((reason for reason in reasons if reason is not None), None)
@@ -174,10 +176,6 @@ def _operator_gradient(
 # Primitives ---------------------------------------------------------------------------------------
 
 
-def _add(node: Node, grads: dict[int, Value]) -> Gradients:
-    return [grads[0], grads[0]]
-
-
 def _same(node: Node, grads: dict[int, Value]) -> Gradients:
     return [grads[0], *[None] * (len(node._inputs) - 1)]
 
@@ -210,9 +208,7 @@ def _custom_function(node: Node, grads: dict[int, Value]) -> Gradients:
 
 
 _PRIMITIVES: dict[str, Callable[[Node, dict[int, Value]], Gradients]] = {
-    prim.AUTOGRAD_ADD: _add,
     prim.PROFILE: _same,
-    prim.GRAD_OR_ZERO: _same,
     prim.GRAD_SUM_TO_SIZE: _sum_to_size,
     prim.FUNCTION: _custom_function,
 }

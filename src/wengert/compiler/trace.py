@@ -267,7 +267,8 @@ class TraceLevel(Level):
                 if getattr(operator, "broadcasts", False):
                     out = as_computed(out, [s for s in shapes if isinstance(s, Tensor)])
         except NotImplementedError as error:
-            raise self.refusal(f"{operator.name}(): {error}") from None
+            text = str(error).removeprefix(f"{operator.name}(): ").rstrip(".")
+            raise self.refusal(f"{operator.name}(): {text}") from None
         outs = out if isinstance(out, (tuple, list)) else (out,)
         if not all(isinstance(value, Tensor) for value in outs):
             raise TraceError(
