@@ -905,3 +905,23 @@ def test_vmap_is_not_there_by_default(lib):
     assert function.generate_vmap_rule is False
     with pytest.raises(NotImplementedError, match="override the vmap staticmethod or"):
         function.vmap(None, None)
+
+
+def test_a_call_without_recording_asks_no_view_for_its_history(lib):
+    class Doubled(lib.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2
+
+    base = lib.ones(3, requires_grad=True) * 1
+    with lib.no_grad():
+        view = base[:2]
+    base.mul_(2)  # the view's history is not known any more
+    with lib.no_grad():
+        assert Doubled.apply(view).tolist() == [4.0, 4.0]
+    with pytest.raises(RuntimeError, match="created in no_grad mode"):
+        Doubled.apply(view)

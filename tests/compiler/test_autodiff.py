@@ -357,6 +357,38 @@ def test_a_size_that_is_captured_alone_stays_captured():
     assert gradient.df_input_vjps == [0]
 
 
+def test_a_size_that_the_forward_uses_too_stays_there():
+    gradient = both("""
+        graph(%x : float32[...; grad], %y : float32[...; no_grad]):
+          %0 = wengert::exp(%x)
+          %1 : List(int) = prim::size(%0)
+          %2 = wengert::expand(%y, %1)
+          %3 = wengert::sum(%0)
+          return (%3, %2)
+    """)
+    assert body(gradient.f) == "exp size expand sum"
+    x = wengert.ones(2, 3)
+    (_, wide, *_), (got, _) = run_gradient(gradient, [x, wengert.ones(3)], [wengert.tensor(2.0)])
+    assert equal(got, x.exp() * 2) and wide.shape == (2, 3)
+
+
+def test_equal_values_and_constants_are_kept_once():
+    gradient = both("""
+        graph(%x : float32[2; grad], %y : float32[2; grad]):
+          %a = prim::Constant[value=tensor(float32[2], [2.0, 3.0])]()
+          %b = prim::Constant[value=tensor(float32[2], [2.0, 3.0])]()
+          %0 = wengert::exp(%x)
+          %1 = wengert::exp(%x)
+          %2 = wengert::mul(%0, %y)
+          %3 = wengert::mul(%1, %a)
+          %4 = wengert::mul(%3, %b)
+          return (%2, %4)
+    """)
+    assert body(gradient.f) == "Constant exp mul mul mul"
+    assert body(gradient.df).count("Constant") == 1
+    assert len(gradient.f.outputs) == 3
+
+
 # Refusals -----------------------------------------------------------------------------------------
 
 
@@ -428,6 +460,7 @@ def test_what_is_differentiable():
     assert [n.kind for n in wrong.nodes() if not is_differentiable(n)] == [
         "prim::DifferentiableGraph"
     ]
+    assert not is_differentiable(wrong)
 
 
 def test_nodes_that_need_no_gradient_may_be_anything():

@@ -7,6 +7,7 @@ import sys
 import pytest
 
 import wengert
+from wengert import compiler
 from wengert.compiler import explain
 
 
@@ -127,6 +128,26 @@ def test_only_some_outputs_get_gradients():
     first, _ = wengert.compile(function)(x)
     (g,) = wengert.autograd.grad(first.sum(), x)
     assert wengert.allclose(g, X.cos())
+    x, y = (X.clone().requires_grad_() for _ in range(2))
+    first, _ = wengert.compile(lambda x, y: (x.sin(), y.exp()))(x, y)
+    first.sum().backward()
+    assert wengert.allclose(x.grad, X.cos()) and y.grad is None
+
+
+def test_a_graph_that_returns_a_value_twice():
+    graph = compiler.parse("""
+        graph(%x : float64[2, 3], %y : float64[2, 3]):
+          %0 : float64[2, 3] = wengert::mul(%x, %x)
+          %1 : float64[2, 3; no_grad] = wengert::sin(%y)
+          %2 : float64[2, 3] = wengert::_stop_gradient(%0)
+          return (%0, %0, %x, %x, %1, %1, %2)
+    """)
+    leaf = X.clone().requires_grad_()
+    a, b, c, d, e, f, stopped = compiler.Executable(graph)(leaf, X)
+    assert wengert.equal(stopped, a) and not stopped.requires_grad
+    (g,) = wengert.autograd.grad((a + b * 2 + c * 3 + d * 4).sum(), leaf)
+    assert wengert.allclose(g, 6 * X + 7)
+    assert wengert.equal(e, f) and not e.requires_grad
 
 
 def test_no_grad():
@@ -151,7 +172,10 @@ def test_compiled_once_for_alike_arguments():
         (lambda f: f(X.t().contiguous().t(), W, 2), "strides"),
         (lambda f: f(X.clone().requires_grad_(), W, 2), "requires_grad"),
         (lambda f: f(X, W, 3), "3 instead of 2"),
-        (lambda f: f(X, w=W, n=2), "structure"),
+        (
+            lambda f: f(X, w=W, n=2),
+            "1 positional argument and by name n, w instead of 3 positional arguments",
+        ),
     ],
 )
 def test_compiled_again(change, reason):
@@ -160,6 +184,34 @@ def test_compiled_again(change, reason):
     change(compiled)
     assert count(compiled) == 2
     assert reason in explain(compiled)
+
+
+def test_reasons_compare_with_the_closest_compilation():
+    compiled = wengert.compile(lambda x, n=1: x[0] * n if isinstance(x, list) else x * n)
+    leaf = X.clone().requires_grad_()
+    for call in (
+        lambda: compiled(X),
+        lambda: compiled(leaf.float()),
+        lambda: compiled(leaf * 1),
+        lambda: compiled(leaf),
+        lambda: compiled(leaf, 2),
+        lambda: compiled(leaf, n=2),
+        lambda: compiled([leaf]),
+        lambda: wengert.no_grad()(compiled)(leaf),
+    ):
+        call()
+    assert [made.reason for made in compiled.compilations] == [
+        "the first call",
+        "argument 0: dtype float32 instead of float64; "
+        "argument 0: requires_grad True, as a result instead of False",
+        "argument 0: dtype float64 instead of float32",
+        "argument 0: requires_grad True, as a leaf instead of True, as a result",
+        "2 positional arguments instead of 1 positional argument",
+        "1 positional argument and by name n instead of 2 positional arguments",
+        "arguments of the structure TreeSpec(tuple, None, [TreeSpec(tuple, None, [TreeSpec(list, "
+        "None, [*])]), TreeSpec(dict, [], [])]) instead of 1 positional argument and by name n",
+        "grad mode False instead of True",
+    ]
 
 
 def test_compiled_again_for_the_grad_mode():

@@ -200,13 +200,38 @@ def test_while(start):
             x = (x * w).sin()
         return (x + 0 * w,)
 
-    check(WHILE, function, [leaf(3), wengert.tensor(start), leaf(3, seed=1)], order=1)
+    check(WHILE, function, [leaf(3), wengert.tensor(start), leaf(3, seed=1)])
 
 
-def test_a_loop_of_unknown_length_is_differentiated_once():
-    gradient = differentiate(graph(WHILE))
-    with pytest.raises(NotDifferentiable, match="prim::while .*only once"):
-        differentiate(gradient.df)
+def test_rounds_of_a_loop():
+    text = """
+        graph(%x : float64[3; grad], %n : int64[], %w : float64[3; grad]):
+          %0, %1 = prim::rounds(%x, %n, %w)
+            block(%a, %b, %c):
+              %2 = wengert::lt(%b, 4)
+              return (%2)
+            block(%d, %e, %f):
+              %3 = wengert::mul(%d, %f)
+              %4 = wengert::sin(%3)
+              %5 = wengert::add(%e, 1)
+              return (%4, %5)
+          return (%0)
+    """
+
+    def function(x, n, w):
+        found = [x]
+        for _ in range(n.item(), 3):
+            found.append((found[-1] * w).sin())
+        return (wengert.stack(found) + 0 * w,)
+
+    for start in (0, 3):
+        check(text, function, [leaf(3), wengert.tensor(start), leaf(3, seed=1)])
+    shapes = propagate_shapes(graph(text))
+    assert [str(value.type) for value in next(shapes.nodes()).outputs] == [
+        "float64[*, 3]", "int64[*]",
+    ]  # fmt: skip
+    (nothing,) = run(shapes, leaf(3).detach(), wengert.tensor(9), leaf(3).detach())
+    assert nothing.shape == (0, 3)
 
 
 def test_nested_control_flow():

@@ -211,3 +211,14 @@ def test_another_formula_is_another_gradient():
         operator.register_autograd(lambda ctx, grad, factor=factor: grad * factor)
         (g,) = wengert.autograd.grad(wengert.compile(lambda x: operator(x).sum())(x), x)
         assert g.tolist() == [factor, factor]
+
+
+def test_a_gradient_that_goes_nowhere_is_forgotten():
+    """The result of the operator is kept for the gradient of the other factor, but has none."""
+    operator = make("(Tensor x) -> Tensor", lambda x: x.exp(), wengert.empty_like)
+    operator.register_autograd(lambda ctx, grad: None)
+    x, y = (wengert.ones(2, requires_grad=True) for _ in range(2))
+    gradient = compiler.differentiate(trace(lambda x, y: operator(x.neg()) * y, x, y).graph)
+    gradient.df.lint()
+    assert gradient.f_real_outputs == 1 and len(gradient.f.outputs) == 2
+    assert gradient.df_input_vjps == [0] and gradient.df_output_vjps == [1]

@@ -147,6 +147,17 @@ def test_nothing_moves_across_an_effect():
     assert equal(z, w)
 
 
+def test_what_may_return_its_input_stays_outside():
+    result = sliced("""
+        graph(%x : float32[2; grad], %y : float32[2; grad]):
+          %0 = wengert::sin(%x)
+          %1 = wengert::mul(%0, %y)
+          %2 = prim::AutogradAdd(%1, %x)
+          return (%2)
+    """)
+    assert kinds(result.block) == "[sin mul] AutogradAdd"
+
+
 def test_what_is_written_in_place_stays_outside():
     result = sliced("""
         graph(%x : float32[2, 3; grad]):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ..state import thread_state
@@ -191,22 +191,24 @@ def once_differentiable(fn: Callable) -> Callable:
     def wrapper(ctx: Any, *args: Any, **kwargs: Any) -> Any:
         with no_grad():
             outputs = fn(ctx, *args, **kwargs)
-        if not thread_state().grad_enabled:
-            return outputs
-        if not any(isinstance(a, Tensor) and a.requires() for a in args):
-            return outputs
         several = isinstance(outputs, tuple)
-        guarded = _guarded(outputs if several else (outputs,))
+        guarded = once_only(outputs if several else (outputs,), args)
         return guarded if several else guarded[0]
 
+    wrapper.once_differentiable = True  # type: ignore[attr-defined]
     return wrapper
 
 
-def _guarded(outputs: tuple) -> tuple:
-    """The same values with a history that raises when a gradient gets there."""
+def once_only(outputs: Sequence, grads: Sequence) -> Sequence:
+    """The same values; if they are made of gradients that are recorded, with a history that raises
+    when a gradient gets there."""
+    if not thread_state().grad_enabled:
+        return outputs
+    if not any(isinstance(g, Tensor) and g.requires() for g in grads):
+        return outputs
     node = ErrorNode(
         "trying to differentiate twice a function that was marked with @once_differentiable",
-        outputs,
+        tuple(outputs),
     )
     guarded = []
     for nr, value in enumerate(outputs):

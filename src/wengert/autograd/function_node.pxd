@@ -53,7 +53,8 @@ cpdef object call_recorded(
     object function, ThreadState state, tuple args, object setup, object forward)
 @cython.locals(
     t=Tensor, node=FunctionNode, plan=GradientPlan, needs=list, flags=list, nodes=list, nrs=list,
-    any_needs=cython.bint, any_nr=cython.bint, elsewhere=cython.bint, plain=cython.bint)
+    any_needs=cython.bint, any_nr=cython.bint, elsewhere=cython.bint, plain=cython.bint,
+    recording=cython.bint)
 cdef FunctionNode new_function_node(object function, ThreadState state, tuple args)
 @cython.locals(t=Tensor)
 cdef object finish(

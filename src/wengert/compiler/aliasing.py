@@ -14,7 +14,8 @@ from .nodes import Block, Node, Value
 #: Primitives whose results may be, or contain, their inputs.
 _FORWARDING = {
     prim.LIST_CONSTRUCT, prim.LIST_UNPACK, prim.TUPLE_CONSTRUCT, prim.TUPLE_UNPACK, prim.PROFILE,
-    prim.AUTOGRAD_ADD, prim.GRAD_OR_ZERO, prim.GRAD_SUM_TO_SIZE, prim.STACK_PUSH, prim.STACK_POP,
+    prim.AUTOGRAD_ADD, prim.GRAD_OR_ZERO, prim.GRAD_SUM_TO_SIZE,
+    prim.ONCE_DIFFERENTIABLE,
 }  # fmt: skip
 
 
@@ -97,7 +98,8 @@ class Aliases:
                         self.unite(value, source)
                 if node.is_inplace:
                     self.written.add(node._inputs[0])
-            for inner in node.blocks:
+            # A Function's second block is no part of what it does itself.
+            for inner in node.blocks[:1] if node.kind == prim.FUNCTION else node.blocks:
                 self._visit(inner)
                 self._enter(node, inner)
 

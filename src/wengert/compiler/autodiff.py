@@ -32,7 +32,7 @@ from .passes.shapes import propagate_shapes
 from .passes.tuples import lower_tuples
 from .passes.zeros import specialize_zeros
 from .symbolic import NotDifferentiable as NotDifferentiable
-from .types import TensorType
+from .types import TensorType, without_grad
 
 isDifferentiable = is_differentiable
 
@@ -135,29 +135,42 @@ def _collector_paused() -> Iterator[None]:
             gc.enable()
 
 
-def joint_graph(gradient: Gradient) -> Graph:
+def joint_graph(
+    gradient: Gradient, defined: Sequence[bool] | None = None, values: bool = True
+) -> Graph:
     """`f` and `df` in one graph. Its inputs are those of `f` and then the gradients of the real
-    outputs that have one; its outputs are the real outputs and then the gradients of inputs."""
-    f, df = gradient.f, gradient.df
+    outputs that have one; its outputs are the real outputs and then the gradients of inputs.
+
+    `defined` says which of those gradients are given; the others are undefined. Without `values`
+    the real outputs are left out.
+    """
     graph = Graph()
-    inputs = [graph.add_input().copy_metadata(value) for value in f.inputs]
-    values = dict(zip(f.inputs, inputs, strict=True))
-    for node in f.nodes():
-        graph.insert_node(graph.create_clone(node, values))
-    for old, new in values.items():
+    known = {value: graph.add_input().copy_metadata(value) for value in gradient.f.inputs}
+    inputs = list(known.values())
+    vjps = add_vjps(graph, gradient, defined)
+    graph.block.clone_nodes(gradient.f.block, known)
+    for old, new in known.items():
         if isinstance(new.type, TensorType):
             new.type = new.type.with_requires_grad(False if old in gradient.cut_off else None)
-    outputs = [values[value] for value in f.outputs]
-    vjps: list[Value | None] = [None] * len(outputs)
-    for parameter, i in zip(df.inputs, gradient.df_input_vjps, strict=False):
-        if i < gradient.f_real_outputs:
-            vjps[i] = graph.add_input(parameter.type)
-        else:
-            vjps[i] = graph.insert(prim.AUTOGRAD_ZERO)
-    results = graph.insert_graph(df, gradient.df_inputs(inputs, outputs, vjps))
-    for value in (*outputs[: gradient.f_real_outputs], *results):
+    outputs = [known[value] for value in gradient.f.outputs]
+    kept = gradient.df_inputs(inputs, outputs, ())[len(gradient.df_input_vjps) :]
+    results = graph.insert_graph(gradient.df, [*vjps, *kept])
+    for value in (*outputs[: gradient.f_real_outputs if values else 0], *results):
         graph.register_output(value)
-    return graph
+    return eliminate_dead_code(specialize_zeros(graph))
+
+
+def add_vjps(graph: Graph, gradient: Gradient, defined: Sequence[bool] | None = None) -> list:
+    """The first arguments of `df`: inputs for gradients that are given, zeros for the others."""
+    given = []
+    flags = iter(defined or ())
+    for i in gradient.df_input_vjps:
+        real = i < gradient.f_real_outputs
+        if real and (defined is None or next(flags)):
+            given.append(graph.add_input(without_grad(gradient.f.outputs[i].type)))
+        else:
+            given.append(graph.insert(prim.AUTOGRAD_ZERO))
+    return given
 
 
 def prepare(graph: Graph, undefined: Collection[int] = ()) -> Graph:

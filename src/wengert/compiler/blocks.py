@@ -10,16 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..backends import meta
 from ..levels import LevelArray
 from ..state import thread_state
-from ..tensor import Tensor, requires_of, wrap
+from ..tensor import Tensor
 from ..utils.pytree import TreeSpec, tree_flatten, tree_unflatten
 from . import primitives as prim
 from .executable import Executable, GraphCall
 from .ir import Graph
 from .nodes import Node
-from .trace import TraceError, record, where
+from .trace import TraceError, record, shape_example, where
 from .traced import TENSOR, Traced
 from .types import TensorType, Type, type_of, without_grad
 
@@ -68,22 +67,9 @@ class _Body:
             block.register_output(values[value])
 
 
-def _example(t: Tensor, shape: tuple[int, ...] | None = None) -> Tensor:
-    """A tensor without data for a block to be traced on."""
-    array = t.array
-    strides = array.strides
-    if shape is None:
-        shape = array.shape
-    else:
-        strides = strides[1:]
-    out = wrap(meta.of_strides(shape, strides, array.dtype))
-    out.needs_grad = requires_of(t)
-    return out
-
-
 def _examples(tree: Any) -> Any:
     leaves, spec = tree_flatten(tree)
-    return tree_unflatten([_example(t) if isinstance(t, Tensor) else t for t in leaves], spec)
+    return tree_unflatten([shape_example(t) if isinstance(t, Tensor) else t for t in leaves], spec)
 
 
 def _tensors(tree: Any) -> list[Tensor]:
@@ -202,7 +188,7 @@ def traced_scan(
         trees.append(tree_flatten(result[0])[1])
         return result
 
-    slices = tree_unflatten([_example(x, x.array.shape[1:]) for x in leaves], tree)
+    slices = tree_unflatten([shape_example(x, x.array.shape[1:]) for x in leaves], tree)
     body = _Body("scan", combine, (_examples(init), slices))
     carry = _tensors(init)
     _check_carried("scan", "combine_fn", init, body, trees[0])
@@ -223,7 +209,7 @@ def _stacked(t: Type, length: int) -> Type:
 
 def traced_map(f: Callable, leaves: list[Tensor], tree: TreeSpec, args: tuple) -> Any:
     """`map` as a node."""
-    slices = tree_unflatten([_example(x, x.array.shape[1:]) for x in leaves], tree)
+    slices = tree_unflatten([shape_example(x, x.array.shape[1:]) for x in leaves], tree)
     body = _Body("map", f, (slices, *_examples(args)))
     length = leaves[0].array.shape[0]
     types = [_stacked(t, length) for t in body.types]

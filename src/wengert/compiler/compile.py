@@ -20,11 +20,12 @@ from ..utils.pytree import tree_flatten, tree_map_only
 from .executable import DEFAULT_PASSES, Executable, Pass
 from .guards import (
     ByIdentity,
-    difference,
+    differences,
     is_leaf,
     leaf_key,
     modes_key,
     repeats_key,
+    same_structure,
     tensor_key,
 )
 from .passes.rematerialize import Policy
@@ -178,7 +179,12 @@ class Compiled:
         alike = self._by_key.get(key)
         if alike:
             return str(alike[-1].obstacle(tensors))
-        return difference(self.compilations[-1].key, key)
+        # The one that differs least tells most; of several, the last.
+        keys = [made.key for made in reversed(self.compilations)]
+        keys = [known for known in keys if same_structure(known, key)] or keys
+        ways: list[list[str]] = [differences(known, key) for known in keys]
+        closest = min(ways, key=len)
+        return "; ".join(closest)
 
     def _count(self, key: tuple) -> int:
         """How many compilations there are for the objects that a call is given."""
@@ -261,7 +267,7 @@ def explain(function: Any) -> str:
     for i, made in enumerate(function.compilations):
         graph = made.traced.graph
         lines.append(
-            f"  {i}. {len(list(graph.nodes()))} nodes, {made.calls} calls, because of {made.reason}"
+            f"  {i}. {len(list(graph.nodes()))} nodes, {made.calls} calls: {made.reason}"
         )
         if made.traced.mutated:
             lines.append(f"     changes its inputs {made.traced.mutated}")

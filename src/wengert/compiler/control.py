@@ -1,17 +1,19 @@
 """Gradients of control flow: the reverse of a block is a block, run by a node of the same kind.
 
 Nothing is kept of what happens inside: the reverse of a block first computes the block again. Only
-the values that a loop carries are collected, since each round needs those it began with.
+the values that a loop carries are collected, since each round needs those it began with. A loop of
+unknown length collects them in `prim::rounds`, and its reverse is a scan, so that both can be
+differentiated again.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 from . import primitives as prim
 from .ir import Graph
 from .nodes import Block, Node, Value
-from .passes.dce import eliminate_dead_code
-from .passes.zeros import specialize_zeros
-from .types import ANY, TensorType, Type, without_grad
+from .types import INT, ListType, TensorType, Type, without_grad
 
 Gradients = list[Value | None]
 
@@ -27,14 +29,17 @@ def obstacle_inside(node: Node) -> str | None:
         for value in (*block.inputs, *block.outputs):
             if value.requires_grad and not _complete(value):
                 return "a dtype or a shape in a block is not known"
-        if any(inner.kind == prim.STACK_POP for inner in block.nodes()):
-            return "a loop of unknown length can be differentiated only once"
-    body = node.blocks[-1:] if node.kind == prim.WHILE else node.blocks
+    body = node.blocks[-1:] if node.kind in prim.LOOPS else node.blocks
     for block in body:
         for inner in block.nodes():
             reason = obstacle(inner)
             if reason is not None and any(value.requires_grad for value in inner._outputs):
                 return f"{inner.kind} inside it: {reason}"
+    if node.has_effects:
+        return (
+            "a block has effects, such as random draws, which its reverse would have again: draw "
+            "before it and pass the numbers in"
+        )
     return None
 
 
@@ -75,10 +80,7 @@ class Reversed:
         gradient = differentiate(source)
         self.given = [i for i in gradient.df_input_vjps if i < gradient.f_real_outputs]
         self.wanted = gradient.df_output_vjps
-        graph = joint_graph(gradient)
-        for _ in range(gradient.f_real_outputs):
-            graph.block.erase_output(0)
-        self.graph = eliminate_dead_code(specialize_zeros(graph))
+        self.graph = joint_graph(gradient, values=False)
 
     def insert(self, graph: Graph, inputs: list[Value], grads: list[Value]) -> dict[int, Value]:
         """Insert it; the gradients of inputs by their numbers."""
@@ -99,7 +101,11 @@ def gradient(node: Node, grads: dict[int, Value]) -> Gradients:
 def _or_zero(value: Value, g: Value) -> Value:
     t = value.type
     assert isinstance(t, TensorType)
-    out: Value = value.graph.insert(prim.GRAD_OR_ZERO, g, t.shape, t.dtype)
+    size: Any = t.concrete_shape
+    if size is None:
+        size = value.graph.insert(prim.SIZE, value)
+        size.type = ListType(INT)
+    out: Value = value.graph.insert(prim.GRAD_OR_ZERO, g, size, t.dtype)
     out.type = without_grad(t)
     return out
 
@@ -309,71 +315,65 @@ def _starts_of_rounds(node: Node, length: int | None) -> list[Value]:
 
 
 def _while(node: Node, grads: dict[int, Value]) -> Gradients:
+    """The loop runs again to collect what its rounds began with."""
+    types = [_stacked(value.type, None) for value in node._outputs]
+    rounds = _insert_node(node.graph, prim.ROUNDS, list(node._inputs), types)
+    for block in node.blocks:
+        rounds.add_block().clone_from(block)
+    return _rounds_in_reverse(node, rounds._outputs, grads, {})
+
+
+def _rounds(node: Node, grads: dict[int, Value]) -> Gradients:
+    return _rounds_in_reverse(node, node._outputs, {}, grads)
+
+
+def _rounds_in_reverse(
+    node: Node, begins: list[Value], grads: dict[int, Value], begin_grads: dict[int, Value]
+) -> Gradients:
+    """A scan from the last round to the first. `grads` are the gradients of what the last round
+    carried on, `begin_grads` those of what each round began with."""
     graph = node.graph
-    condition, body = node.blocks
+    body = node.blocks[1]
     count = len(node._outputs)
-    inputs = node._inputs
+    rest = node._inputs[count:]
     reverse = Reversed(body)
     kept = [i for i in range(count) if body.inputs[i].requires_grad]
     shared = [i for i in reverse.wanted if i >= count]
-    stack = _rounds(node)
     start = [
-        grads[i] if i in grads else _zeros(graph, body.inputs[i].type) for i in kept
-    ] + [_zeros(graph, body.inputs[i].type) for i in shared]
+        grads[i] if i in grads else _zeros(graph, body.inputs[i].type) for i in (*kept, *shared)
+    ]
     out = _insert_node(
-        graph, prim.WHILE, [*start, stack, *inputs[count:]], [*_types(start), ANY]
+        graph,
+        prim.SCAN,
+        [*start, *begins, *begin_grads.values(), *rest],
+        _types(start),
+        carried=len(start),
+        mapped=count + len(begin_grads),
+        reverse=True,
     )
-    types = [*_types(start), ANY, *_types(inputs[count:])]
+    types = [*_types(start), *_types(body.inputs[:count])]
+    types += [body.inputs[i].type for i in begin_grads] + _types(rest)
     with _Inside(out, types) as inside:
-        inside.give(graph.insert(prim.STACK_NOT_EMPTY, inside.inputs[len(start)]))
-    with _Inside(out, types) as inside:
-        carry = dict(zip((*kept, *shared), inside.inputs, strict=False))
-        rest = inside.inputs[len(start) + 1 :]
-        pop = _insert_node(
-            graph, prim.STACK_POP, [inside.inputs[len(start)]], [ANY, *_types(body.inputs[:count])]
-        )
-        below, *began = pop._outputs
-        found = reverse.insert(graph, [*began, *rest], [carry[i] for i in reverse.given])
+        supply = iter(inside.inputs)
+        carry = {i: next(supply) for i in (*kept, *shared)}
+        began = [next(supply) for _ in range(count)]
+        added = {i: next(supply) for i in begin_grads}
+        found = reverse.insert(graph, [*began, *supply], [carry[i] for i in reverse.given])
         for i in kept:
-            inside.give(found[i] if i in found else _zeros(graph, body.inputs[i].type))
+            g = found[i] if i in found else _zeros(graph, body.inputs[i].type)
+            inside.give(_sum(g, added[i]) if i in added else g)
         for i in shared:
             inside.give(_sum(carry[i], found[i]))
-        inside.give(below)
-    results: Gradients = [None] * len(inputs)
-    for i, value in zip((*kept, *shared), out._outputs, strict=False):
+    results: Gradients = [None] * len(node._inputs)
+    for i, value in zip((*kept, *shared), out._outputs, strict=True):
         results[i] = value
     return results
 
 
-def _rounds(node: Node) -> Value:
-    """A stack of what each round of a loop began with."""
-    graph = node.graph
-    condition, body = node.blocks
-    count = len(node._outputs)
-    types = _types(body.inputs)
-    empty = graph.insert(prim.STACK_EMPTY)
-    empty.type = ANY
-    carried, rest = list(node._inputs[:count]), list(node._inputs[count:])
-    again = _insert_node(
-        graph, prim.WHILE, [*carried, empty, *rest], [*types[:count], ANY]
-    )
-    types.insert(count, ANY)
-    for block in (condition, body):
-        with _Inside(again, types) as inside:
-            parameters = [*inside.inputs[:count], *inside.inputs[count + 1 :]]
-            values = dict(zip(block.inputs, parameters, strict=True))
-            for each in block.nodes():
-                graph.insert_node(graph.create_clone(each, values))
-            inside.give(*[values.get(value, value) for value in block.outputs])
-            if block is body:
-                push = _insert_node(
-                    graph,
-                    prim.STACK_PUSH,
-                    [inside.inputs[count], *inside.inputs[:count]],
-                    [ANY],
-                )
-                inside.give(push.output)
-    return again._outputs[count]
-
-
-_RULES = {prim.COND: _cond, prim.MAP: _map, prim.SCAN: _scan, prim.WHILE: _while}
+_RULES = {
+    prim.COND: _cond,
+    prim.MAP: _map,
+    prim.SCAN: _scan,
+    prim.WHILE: _while,
+    prim.ROUNDS: _rounds,
+}

@@ -17,19 +17,20 @@ from ..autograd.blame import already_freed_error
 from ..autograd.function import Function
 from ..autograd.grad_mode import enable_grad, no_grad
 from ..autograd.saved import Freed, unpack_item
+from ..generator import Generator
 from ..operators.copying import with_value
 from ..state import thread_state
 from ..tensor import Tensor, requires_of
-from . import primitives as prim
-from .autodiff import Gradient, NotDifferentiable, differentiate
+from .autodiff import Gradient, NotDifferentiable, add_vjps, differentiate, joint_graph
+from .draws import drawing_again, generators_of, states_of
 from .interpreter import Program
 from .ir import Graph
-from .passes.barriers import drop_barriers
+from .passes.barriers import drop_derivatives
 from .passes.cse import eliminate_common_subexpressions
 from .passes.dce import eliminate_dead_code
-from .passes.inline import inline
 from .passes.peephole import peephole
 from .passes.rematerialize import Policy
+from .passes.requires_grad import propagate_requires_grad
 from .passes.shapes import without_grad
 from .passes.zeros import specialize_zeros
 from .subgraphs import graph_of, slice_differentiable
@@ -83,7 +84,12 @@ class Executable:
     @functools.cached_property
     def program(self) -> Program:
         """The graph without gradients, after the passes."""
-        return Program(optimized(drop_barriers(self.graph.copy()), self.passes))
+        return Program(optimized(drop_derivatives(self.graph.copy()), self.passes))
+
+    @functools.cached_property
+    def generators(self) -> tuple[Generator, ...]:
+        """What the graph draws random numbers from."""
+        return generators_of(self.graph)
 
     def before_changes(self, inputs: Sequence[Tensor]) -> list[Tensor]:
         """The inputs as they are now, with their place in the graph, for use after the changes."""
@@ -147,13 +153,19 @@ class Differentiated:
     @functools.cached_property
     def f(self) -> Program:
         """The outputs, and what `df` needs."""
-        graph = drop_barriers(self.gradient.f.copy())
+        graph = drop_derivatives(self.gradient.f.copy())
         return Program(optimized(graph, self.executable.passes))
 
     @functools.cached_property
     def repeatable(self) -> Gradient:
         """The graph differentiated such that it can be differentiated again."""
         return differentiate(marked(self.executable.graph.copy(), self.needs))
+
+    @functools.cached_property
+    def recorded_outputs(self) -> list[int]:
+        """The outputs that require grad."""
+        graph = propagate_requires_grad(marked(self.executable.graph.copy(), self.needs))
+        return [i for i, value in enumerate(graph.outputs) if value.requires_grad]
 
     def __call__(self, *inputs: Tensor) -> tuple:
         outputs = CompiledFunction.apply(self, *inputs)
@@ -163,7 +175,7 @@ class Differentiated:
         """Gradients of the inputs, from those of the differentiable outputs that are not None."""
         defined = tuple([g is not None for g in grads])
         if defined not in self._reverse:
-            graph = drop_barriers(reverse_graph(self.gradient, defined))
+            graph = drop_derivatives(reverse_graph(self.gradient, defined))
             self._reverse[defined] = Program(optimized(graph, self.executable.passes))
         return self._reverse[defined](*[g for g in grads if g is not None], *kept)
 
@@ -173,9 +185,8 @@ class Differentiated:
         defined = tuple([g is not None for g in grads])
         if defined not in self._joint:
             executable = self.executable
-            self._joint[defined] = Executable(
-                joint_graph(self.repeatable, defined), executable.passes, executable.recompute
-            )
+            graph = joint_graph(self.repeatable, defined, values=False)
+            self._joint[defined] = Executable(graph, executable.passes, executable.recompute)
         return self._joint[defined]
 
 
@@ -193,6 +204,7 @@ class CompiledFunction(Function):
     @staticmethod
     def forward(ctx: Any, compiled: Differentiated, *inputs: Tensor) -> Any:  # type: ignore[override]
         gradient = compiled.gradient
+        ctx.states = states_of(compiled.executable.generators)
         outputs = compiled.f(*inputs)
         real = distinct(outputs[: gradient.f_real_outputs])
         kept = [outputs[i] for i in gradient.df_input_captured_outputs]
@@ -217,7 +229,8 @@ class CompiledFunction(Function):
             gradient = compiled.repeatable
             given = [grads[i] for i in differentiable_outputs(gradient)]
             inputs = saved_values(ctx, range(count))
-            results = compiled.joint(given)(*inputs, *[g for g in given if g is not None])
+            with drawing_again(ctx.states):
+                results = compiled.joint(given)(*inputs, *[g for g in given if g is not None])
         else:
             gradient = compiled.gradient
             given = [grads[i] for i in differentiable_outputs(gradient)]
@@ -273,7 +286,7 @@ class GraphCall(Function):
         ctx.set_materialize_grads(False)
         ctx.compiled = executable.differentiated(ctx.needs_input_grad[1:])
         if ctx.next_nodes:  # the call is recorded
-            known = differentiable_outputs(ctx.compiled.repeatable)
+            known = ctx.compiled.recorded_outputs
             ctx.mark_non_differentiable(
                 *[t for i, t in enumerate(output) if t is not None and i not in known]
             )
@@ -306,37 +319,10 @@ def reverse_graph(gradient: Gradient, defined: Sequence[bool]) -> Graph:
     Gradients of temporaries arise in higher orders only, which go through `joint_graph`.
     """
     graph = Graph()
-    given = _add_vjps(graph, gradient, defined)
+    given = add_vjps(graph, gradient, defined)
     kept = [
         graph.add_input(value.type) for value in gradient.df.inputs[len(gradient.df_input_vjps) :]
     ]
     for value in graph.insert_graph(gradient.df, [*given, *kept]):
         graph.register_output(value)
     return specialize_zeros(graph)
-
-
-def joint_graph(gradient: Gradient, defined: Sequence[bool]) -> Graph:
-    """`f` and `df` in one: from inputs and gradients of outputs to gradients of inputs."""
-    graph = Graph()
-    inputs = [graph.add_input(value.type, value.name) for value in gradient.f.inputs]
-    given = _add_vjps(graph, gradient, defined)
-    outputs = graph.insert_graph(gradient.f, inputs)
-    kept = [
-        *[inputs[i] for i in gradient.df_input_captured_inputs],
-        *[outputs[i] for i in gradient.df_input_captured_outputs],
-    ]
-    for value in graph.insert_graph(gradient.df, [*given, *kept]):
-        graph.register_output(value)
-    return eliminate_dead_code(specialize_zeros(inline(graph)))
-
-
-def _add_vjps(graph: Graph, gradient: Gradient, defined: Sequence[bool]) -> list:
-    """The first arguments of `df`: inputs for defined gradients, zeros for the others."""
-    flags = iter(defined)
-    given = []
-    for i in gradient.df_input_vjps:
-        if i < gradient.f_real_outputs and next(flags):
-            given.append(graph.add_input(without_grad(gradient.f.outputs[i].type)))
-        else:
-            given.append(graph.insert(prim.AUTOGRAD_ZERO))
-    return given

@@ -34,9 +34,15 @@ def obstacle(node: Node) -> str | None:
         return _operator_obstacle(node)
     if node.kind in prim.WITHOUT_GRADIENT or node.kind in _PRIMITIVES:
         return None
+    if node.kind in (prim.AUTOGRAD_ADD, prim.GRAD_OR_ZERO):
+        return None  # they become operators once it is known what is undefined
     if node.kind in (prim.GRAD_OF, prim.DIFFERENTIABLE_GRAPH):
         reasons = (obstacle(inner) for inner in node.blocks[0].nodes())
         return next((reason for reason in reasons if reason is not None), None)
+    if node.kind == prim.ONCE_DIFFERENTIABLE:
+        grads = node._inputs[: node.attributes["grads"]]
+        recorded = any(value.requires_grad for value in grads)
+        return "a backward is marked with once_differentiable" if recorded else None
     if node.kind in _CONTROL_FLOW:
         from .control import obstacle_inside
 
@@ -170,10 +176,6 @@ def _operator_gradient(
 # Primitives ---------------------------------------------------------------------------------------
 
 
-def _add(node: Node, grads: dict[int, Value]) -> Gradients:
-    return [grads[0], grads[0]]
-
-
 def _same(node: Node, grads: dict[int, Value]) -> Gradients:
     return [grads[0], *[None] * (len(node._inputs) - 1)]
 
@@ -199,10 +201,15 @@ def _control_flow(node: Node, grads: dict[int, Value]) -> Gradients:
     return gradient(node, grads)
 
 
+def _custom_function(node: Node, grads: dict[int, Value]) -> Gradients:
+    from .functions import gradient
+
+    return gradient(node, grads)
+
+
 _PRIMITIVES: dict[str, Callable[[Node, dict[int, Value]], Gradients]] = {
-    prim.AUTOGRAD_ADD: _add,
     prim.PROFILE: _same,
-    prim.GRAD_OR_ZERO: _same,
     prim.GRAD_SUM_TO_SIZE: _sum_to_size,
+    prim.FUNCTION: _custom_function,
 }
-_CONTROL_FLOW = {prim.COND, prim.WHILE, prim.SCAN, prim.MAP}
+_CONTROL_FLOW = {prim.COND, prim.SCAN, prim.MAP, *prim.LOOPS}

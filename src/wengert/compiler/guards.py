@@ -103,39 +103,62 @@ _PARTS = ("shape", "dtype", "strides", "requires_grad", "device", "class")
 _MODES = ("grad mode", "inference mode", "default dtype")
 
 
-def difference(old: tuple, new: tuple) -> str:
-    """The first thing in which the key of a call differs from another one."""
-    (old_tree, old_leaves, old_repeats, old_modes) = old
-    (new_tree, new_leaves, new_repeats, new_modes) = new
-    if old_tree != new_tree or len(old_leaves) != len(new_leaves):
-        old_tree, new_tree = (
-            f"{len(key[1])} positional arguments" if key[0] is None else key[0]
-            for key in (old, new)
-        )
-        return f"the arguments have another structure: {new_tree} instead of {old_tree}"
-    for i, (a, b) in enumerate(zip(old_leaves, new_leaves, strict=True)):
-        if a != b:
-            return f"argument {i}: {_leaf_difference(a, b)}"
+def same_structure(old: tuple, new: tuple) -> bool:
+    """Whether the keys of two calls differ in the arguments' kinds only, not in their number."""
+    return old[0] == new[0] and len(old[1]) == len(new[1])
+
+
+def differences(old: tuple, new: tuple) -> list[str]:
+    """In what the key of a call differs from another one."""
+    (_, old_leaves, old_repeats, old_modes) = old
+    (_, new_leaves, new_repeats, new_modes) = new
+    found = []
+    if not same_structure(old, new):
+        found.append(f"{_structure(new)} instead of {_structure(old)}")
+    else:
+        for i, (a, b) in enumerate(zip(old_leaves, new_leaves, strict=True)):
+            if a != b:
+                found += [f"argument {i}: {text}" for text in _leaf_differences(a, b)]
+        if old_repeats != new_repeats:
+            found.append("other arguments are one and the same tensor")
     for name, a, b in zip(_MODES, old_modes, new_modes, strict=True):
         if a != b:
-            return f"{name} is {b} instead of {a}"
-    if old_repeats != new_repeats:
-        return "other arguments are one and the same tensor"
-    return "nothing that is known"
+            found.append(f"{name} {b} instead of {a}")
+    return found
 
 
-def _leaf_difference(old: Any, new: Any) -> str:
-    if type(old) is type(new) is TensorKey:
-        for name, a, b in zip(_PARTS, old, new, strict=False):
-            if a != b:
-                return f"{name} {_shown_part(name, b)} instead of {_shown_part(name, a)}"
-    return f"{_shown(new)} instead of {_shown(old)}"
+def _structure(key: tuple) -> str:
+    """How many arguments there are, and of what structure."""
+    tree, leaves, *_ = key
+    if tree is None:
+        return _counted(len(leaves))
+    positional, keywords = tree.children_specs
+    if all(child.is_leaf() for child in (*positional.children(), *keywords.children())):
+        names = ", ".join(keywords.context)
+        return _counted(positional.num_children) + (f" and by name {names}" if names else "")
+    return "arguments of the structure " + " ".join(str(tree).split())
+
+
+def _counted(count: int) -> str:
+    return f"{count} positional argument{'' if count == 1 else 's'}"
+
+
+def _leaf_differences(old: Any, new: Any) -> list[str]:
+    if type(old) is type(new) is TensorKey and len(old) == len(new):
+        return [
+            f"{name} {_shown_part(name, b)} instead of {_shown_part(name, a)}"
+            for name, a, b in zip(_PARTS, old, new, strict=False)
+            if a != b
+        ]
+    return [f"{_shown(new)} instead of {_shown(old)}"]
 
 
 def _shown_part(name: str, value: Any) -> str:
     if name == "strides" and value is None:
         return "contiguous"
-    return str(bool(value) if name == "requires_grad" else value)
+    if name == "requires_grad" and value:
+        return "True, as a leaf" if value == "leaf" else "True, as a result"
+    return str(value)
 
 
 def _shown(key: Any) -> str:

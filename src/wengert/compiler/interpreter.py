@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from .. import dispatch
+from ..autograd.function import once_only
 from ..creation import full
 from ..drawing import DRAWS
 from ..operators.copying import clone, pack
@@ -24,7 +25,7 @@ from . import primitives as prim
 from .ir import Graph
 from .nodes import HOLE, Block, Node, Value, node_reads
 from .printer import literal_key
-from .types import TensorType, join, type_of
+from .types import TensorType, Type, join, type_of
 
 Group = Callable[[Node], Callable[..., tuple]]
 
@@ -170,7 +171,7 @@ class _Evaluate(_Call):
             registers[self.outputs[0]] = result
 
 
-_UNPACKING = {prim.LIST_UNPACK, prim.TUPLE_UNPACK, prim.STACK_POP}
+_UNPACKING = {prim.LIST_UNPACK, prim.TUPLE_UNPACK}
 
 
 class _Constant(Instruction):
@@ -201,6 +202,17 @@ class _Random(Instruction):
         for position, register in zip(self.tensors, self.inputs, strict=True):
             args[position] = registers[register]
         registers[self.outputs[0]] = self.function(*args, **self.kwargs)
+
+
+class _Once(Instruction):
+    """Results of a backward that can be differentiated once, behind the gradients it was given."""
+
+    __slots__ = ()
+
+    def run(self, registers: list) -> None:
+        values = [registers[i] for i in self.inputs]
+        count = self.node.attributes["grads"]
+        self.store(registers, once_only(values[count:], values[:count]))
 
 
 class _Profile(Instruction):
@@ -257,6 +269,30 @@ class _Inner(_WithBlocks):
         self.store(registers, self.codes[0].call(registers, self.values(registers)))
 
 
+class _Function(_WithBlocks):
+    """A custom Function: the first block, of which the second is the derivative."""
+
+    __slots__ = ("forward", "backward")
+
+    def __init__(self, node: Node, inputs: tuple, outputs: tuple, codes: list[Code]) -> None:
+        _WithBlocks.__init__(self, node, inputs, outputs, codes)
+        self.forward: Program | None = None
+        self.backward: Program | None = None
+
+    def run(self, registers: list) -> None:
+        values = self.values(registers)
+        state = thread_state()
+        if not state.levels and not (state.recording() and any(t.requires() for t in values)):
+            self.store(registers, self.codes[0].call(registers, values))
+            return
+        from .functions import FunctionCall
+        from .subgraphs import block_graph
+
+        if self.forward is None:
+            self.forward, self.backward = (Program(block_graph(b)) for b in self.node.blocks)
+        self.store(registers, FunctionCall.apply(self, *values))
+
+
 class _Group(Instruction):
     """A block that something else runs."""
 
@@ -309,6 +345,24 @@ class _While(_WithBlocks):
         self.store(registers, values[:count])
 
 
+class _Rounds(_WithBlocks):
+    """A loop that collects what each round began with."""
+
+    __slots__ = ()
+
+    def run(self, registers: list) -> None:
+        condition, body = self.codes
+        values = self.values(registers)
+        count = len(self.outputs)
+        collected: list[list] = [[] for _ in self.outputs]
+        while condition.call(registers, values)[0]:
+            for items, value in zip(collected, values, strict=False):
+                items.append(value)
+            values[:count] = body.call(registers, values)
+        types = [value.type for value in self.node.blocks[1].inputs]
+        self.store(registers, list(map(_stacked, collected, types)))
+
+
 class _Scan(_WithBlocks):
     """A block over the slices of some inputs, which carries values from each slice to the next."""
 
@@ -337,16 +391,19 @@ class _Scan(_WithBlocks):
             carry = results[: self.carried]
             for items, result in zip(collected, results[self.carried :], strict=True):
                 items.append(result)
-        stacked = [self.stacked(i, items) for i, items in enumerate(collected)]
-        self.store(registers, [*carry, *stacked])
+        types = [value.type for value in self.node.blocks[0].outputs[self.carried :]]
+        if self.reverse:
+            collected = [items[::-1] for items in collected]
+        self.store(registers, [*carry, *map(_stacked, collected, types)])
 
-    def stacked(self, index: int, items: list[Tensor]) -> Tensor:
-        if items:
-            return stack.call((items[::-1] if self.reverse else items, 0))
-        known = self.node.blocks[0].outputs[self.carried + index].type
-        if not isinstance(known, TensorType) or known.concrete_shape is None:
-            raise RuntimeError(f"{self.node.kind} over nothing: its result has no known shape")
-        return full((0, *known.concrete_shape), 0, dtype=known.dtype)
+
+def _stacked(items: list[Tensor], known: Type) -> Tensor:
+    """What all rounds of a loop have made; if there were none, nothing of a known shape."""
+    if items:
+        return stack.call((items, 0))
+    if not isinstance(known, TensorType) or known.concrete_shape is None:
+        raise RuntimeError("a loop over nothing: its result has no known shape")
+    return full((0, *known.concrete_shape), 0, dtype=known.dtype)
 
 
 _select = dispatch.operator_named("select")
@@ -355,8 +412,10 @@ _WITH_BLOCKS: dict[str, Any] = {
     prim.DIFFERENTIABLE_GRAPH: _Inner,
     prim.COND: _Cond,
     prim.WHILE: _While,
+    prim.ROUNDS: _Rounds,
     prim.SCAN: _Scan,
     prim.MAP: _Scan,
+    prim.FUNCTION: _Function,
 }
 
 
@@ -383,21 +442,27 @@ def _copy(args: tuple) -> Tensor:
     return clone.call1(dispatch.operator_named("copy").call(args))
 
 
+def _stop_gradient(args: tuple) -> Tensor:
+    """No view for autograd, which would require grad as what it is a view of does."""
+    return args[0].detach()
+
+
 #: Operators that want a certain layout or return a view where it does not matter, by what they mean
 #: in a graph.
-_ANY_LAYOUT: dict[str, Callable[[tuple], Any]] = {
+_MEANINGS: dict[str, Callable[[tuple], Any]] = {
     "view": _reshape,
     "_reshape_alias": _reshape,
     "_unsafe_view": _reshape,
     "view_as_complex": _view_as_complex,
     "view.dtype": _view_dtype,
     "copy": _copy,
+    "_stop_gradient": _stop_gradient,
 }
 
 
 def function_of(operator: Any) -> Callable[[tuple], Any]:
     """What an operator means in a graph, where memory layout is nothing that counts."""
-    return _ANY_LAYOUT.get(operator.name, operator.call)
+    return _MEANINGS.get(operator.name, operator.call)
 
 
 def callable_of(node: Node) -> Callable[[tuple], Any]:
@@ -409,7 +474,7 @@ def callable_of(node: Node) -> Callable[[tuple], Any]:
     operator = node.operator
     if prim.is_custom(operator):
         return operator.call_converted
-    if operator.name in _ANY_LAYOUT or operator.mutates:
+    if operator.name in _MEANINGS or operator.mutates:
         return function_of(operator)
     count = operator.operands
     rest = (node.arguments or ())[count:]
@@ -456,6 +521,8 @@ class _Builder:
             return _Constant(node, inputs, outputs)
         if node.kind == prim.RANDOM:
             return _Random(node, inputs, outputs)
+        if node.kind == prim.ONCE_DIFFERENTIABLE:
+            return _Once(node, inputs, outputs)
         if node.kind == prim.PROFILE:
             return _Profile(node, inputs, outputs)
         if node.kind == prim.DIFFERENTIABLE_GRAPH and self.group is not None:

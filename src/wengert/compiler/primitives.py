@@ -38,16 +38,17 @@ DIFFERENTIABLE_GRAPH = "prim::DifferentiableGraph"
 REVERSE = "prim::Reverse"
 COND = "prim::cond"
 WHILE = "prim::while"
+ROUNDS = "prim::rounds"
 SCAN = "prim::scan"
 MAP = "prim::map"
 RANDOM = "prim::random"
-STACK_EMPTY = "prim::StackEmpty"
-STACK_PUSH = "prim::StackPush"
-STACK_POP = "prim::StackPop"
-STACK_NOT_EMPTY = "prim::StackNotEmpty"
+FUNCTION = "prim::Function"
+ONCE_DIFFERENTIABLE = "prim::OnceDifferentiable"
 PARAM = "prim::Param"
 RETURN = "prim::Return"
 
+#: Loops of unknown length. What `rounds` returns is what each round began with, stacked.
+LOOPS = {WHILE, ROUNDS}
 #: No gradient passes through these.
 WITHOUT_GRADIENT = {CONSTANT, AUTOGRAD_ZERO, FULL, SIZE, SIZE_IF_NOT_EQUAL, RANDOM}
 
@@ -171,13 +172,11 @@ for _primitive in (
     Primitive(REVERSE, blocks=1, effects=True),
     Primitive(COND, blocks=2),
     Primitive(WHILE, blocks=2),
+    Primitive(ROUNDS, blocks=2),
     Primitive(SCAN, blocks=1, attributes=("carried", "mapped", "reverse")),
     Primitive(MAP, blocks=1, attributes=("mapped",)),
-    # A stack is None, or a pair of what is below and a list of values.
-    Primitive(STACK_EMPTY, evaluate=lambda: None),
-    Primitive(STACK_PUSH, evaluate=lambda below, *values: (below, values)),
-    Primitive(STACK_POP, evaluate=lambda stack: (stack[0], *stack[1])),
-    Primitive(STACK_NOT_EMPTY, evaluate=lambda stack: stack is not None),
+    Primitive(FUNCTION, blocks=2, attributes=("name", "differentiable", "gradients")),
+    Primitive(ONCE_DIFFERENTIABLE, attributes=("grads",)),
     Primitive(PARAM),
     Primitive(RETURN),
 ):

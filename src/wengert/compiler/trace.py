@@ -26,12 +26,12 @@ from ..autograd.function_node import ErrorNode, call_recorded
 from ..backends import meta
 from ..creation import full
 from ..drawing import DRAWS
-from ..generator import fork_rng
 from ..levels import Level, LevelArray, ascend, descend, level_array
 from ..operators.write_view import step_text
 from ..state import thread_state
-from ..tensor import Tensor, wrap
+from ..tensor import Tensor, node_of, requires_of, wrap
 from ..utils.pytree import TreeSpec, tree_flatten, tree_unflatten
+from . import draws
 from . import primitives as prim
 from .ir import Graph
 from .layout import as_computed
@@ -169,6 +169,9 @@ class TraceLevel(Level):
 
     def add_input(self, example: Tensor, name: str | None = None) -> Tensor:
         """A further input of the graph, of the type of `example`; the tensor that stands for it."""
+        if example.view_meta is not None:
+            with self.below():  # a view of something changed gets its history where it belongs
+                node_of(example)
         value = self.graph.add_input(type_of(example), name)
         stand_in = self.stand_in(value, shape_only(example.array))
         stand_in.needs_grad = example.requires()
@@ -264,7 +267,8 @@ class TraceLevel(Level):
                 if getattr(operator, "broadcasts", False):
                     out = as_computed(out, [s for s in shapes if isinstance(s, Tensor)])
         except NotImplementedError as error:
-            raise self.refusal(f"{operator.name}(): {error}") from None
+            text = str(error).removeprefix(f"{operator.name}(): ").rstrip(".")
+            raise self.refusal(f"{operator.name}(): {text}") from None
         outs = out if isinstance(out, (tuple, list)) else (out,)
         if not all(isinstance(value, Tensor) for value in outs):
             raise TraceError(
@@ -329,7 +333,8 @@ class TraceLevel(Level):
             raise self.refusal(f"{name}(): give tensors as positional arguments")
         inputs = [self.inside(args[i]) for i in positions]
         examples = list(args)
-        with _outside_all_levels(), fork_rng():
+        drawn_from = draws.generators_among((*args, *kwargs.values()))
+        with _outside_all_levels(), draws.drawing_again(draws.states_of(drawn_from)):
             for position in positions:
                 examples[position] = full(args[position].shape, 0.5, dtype=args[position].dtype)
             example = DRAWS[name](*examples, **kwargs)
@@ -363,16 +368,17 @@ class TraceLevel(Level):
 
     def call_function(self, function: Any, state: Any, args: tuple, setup: Any) -> Any:
         """A call of an autograd Function at this level."""
-        if not getattr(function, "traces_itself", False):
-            raise self.refusal(
-                f"{function.__name__}: a custom autograd Function cannot be traced, because the "
-                "graph would not know its backward"
-            )
         inputs = tuple([self.inside(a) if isinstance(a, Tensor) else a for a in args])
+        recorded = any(isinstance(a, Tensor) and a.requires() for a in inputs)
+        if recorded and state.recording() and not getattr(function, "traces_itself", False):
+            from .functions import call_traced
+
+            return call_traced(function, inputs, setup)
         outputs = call_recorded(function, state, inputs, setup, function.forward)
         if not state.grad_enabled:
-            for t in outputs:
-                t.array.__dict__["symbol"] = self.cut_off(t.array.__dict__["symbol"])
+            for t in outputs if isinstance(outputs, tuple) else (outputs,):
+                if isinstance(t, Tensor):
+                    t.array.__dict__["symbol"] = self.cut_off(t.array.__dict__["symbol"])
         return outputs
 
     # Views and changes in place ------------------------------------------------------------------
@@ -572,6 +578,16 @@ def _single(step: Step, shape: tuple[int, ...]) -> tuple[str, tuple]:
         sizes = (sizes,) * (part + 1)
     start = sum(sizes[:part])
     return "slice", (dim, start, min(start + sizes[part], shape[dim]), 1)
+
+
+def shape_example(t: Tensor, shape: tuple[int, ...] | None = None) -> Tensor:
+    """A tensor without data for a part of the function to be traced on; `shape` is that of one
+    slice along the first dimension."""
+    array = t.array
+    strides = array.strides if shape is None else array.strides[1:]
+    out = wrap(meta.of_strides(array.shape if shape is None else shape, strides, array.dtype))
+    out.needs_grad = requires_of(t)
+    return out
 
 
 def shape_only(array: Any) -> Any:

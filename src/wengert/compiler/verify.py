@@ -221,6 +221,29 @@ def _check_map(node: Node) -> str | None:
     return _check_call(node)
 
 
+def _check_function(node: Node) -> str | None:
+    forward, backward = node.blocks
+    differentiable, gradients = node.attributes["differentiable"], node.attributes["gradients"]
+    if not all(0 <= i < len(node._outputs) for i in differentiable):
+        return f"not all of {differentiable} are outputs"
+    if not all(0 <= i < len(node._inputs) for i in gradients):
+        return f"not all of {gradients} are inputs"
+    if len(forward.inputs) != len(node._inputs):
+        return f"the first block takes {len(forward.inputs)} values, {len(node._inputs)} given"
+    if len(forward.outputs) != len(node._outputs):
+        return f"a block returns {len(forward.outputs)} values for {len(node._outputs)} outputs"
+    count = len(node._inputs) + len(node._outputs) + len(differentiable)
+    if len(backward.inputs) != count:
+        return f"the second block takes {len(backward.inputs)} values, not {count}"
+    if len(backward.outputs) != len(gradients):
+        return f"the second block returns {len(backward.outputs)} values, not {len(gradients)}"
+    return None
+
+
+def _check_once(node: Node) -> str | None:
+    return _counts(node, node.attributes["grads"] + len(node._outputs), None)
+
+
 _CHECKS = {
     prim.CONSTANT: lambda node: _counts(node, 0, 1),
     prim.LIST_CONSTRUCT: lambda node: _counts(node, None, 1),
@@ -234,6 +257,9 @@ _CHECKS = {
     prim.DIFFERENTIABLE_GRAPH: _check_call,
     prim.COND: _check_cond,
     prim.WHILE: _check_while,
+    prim.ROUNDS: _check_while,
     prim.SCAN: _check_scan,
     prim.MAP: _check_map,
+    prim.FUNCTION: _check_function,
+    prim.ONCE_DIFFERENTIABLE: _check_once,
 }

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from .. import primitives as prim
 from ..ir import Graph
+from .inline import inline_kind
 
 STOP_GRADIENT = "wengert::_stop_gradient"
 WITH_VALUE = "wengert::_with_value"
@@ -15,3 +17,16 @@ def drop_barriers(graph: Graph) -> Graph:
             node.output.replace_all_uses_with(node.inputs[-1])
             node.destroy()
     return graph
+
+
+def drop_derivatives(graph: Graph) -> Graph:
+    """The same for a graph that is not differentiated any more: custom Functions become part of it
+    as what they compute."""
+    inline_kind(graph.block, prim.FUNCTION)
+    for node in list(graph.all_nodes()):
+        if node.kind == prim.ONCE_DIFFERENTIABLE:
+            values = node.inputs[node.attributes["grads"] :]
+            for old, new in zip(node.outputs, values, strict=True):
+                old.replace_all_uses_with(new)
+            node.destroy()
+    return drop_barriers(graph)

@@ -11,22 +11,23 @@ from ..nodes import Block, Node, Value
 
 def inline(graph: Graph) -> Graph:
     """Put the nodes of every `prim::DifferentiableGraph` in its place, inner ones first."""
-    _visit(graph.block)
+    inline_kind(graph.block, prim.DIFFERENTIABLE_GRAPH)
     return graph
 
 
-def _visit(block: Block) -> None:
+def inline_kind(block: Block, kind: str) -> None:
+    """The same for all nodes of one kind in a block, whose first block is called."""
     for node in block.nodes():
         for inner in node.blocks:
-            _visit(inner)
-        if node.kind == prim.DIFFERENTIABLE_GRAPH:
+            inline_kind(inner, kind)
+        if node.kind == kind:
             inline_block(node, node.inputs)
 
 
 def inline_block(
     node: Node, inputs: tuple[Value, ...], replaced: Callable[[Value, Value], None] | None = None
 ) -> None:
-    """Replace a node by the contents of its only block, called with `inputs`; nodes are moved."""
+    """Replace a node by the contents of its first block, called with `inputs`; nodes are moved."""
     block = node.blocks[0]
     for parameter, value in zip(block.inputs, inputs, strict=True):
         parameter.replace_all_uses_with(value)

@@ -62,6 +62,8 @@ def _of_node(node: Node) -> list[bool]:
         needed = False
     elif node.operator is not None:
         needed = any(value.requires_grad for value in differentiable_inputs(node))
+    elif node.kind == prim.ONCE_DIFFERENTIABLE:
+        needed = any(value.requires_grad for value in node._inputs[: node.attributes["grads"]])
     else:
         needed = any(value.requires_grad for value in node._inputs)
     fixed = getattr(node.operator, "nondifferentiable_outputs", ())
@@ -86,7 +88,11 @@ def _through_blocks(node: Node, cut_off: set[Value]) -> list[bool]:
     if node.kind == prim.GRAD_OF:
         visit(node.blocks[0], cut_off)
         return [value.requires_grad for value in node.blocks[0].outputs]
-    if node.kind == prim.WHILE:
+    if node.kind == prim.FUNCTION:
+        known = node.attributes["differentiable"]
+        needed = any(node._inputs[i].requires_grad for i in node.attributes["gradients"])
+        return [needed and i in known for i in range(len(node._outputs))]
+    if node.kind in prim.LOOPS:
         results = _loop(node.blocks[1], node._inputs, len(node._outputs), cut_off)
         _enter(node.blocks[0], [value.requires_grad for value in node.blocks[1].inputs], cut_off)
         return results

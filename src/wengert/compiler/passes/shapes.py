@@ -243,7 +243,7 @@ def _full_type(node: Node) -> list[Type]:
 
 def _grad_or_zero_type(node: Node) -> list[Type]:
     _, size, dtype = node.bound_arguments()
-    return [TensorType(dtype, size)]
+    return [TensorType(dtype, size if isinstance(size, tuple) else None)]
 
 
 def _grad_sum_type(node: Node) -> list[Type]:
@@ -257,6 +257,10 @@ def _grad_sum_type(node: Node) -> list[Type]:
 
 def _same_type(node: Node) -> list[Type]:
     return [without_grad(node._inputs[0].type)]
+
+
+def _once_types(node: Node) -> list[Type]:
+    return [without_grad(value.type) for value in node._inputs[node.attributes["grads"] :]]
 
 
 def _add_type(node: Node) -> list[Type]:
@@ -290,6 +294,7 @@ _RULES: dict[str, Any] = {
     prim.AUTOGRAD_ZERO: lambda node: [TENSOR],
     prim.AUTOGRAD_ADD: _add_type,
     prim.PROFILE: _same_type,
+    prim.ONCE_DIFFERENTIABLE: _once_types,
     prim.LIST_CONSTRUCT: _list_type,
     prim.TUPLE_CONSTRUCT: lambda node: [TupleType(*[value.type for value in node._inputs])],
     prim.LIST_UNPACK: _unpack_types,
@@ -317,10 +322,18 @@ def _through_blocks(node: Node) -> None:
     types = [without_grad(value.type) for value in node._inputs]
     if node.kind in (prim.SCAN, prim.MAP):
         found_types = _through_scan(node, types)
-    elif node.kind == prim.WHILE:
+    elif node.kind in prim.LOOPS:
         condition, body = node.blocks
         found_types = _until_stable(body, types, len(node._outputs))
+        if node.kind == prim.ROUNDS:
+            found_types = [_stacked_type(t, None) for t in found_types]
         _enter(condition, [without_grad(value.type) for value in body.inputs])
+    elif node.kind == prim.FUNCTION:
+        forward, backward = node.blocks
+        _enter(forward, types)
+        found_types = [without_grad(value.type) for value in forward.outputs]
+        received = [found_types[i] for i in node.attributes["differentiable"]]
+        _enter(backward, [*types, *found_types, *received])
     else:
         for block in node.blocks:
             _enter(block, types[1:] if node.kind == prim.COND else types)

@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 from ...devices import as_device
+from ...state import thread_state
 from ...tensor import Tensor
 from .debug import CallLog
 from .recomputation import CheckpointError, GraphExecGroup, call_region
@@ -75,6 +76,8 @@ def checkpoint(
             raise ValueError(
                 "Passing `context_fn` or `debug` is only supported when use_reentrant=False."
             )
+        if any(level.kind == "trace" for level in thread_state().levels):
+            return function(*args)  # what to compute again is decided for the whole graph
         from .reentrant import CheckpointFunction
 
         return CheckpointFunction.apply(function, preserve, *args)
