@@ -236,6 +236,8 @@ def register_multi_grad_hook(
         return _MultiHandle(tuple(t.register_hook(first_hook) for t in tensors if t.requires_grad))
 
     nodes = [edge_node(t) for t in tensors]
+    if None in nodes:  # before any hook is registered
+        raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
     waiting: dict[int, int] = {}
     gathered: dict[int, list] = {}
 

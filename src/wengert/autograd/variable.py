@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from ..tensor import Tensor
@@ -146,5 +147,10 @@ class Variable(metaclass=VariableMeta):
     def __new__(cls, data: Any = None, requires_grad: bool = False, volatile: Any = None) -> Any:
         from ..creation import empty
 
+        if volatile is not None:
+            warnings.warn(
+                "volatile was removed and now has no effect: record nothing by `with no_grad():`",
+                stacklevel=2,
+            )
         tensor = empty(0) if data is None else data.detach()
         return tensor.requires_grad_(requires_grad)

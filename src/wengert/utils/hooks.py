@@ -33,7 +33,10 @@ class RemovableHandle:
         return (self.hooks_dict_ref(), self.id, tuple(ref() for ref in self.extra_dict_refs))
 
     def __setstate__(self, state: tuple) -> None:
+        global _next_id
         hooks, self.id, extra = state
+        # The dictionary that came along has this number in use.
+        _next_id = itertools.count(max(next(_next_id), self.id + 1))
         self.hooks_dict_ref = weakref.ref(OrderedDict() if hooks is None else hooks)
         self.extra_dict_refs = tuple(weakref.ref(OrderedDict() if d is None else d) for d in extra)
 
