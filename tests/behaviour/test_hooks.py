@@ -923,3 +923,16 @@ def test_pickled_handle_keeps_its_number_to_itself(lib):
     first.id += 1
     copied = pickle.loads(pickle.dumps(first))
     assert hooks.RemovableHandle(OrderedDict()).id > copied.id
+
+
+def test_mode_that_a_hook_leaves_behind_ends_with_its_node(lib):
+    x = lib.ones(2, requires_grad=True)
+    y = x * 2
+    seen = []
+    y.register_hook(lambda g: lib.set_grad_enabled(True) and None)
+    x.register_hook(lambda g: seen.append(lib.is_grad_enabled()))
+    loss = y.sum()
+    with lib.no_grad():
+        loss.backward()
+        assert not lib.is_grad_enabled()
+    assert seen == [False]
