@@ -115,6 +115,11 @@ class ImperativeEngine:
         return engine.is_checkpoint_valid()
 
 
+def engine_run_backward(t_outputs: tuple, *args: Any, **kwargs: Any) -> tuple | None:
+    """`run_backward` of the engine, as a function."""
+    return Variable._execution_engine.run_backward(t_outputs, *args, **kwargs)
+
+
 def checked_edge(edge: GradientEdge) -> tuple[Node, int]:
     """Node and output number of an edge that a user may have put together."""
     node, nr = edge.node, edge.output_nr
