@@ -936,3 +936,20 @@ def test_mode_that_a_hook_leaves_behind_ends_with_its_node(lib):
         loss.backward()
         assert not lib.is_grad_enabled()
     assert seen == [False]
+
+
+def test_post_accumulate_hook_is_called_without_a_gradient_too(lib):
+    class Forget(lib.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return None
+
+    x = lib.ones(2, requires_grad=True)
+    seen = []
+    x.register_post_accumulate_grad_hook(lambda p: seen.append(p.grad))
+    Forget.apply(x * 3).sum().backward()
+    assert seen == [None]

@@ -104,6 +104,7 @@ PHRASES = (
     "returns multiple views",
     "modified by an inplace operation",
     "a second time",
+    "A different number of tensors was saved",
     "does not require grad",
     "appears to not have been used in the graph",
     "a view of a leaf Variable that requires grad",

@@ -706,6 +706,15 @@ def _holds_tensors(items: tuple) -> bool:
     return False
 
 
+def run_post_accumulate_hooks(variable: Tensor) -> None:
+    """Call the hooks of a leaf whose sink has run, with or without a gradient."""
+    cold = variable.cold
+    if cold is not None and cold.post_hooks:
+        for hook in list(cold.post_hooks.values()):
+            if call_user(hook, variable) is not None:
+                raise RuntimeError("post accumulate grad hooks should return None")
+
+
 class AccumulateGrad(Node):
     """The sink of a leaf: adds what arrives to the leaf's ``.grad``."""
 
@@ -729,6 +738,8 @@ class AccumulateGrad(Node):
     def run(self, grads: Any) -> list:
         if grads is not None and self.variable.needs_grad:
             self.accumulate(grads)
+        else:
+            run_post_accumulate_hooks(self.variable)
         return []
 
     def accumulate(self, new: Tensor) -> None:
@@ -755,11 +766,8 @@ class AccumulateGrad(Node):
                     if not _native.binary_into(0, old.array, new.array):
                         old.array += new.array
                     bump_version(old, "AccumulateGrad")
-        cold = variable.cold
-        if cold is not None and cold.post_hooks:
-            for hook in list(cold.post_hooks.values()):
-                if call_user(hook, variable) is not None:
-                    raise RuntimeError("post accumulate grad hooks should return None")
+        if variable.cold is not None:
+            run_post_accumulate_hooks(variable)
 
     def _concerns_class(self, new: Tensor) -> bool:
         """Whether the old or the new gradient may be of a class that handles operators."""
