@@ -3,7 +3,7 @@
 import functools
 import importlib
 
-from random_programs.machine import broadcasts, fits_into, is_expanded, operation
+from random_programs.machine import broadcasts, fits_into, has_edge, is_expanded, operation
 
 
 @functools.cache
@@ -131,8 +131,10 @@ def customized(m, a, b, c):
 def customized_in_place(m, a, b, c):
     doubled, multiplied = functions_of(m.lib)[1]
     x, y = m.target(a), m.operand(b)
-    if is_expanded(x):
+    if is_expanded(x) or not has_edge(x):
         return
+    if x.retains_grad and x._is_view():
+        return  # PyTorch drops the retained gradient if it refuses the call
     if c % 2:
         doubled.apply(x)
     elif fits_into(x, y):

@@ -366,7 +366,7 @@ def run_node(task: GraphTask, node: Node, state: ThreadState) -> list | None:
             if wanted is not None:
                 for nr, index in wanted:
                     task.captured[index] = (  # type: ignore[index]
-                        grads if node.outputs_meta is None else grads[nr]
+                        grads if grads is None or node.outputs_meta is None else grads[nr]
                     )
         if node not in task.executed:  # type: ignore[operator]
             return None

@@ -363,6 +363,7 @@ def new_function_node(function: Any, state: ThreadState, args: tuple) -> Functio
     nrs = []
     any_needs = any_nr = elsewhere = False
     plain = True
+    recording = state.recording()
     for value in args:
         if isinstance(value, Tensor):
             t = value
@@ -372,7 +373,7 @@ def new_function_node(function: Any, state: ThreadState, args: tuple) -> Functio
             if requires_of(t):
                 any_needs = True
                 needs.append(True)
-                nodes.append(edge_target(t))
+                nodes.append(edge_target(t) if recording else None)
                 nrs.append(t.output_index)
                 if t.output_index:
                     any_nr = True
@@ -386,7 +387,7 @@ def new_function_node(function: Any, state: ThreadState, args: tuple) -> Functio
             needs.append(False)
     node: Any
     plan = function._plan
-    if any_needs and state.recording():
+    if any_needs and recording:
         node = new_node(plan, state, _unknown_output, tuple(nodes), tuple(nrs) if any_nr else None)
     else:
         node = plan.node_class()
