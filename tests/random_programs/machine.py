@@ -116,6 +116,7 @@ PHRASES = (
     "can't retain_grad",
     "cannot register a hook",
     "leaf variables",
+    "leaf variable has been moved into the graph interior",
     "leaf node was passed to _will_engine_execute_node",
     "Can't detach views in-place",
     "has been detached in-place",

@@ -706,6 +706,15 @@ def _holds_tensors(items: tuple) -> bool:
     return False
 
 
+def moved_leaf_error(variable: Tensor) -> RuntimeError:
+    """For a tensor that was a leaf when it was used and has been changed in place since."""
+    return RuntimeError(
+        "leaf variable has been moved into the graph interior: the tensor that this gradient is "
+        f"for, {variable.dtype} {list(variable.array.shape)}, was a leaf when it was used and has "
+        "been changed by a recorded in-place operation since. Change a clone()"
+    )
+
+
 def run_post_accumulate_hooks(variable: Tensor) -> None:
     """Call the hooks of a leaf whose sink has run, with or without a gradient."""
     cold = variable.cold
@@ -736,6 +745,8 @@ class AccumulateGrad(Node):
         return self.cold
 
     def run(self, grads: Any) -> list:
+        if grads is not None and self.variable.node is not None:
+            raise moved_leaf_error(self.variable)
         if grads is not None and self.variable.needs_grad:
             self.accumulate(grads)
         else:
