@@ -144,22 +144,43 @@ def register_hook(self: Tensor, hook: Callable[[Tensor], Tensor | None]) -> Remo
     if not self.requires():
         raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
     check_hookable(self, "register_hook()")
-    native.show(self)
-    node = self.current_node()
-    hooks: OrderedDict
-    if node is None:
-        cold = self.make_cold()
-        if cold.hooks is None:
-            cold.hooks = OrderedDict()
-        hooks = cold.hooks
-    else:
-        node_cold = node.make_cold()
-        if node_cold.tensor_hooks is None:
-            node_cold.tensor_hooks = {}
-        hooks = node_cold.tensor_hooks.setdefault(self.output_index, OrderedDict())
+    hooks = backward_hooks(self)
+    if hooks is None:
+        hooks = OrderedDict()
+        set_backward_hooks(self, hooks)
     handle = RemovableHandle(hooks)
     hooks[handle.id] = hook
     return handle
+
+
+def backward_hooks(self: Tensor) -> OrderedDict | None:
+    """The hooks of this tensor by the numbers of their handles, or None if there never was one."""
+    node = self.current_node()
+    if node is None:
+        return None if self.cold is None else self.cold.hooks
+    found = node.cold and node.cold.tensor_hooks
+    return found.get(self.output_index) if found else None
+
+
+def set_backward_hooks(self: Tensor, hooks: OrderedDict | None) -> None:
+    if hooks is not None and not isinstance(hooks, dict):
+        raise TypeError(
+            f"_backward_hooks must be a dictionary of hooks or None, not {type(hooks).__name__}"
+        )
+    native.show(self)
+    node = self.current_node()
+    if node is None:
+        self.make_cold().hooks = hooks
+        return
+    cold = node.make_cold()
+    if cold.tensor_hooks is None:
+        cold.tensor_hooks = {}
+    cold.tensor_hooks[self.output_index] = OrderedDict() if hooks is None else hooks
+
+
+def post_accumulate_hooks(self: Tensor) -> OrderedDict | None:
+    """The same for the hooks that are called after accumulation."""
+    return None if self.cold is None else self.cold.post_hooks
 
 
 def register_post_accumulate_grad_hook(
@@ -297,6 +318,8 @@ PROPERTIES = {
     "output_nr": property(output_nr),
     "_version": property(version_number),
     "_base": property(base),
+    "_backward_hooks": property(backward_hooks, set_backward_hooks),
+    "_post_accumulate_grad_hooks": property(post_accumulate_hooks),
 }
 METHODS = {
     "requires_grad_": requires_grad_,

@@ -47,26 +47,28 @@ def inplace_view_error(t: Any, indirect: bool) -> RuntimeError:
     from .tensor import VIEW_INFERENCE, VIEW_MULTI_OUTPUT, VIEW_NO_GRAD
 
     creation = t.view_meta.creation
-    which = "A tensor" if t.node is None else f"Output {t.output_index} of {t.node.name()}"
     change = (
         "its base or another view of its base has been modified inplace"
         if indirect
         else "is being modified inplace"
     )
+    if t.node is None or creation in (VIEW_NO_GRAD, VIEW_INFERENCE):
+        mode = "inference mode" if creation == VIEW_INFERENCE else "no_grad mode"
+        what = f"A view was created in {mode} and {change} with grad mode enabled."
+    else:
+        what = f"Output {t.output_index} of {t.node.name()} is a view and {change}."
     if creation == VIEW_MULTI_OUTPUT:
         return RuntimeError(
-            f"{which} is a view and {change}. It is the output of a function that returns multiple "
-            "views, none of which may be changed: autograd could not tell what becomes of the "
-            "others. Use the out-of-place form, or select the part by indexing."
+            f"{what} It is the output of a function that returns multiple views, none of which may "
+            "be changed: autograd could not tell what becomes of the others. Use the out-of-place "
+            "form, or select the part by indexing."
         )
     if creation in (VIEW_NO_GRAD, VIEW_INFERENCE):
-        mode = "no_grad mode" if creation == VIEW_NO_GRAD else "inference mode"
         return RuntimeError(
-            f"A view was created in {mode} and {change} with grad mode enabled. It is unclear "
-            "whether the change is meant to be recorded: make the view and the change in the same "
-            "mode."
+            f"{what} It is unclear whether the change is meant to be recorded: make the view and "
+            "the change in the same mode."
         )
     return RuntimeError(
-        f"{which} is a view and {change}. It was created inside a custom Function, whose backward "
-        "the change would bypass: return a clone() from the Function."
+        f"{what} It was created inside a custom Function, whose backward the change would bypass: "
+        "return a clone() from the Function."
     )

@@ -20,6 +20,7 @@ from .marks import WrapperArray, unmarked, wrapper_array
 from .operators.geometry import address_of, owner_of
 from .subclasses import bare
 from .tensor import FRESH, Tensor, wrap
+from .utils.hooks import warn_if_has_hooks
 
 # Without compilation these share the instance dictionary with what users attach to a tensor.
 _FIELDS = frozenset(FRESH)
@@ -28,6 +29,8 @@ _FIELDS = frozenset(FRESH)
 def reduce_tensor(tensor: Tensor) -> tuple[Any, ...]:
     """How to pickle a tensor, as `__reduce_ex__` returns it."""
     check_storage(tensor)
+    if tensor.requires():
+        warn_if_has_hooks(tensor)
     place = of_array(tensor.array)
     if type(tensor.array) is WrapperArray:
         array: Any = tensor.array

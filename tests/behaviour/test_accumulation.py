@@ -474,3 +474,16 @@ def test_gradient_of_sum_is_not_expanded(lib):
     x = lib.ones(2, 3, requires_grad=True)
     x.sum().backward()
     assert x.grad.stride() == (3, 1)
+
+
+def test_leaf_that_has_been_moved_into_the_graph(lib):
+    x = lib.ones(2, requires_grad=True)
+    w = lib.ones(2, requires_grad=True)
+    y = (x * 2).sum()
+    x.requires_grad_(False)
+    x.mul_(w)
+    assert lib.autograd.grad(y, w, allow_unused=True, retain_graph=True) == (None,)
+    with pytest.raises(RuntimeError, match="leaf variable has been moved into the graph interior"):
+        y.backward()
+    x.sum().backward()
+    assert w.grad.tolist() == [1.0, 1.0]

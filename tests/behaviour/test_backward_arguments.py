@@ -618,3 +618,11 @@ def test_method_positional_order_of_arguments(lib):
     y.backward(lib.tensor(1.0), True, False, [x])
     y.backward()
     assert x.grad.item() == 12.0
+
+
+def test_inputs_may_be_any_iterable(lib):
+    x = lib.ones((), requires_grad=True)
+    y = lib.ones((), requires_grad=True)
+    lib.autograd.backward(x * y, inputs=iter([x]))
+    assert x.grad.item() == 1.0
+    assert y.grad is None

@@ -458,3 +458,39 @@ def test_early_stop_context_is_restored(lib, ckpt):
         warnings.simplefilter("error")
         x = lib.ones(2, requires_grad=True)
         ckpt.checkpoint(wave, x, use_reentrant=False).sum().backward()
+
+
+def test_checkpoint_module_is_there_after_import_of_the_library(lib, ckpt):
+    assert lib.utils.checkpoint is ckpt
+    assert ckpt.DefaultDeviceType.get_device_type() == "cpu"
+
+
+def test_selective_policy_is_asked_once_for_each_call(lib, ckpt):
+    asked = []
+
+    def policy(ctx, op, *args, **kwargs):
+        asked.append((ctx.is_recompute, operator_name(op)))
+        policies = ckpt.CheckpointPolicy
+        return policies.MUST_SAVE if len(asked) % 2 else policies.PREFER_RECOMPUTE
+
+    def function(x):
+        return x.sin().sin().sin().exp().sin()
+
+    x = lib.linspace(-1, 1, 3).requires_grad_()
+    contexts = functools.partial(ckpt.create_selective_checkpoint_contexts, policy)
+    ckpt.checkpoint(function, x, use_reentrant=False, context_fn=contexts).sum().backward()
+    assert asked == [(False, name) for name in ("sin", "sin", "sin", "exp", "sin")]
+    assert lib.allclose(x.grad, plain_gradient(lib, function, x.detach()))
+
+
+def test_selective_policy_may_save_everything(lib, ckpt):
+    def policy(ctx, op, *args, **kwargs):
+        return ckpt.CheckpointPolicy.MUST_SAVE
+
+    def function(x):
+        return x.sin().view(3, 1).exp().sum(0) * x[0]
+
+    x = lib.linspace(-1, 1, 3).requires_grad_()
+    contexts = functools.partial(ckpt.create_selective_checkpoint_contexts, policy)
+    ckpt.checkpoint(function, x, use_reentrant=False, context_fn=contexts).sum().backward()
+    assert lib.allclose(x.grad, plain_gradient(lib, function, x.detach()))

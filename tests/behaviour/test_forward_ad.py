@@ -614,3 +614,18 @@ def test_hook_sees_the_tangent(lib, level):
     y.register_hook(lambda g: seen.append(tangent(lib, g)))
     lib.autograd.grad((y * y).sum(), x)
     assert seen == [[8.0]]
+
+
+def test_tangent_of_a_view_that_is_first_read_without_recording(lib):
+    forward_ad = lib.autograd.forward_ad
+    with forward_ad.dual_level():
+        x = lib.ones((), requires_grad=True)
+        y = forward_ad.make_dual(x, lib.ones(())) * x
+        view = y.view(1)
+        y.mul_(2)
+        with lib.no_grad():
+            view * view
+        view.mul_(3)
+        tangent = forward_ad.unpack_dual(view).tangent
+        assert tangent.tolist() == [6.0]
+        assert lib.autograd.grad(tangent, x)[0].item() == 6.0

@@ -723,3 +723,31 @@ def test_dirty_inference_tensor(lib):
     f = make(lib, lambda ctx, x: (ctx.mark_dirty(x), x)[1])
     with pytest.raises(RuntimeError, match="Inplace update to inference tensor outside"):
         f.apply(c)
+
+
+def test_call_without_recording_takes_a_view_whose_history_is_gone(lib):
+    class Double(lib.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.mark_dirty(x)
+            return x.mul_(2)
+
+    base = lib.ones(2, requires_grad=True) * 1
+    first, _ = base.unbind()
+    base.add_(1)
+    with lib.no_grad():
+        Double.apply(first)
+    assert base.tolist() == [4.0, 2.0]
+
+
+def test_view_made_by_a_function_without_recording(lib):
+    class Whole(lib.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.view_as(x)
+
+    base = lib.ones(2, requires_grad=True) * 1
+    with lib.no_grad():
+        view = Whole.apply(base)
+    with pytest.raises(RuntimeError, match="created in no_grad mode.* custom Function"):
+        view.mul_(2)

@@ -610,3 +610,18 @@ def test_engine_takes_edges_as_roots(lib):
     x = lib.ones((), requires_grad=True)
     (dx,) = run_backward(lib, (gradient_edge(lib, x * 2),), (lib.ones(()),), False, False, (x,))
     assert dx.item() == 2.0
+
+
+def test_input_among_several_results_that_no_gradient_reaches(lib):
+    class Forget(lib.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return None
+
+    first, second = (lib.ones(2, requires_grad=True) * 1).unbind()
+    out = Forget.apply(first)
+    assert lib.autograd.grad(out, [first, second], allow_unused=True) == (None, None)

@@ -1,7 +1,9 @@
 """Hooks on tensors, on nodes and after accumulation."""
 
 import gc
+import pickle
 import weakref
+from collections import OrderedDict
 
 import pytest
 
@@ -889,3 +891,65 @@ def test_hooks_behind_the_captured_input_do_not_run(lib):
     x.register_hook(lambda g: seen.append("x"))
     lib.autograd.grad(y * 3, y)
     assert seen == []
+
+
+def test_registered_hooks_can_be_looked_at(lib):
+    leaf = lib.ones((), requires_grad=True)
+    for tensor in (leaf, leaf * 2):
+        assert tensor._backward_hooks is None
+        handle = tensor.register_hook(lambda g: None)
+        assert list(tensor._backward_hooks) == [handle.id]
+        handle.remove()
+        assert len(tensor._backward_hooks) == 0
+    assert leaf._post_accumulate_grad_hooks is None
+    handle = leaf.register_post_accumulate_grad_hook(lambda p: None)
+    assert list(leaf._post_accumulate_grad_hooks) == [handle.id]
+
+
+def test_hooks_can_be_set_as_a_dictionary(lib):
+    x = lib.ones((), requires_grad=True)
+    seen = []
+    x._backward_hooks = OrderedDict({0: lambda g: seen.append(g.item())})
+    (x * 3).backward()
+    assert seen == [3.0]
+    x._backward_hooks = None
+    (x * 3).backward()
+    assert seen == [3.0]
+
+
+def test_pickled_handle_keeps_its_number_to_itself(lib):
+    hooks = lib.utils.hooks
+    first = hooks.RemovableHandle(OrderedDict())
+    first.id += 1
+    copied = pickle.loads(pickle.dumps(first))
+    assert hooks.RemovableHandle(OrderedDict()).id > copied.id
+
+
+def test_mode_that_a_hook_leaves_behind_ends_with_its_node(lib):
+    x = lib.ones(2, requires_grad=True)
+    y = x * 2
+    seen = []
+    y.register_hook(lambda g: lib.set_grad_enabled(True) and None)
+    x.register_hook(lambda g: seen.append(lib.is_grad_enabled()))
+    loss = y.sum()
+    with lib.no_grad():
+        loss.backward()
+        assert not lib.is_grad_enabled()
+    assert seen == [False]
+
+
+def test_post_accumulate_hook_is_called_without_a_gradient_too(lib):
+    class Forget(lib.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return None
+
+    x = lib.ones(2, requires_grad=True)
+    seen = []
+    x.register_post_accumulate_grad_hook(lambda p: seen.append(p.grad))
+    Forget.apply(x * 3).sum().backward()
+    assert seen == [None]

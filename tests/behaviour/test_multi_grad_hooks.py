@@ -298,3 +298,10 @@ def test_any_captured_by_grad(lib):
 def test_unknown_mode(lib, mode):
     with pytest.raises(ValueError, match="Expects mode to be one of"):
         register(lib, (), len, mode=mode)
+
+
+def test_nothing_is_registered_if_one_tensor_cannot_have_hooks(lib):
+    x = lib.ones(2, requires_grad=True)
+    with pytest.raises((RuntimeError, AssertionError)):
+        lib.autograd.graph.register_multi_grad_hook([x, lib.ones(2)], lambda grads: None)
+    assert not x._backward_hooks

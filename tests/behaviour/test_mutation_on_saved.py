@@ -204,3 +204,25 @@ def test_changes_by_out():
         out.backward()
     assert lib.equal(a.grad, lib.full((3,), 3.0))
     assert lib.equal(b, lib.full((3,), 2.0))
+
+
+def test_change_through_data_is_seen(lib):
+    a = lib.ones(2, requires_grad=True)
+    with lib.autograd.graph.allow_mutation_on_saved_tensors():
+        b = a.clone()
+        out = (b * b).sum()
+        b.data.mul_(3)
+        out.backward()
+    assert a.grad.tolist() == [2.0, 2.0]
+
+
+def test_aliases_of_one_memory_keep_their_own_history(lib):
+    a, u, v = (lib.ones(2, requires_grad=True) for _ in range(3))
+    with lib.autograd.graph.allow_mutation_on_saved_tensors():
+        b = a * 3
+        out = (b.detach() * u + b * v).sum()
+        b.zero_()
+        (first,) = lib.autograd.grad(out, v, create_graph=True)
+        (second,) = lib.autograd.grad(first.sum(), a)
+    assert first.tolist() == [3.0, 3.0]
+    assert second.tolist() == [3.0, 3.0]

@@ -382,3 +382,9 @@ def test_hooks_allowed_where_default_hooks_are_disabled(lib):
         y.grad_fn._raw_saved_result.register_hooks(lambda t: t * 2, lambda t: t)
     y.sum().backward()
     assert x.grad.tolist() == (2 * x.exp()).tolist()
+
+
+def test_node_called_with_a_wrong_number_of_gradients(lib):
+    node = (lib.ones(2, requires_grad=True) * 2).grad_fn
+    with pytest.raises(TypeError, match="expected 1 arguments, got 2 instead"):
+        node(lib.ones(2), lib.ones(2))

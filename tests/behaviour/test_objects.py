@@ -150,3 +150,9 @@ def test_assigned_number_is_a_tensor_of_the_graph(lib):
     x = lib.ones(2, requires_grad=True) * 1
     x[:] = 3.0
     assert x.grad_fn.name() == "FillBackward3"
+
+
+def test_volatile_is_refused_by_a_warning(lib):
+    with pytest.warns(UserWarning, match="volatile was removed and now has no effect"):
+        made = lib.autograd.Variable(lib.ones(2), volatile=True)
+    assert not made.requires_grad

@@ -285,3 +285,34 @@ def test_stacks_and_flops(tmp_path):
     assert any("test_stacks_and_flops" in frame for frame in event.stack)
     prof.export_stacks(str(tmp_path / "stacks"))
     assert "test_stacks_and_flops" in (tmp_path / "stacks").read_text()
+
+
+def test_node_is_an_event_within_that_of_the_engine(lib):
+    x = lib.ones(2, requires_grad=True)
+    with lib.autograd.profiler.profile() as prof:
+        (x * x).sum().backward()
+    events = prof.function_events
+    (node,) = (event for event in events if event.name == "MulBackward0")
+    (forward,) = (
+        event for event in events if event.name == "aten::mul" and event.sequence_nr >= 0
+    )
+    assert node.cpu_parent.name == "autograd::engine::evaluate_function: MulBackward0"
+    assert node.sequence_nr == node.cpu_parent.sequence_nr == forward.sequence_nr
+
+
+def test_profile_is_not_used_twice(lib):
+    prof = lib.autograd.profiler.profile()
+    with prof:
+        lib.ones(2).exp()
+    with pytest.raises(RuntimeError, match="not reentrant"), prof:
+        pass
+    assert "aten::exp" in [event.key for event in prof.key_averages()]
+
+
+def test_sums_of_events_say_what_kind_they_are(lib):
+    with lib.autograd.profiler.profile() as prof:
+        lib.ones(2).exp()
+    (event,) = (event for event in prof.key_averages() if event.key == "aten::exp")
+    assert event.device_type == lib.autograd.DeviceType.CPU
+    assert not (event.is_async or event.is_remote or event.is_legacy)
+    assert event.device_memory_usage == 0

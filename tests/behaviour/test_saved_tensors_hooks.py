@@ -518,3 +518,25 @@ def test_saving_works_while_hooks_are_disabled(lib):
     with lib.autograd.graph.disable_saved_tensors_hooks("not here"):
         x.exp().sum().backward()
     assert x.grad.tolist() == x.exp().tolist()
+
+
+@pytest.mark.parametrize("name", ["sort", "topk", "max", "median", "cummax"])
+def test_indices_among_the_results_are_packed(lib, name):
+    x = lib.tensor([3.0, 1.0, 2.0], requires_grad=True)
+    packed = []
+
+    def pack(t):
+        packed.append(t.dtype)
+        return t.tolist()
+
+    def unpack(values):
+        return lib.tensor(values)
+
+    with lib.autograd.graph.saved_tensors_hooks(pack, unpack):
+        values, _ = getattr(x, name)(*((2,) if name == "topk" else (0,)))
+    assert lib.int64 in packed
+    values.sum().backward()
+    expected = x.grad.clone()
+    x.grad = None
+    getattr(x, name)(*((2,) if name == "topk" else (0,)))[0].sum().backward()
+    assert x.grad.tolist() == expected.tolist()

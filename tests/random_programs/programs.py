@@ -5,7 +5,7 @@ import os
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
-from random_programs import autograd_calls, functions
+from random_programs import autograd_calls, functions, regions
 from random_programs.machine import OPERATIONS
 
 SHAPES = [(), (3,), (2, 3), (3, 2), (2, 1), (1, 3), (2, 2, 2)]
@@ -19,10 +19,11 @@ def of_module(*modules):
 
 CALLS = of_module(autograd_calls.__name__)
 FUNCTIONS = of_module(functions.__name__)
+REGIONS = of_module(regions.__name__)
 DERIVATIVES = [name for name in CALLS if name.split("_")[0] in ("backward", "grad", "second")]
 
 
-def programs(names=(*FUNCTIONS, *CALLS)):
+def programs(names=(*FUNCTIONS, *REGIONS, *CALLS)):
     """Leaves and instructions: twice, some that compute and listen and then some that derive."""
     number = st.integers(0, 11)
     quiet = st.sampled_from([False] * 11 + [True])
@@ -42,9 +43,9 @@ def programs(names=(*FUNCTIONS, *CALLS)):
     listening = [name for name in CALLS if name not in DERIVATIVES]
     build = st.builds(
         lambda *parts: [instruction for part in parts for instruction in part],
-        instructions(FUNCTIONS, 2, 8),
+        instructions([*FUNCTIONS, *REGIONS], 2, 8),
         instructions(listening, 0, 4),
-        instructions(FUNCTIONS, 1, 6),
+        instructions([*FUNCTIONS, *REGIONS], 1, 6),
         instructions(DERIVATIVES, 1, 3),
     )
     return st.tuples(leaves, st.builds(lambda a, b: a + b, build, st.just([]) | build))

@@ -107,7 +107,8 @@ def backward(
             "backward() called inside a functorch transform. This is not supported: the leaves of "
             "a transform have no .grad. Use wengert.func.grad or vjp, or call backward() outside"
         )
-    if inputs is not None and not _is_one(inputs) and len(inputs) == 0:
+    targets = None if inputs is None else _as_tuple(inputs)
+    if targets == ():
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     if create_graph:
         _warn_of_cycle()
@@ -118,7 +119,7 @@ def backward(
         grads,
         create_graph if retain_graph is None else retain_graph,
         create_graph,
-        None if inputs is None else _as_tuple(inputs),
+        targets,
         allow_unreachable=True,
         accumulate_grad=True,
     )

@@ -49,8 +49,12 @@ class AccumulateGrad(Node):
         return self.cold
 
     def run(self, grads: Any) -> list:
+        if grads is not None and self.variable.node is not None:
+            raise moved_leaf_error(self.variable)
         if grads is not None and self.variable.needs_grad:
             self.accumulate(grads)
+        else:
+            run_post_accumulate_hooks(self.variable)
         return []
 
     def accumulate(self, new: Tensor) -> None:
@@ -77,11 +81,8 @@ class AccumulateGrad(Node):
                     if not _native.binary_into(0, old.array, new.array):
                         old.array += new.array
                     bump_version(old, "AccumulateGrad")
-        cold = variable.cold
-        if cold is not None and cold.post_hooks:
-            for hook in list(cold.post_hooks.values()):
-                if call_user(hook, variable) is not None:
-                    raise RuntimeError("post accumulate grad hooks should return None")
+        if variable.cold is not None:
+            run_post_accumulate_hooks(variable)
 
     def _concerns_class(self, new: Tensor) -> bool:
         """Whether the old or the new gradient may be of a class that handles operators."""
@@ -122,6 +123,24 @@ class AccumulateGrad(Node):
         ):
             return wrap(array)
         return wrap(_copy_in_layout(array, self.variable.array))
+
+
+def moved_leaf_error(variable: Tensor) -> RuntimeError:
+    """For a tensor that was a leaf when it was used and has been changed in place since."""
+    return RuntimeError(
+        "leaf variable has been moved into the graph interior: the tensor that this gradient is "
+        f"for, {variable.dtype} {list(variable.array.shape)}, was a leaf when it was used and has "
+        "been changed by a recorded in-place operation since. Change a clone()"
+    )
+
+
+def run_post_accumulate_hooks(variable: Tensor) -> None:
+    """Call the hooks of a leaf whose sink has run, with or without a gradient."""
+    cold = variable.cold
+    if cold is not None and cold.post_hooks:
+        for hook in list(cold.post_hooks.values()):
+            if call_user(hook, variable) is not None:
+                raise RuntimeError("post accumulate grad hooks should return None")
 
 
 def _copy_in_layout(array: Any, like: Any) -> Any:

@@ -196,6 +196,7 @@ def run_node(task: GraphTask, node: Node, state: ThreadState) -> list | None:
     else:
         grads = task.overflow.pop(node).buffer
     state.node = node
+    state.grad_enabled = task.create_graph  # whatever an earlier hook has left behind
     if node.cold is not None or (
         node.is_accumulator and node.variable.cold is not None  # type: ignore[attr-defined]
     ):
@@ -206,13 +207,16 @@ def run_node(task: GraphTask, node: Node, state: ThreadState) -> list | None:
             if wanted is not None:
                 for nr, index in wanted:
                     task.captured[index] = (  # type: ignore[index]
-                        grads if node.outputs_meta is None else grads[nr]
+                        grads if grads is None or node.outputs_meta is None else grads[nr]
                     )
         if node not in task.executed:  # type: ignore[operator]
             return None
     if node.cold is not None and node.cold.pre_hooks:
         grads = run_pre_hooks(node, grads)
-    outputs = run_inside(node, grads, state) if _native.overriding else node.run(grads)
+    if state.profiler is not None:
+        outputs = state.profiler.run_node(node, grads, run_inside)
+    else:
+        outputs = run_inside(node, grads, state) if _native.overriding else node.run(grads)
     if node.cold is not None and node.cold.post_hooks:
         _fit(node, outputs)
         outputs = run_post_hooks(node, outputs, grads, task)

@@ -17,7 +17,7 @@ from ..dtypes import is_differentiable
 from ..levels import is_level
 from ..marks import unmarked
 from ..state import ThreadState, thread_state
-from ..tensor import Tensor
+from ..tensor import VIEW_NO_GRAD, Tensor
 from .copy_slices import copy_in_order, replay
 from .grad_mode import _Flag, _Mode
 from .plans import values_read
@@ -204,16 +204,25 @@ def tangent_of(value: Any) -> Tensor | None:
 
 
 def _part(tangent: Tensor, view: Tensor) -> Tensor:
-    """What a view sees of the tangent of its base, which has the layout of the base."""
-    steps: Any = view.view_meta.steps  # type: ignore[union-attr]
-    rest = steps
+    """What a view sees of the tangent of its base, which has the layout of the base.
+
+    It is a view of the same kind, whatever the mode when somebody first asks for it.
+    """
+    meta: Any = view.view_meta
+    steps = rest = meta.steps
     while rest is not None:
         rest, operator, _ = rest
         if operator.outputs != 1:  # one of several: which one, only its place in memory tells
             from ..inplace import strided_steps
 
-            return replay(tangent, strided_steps(view))
-    return replay(tangent, steps)
+            steps = strided_steps(view)
+            break
+    state = thread_state()
+    enabled, state.grad_enabled = state.grad_enabled, meta.creation != VIEW_NO_GRAD
+    try:
+        return replay(tangent, steps)
+    finally:
+        state.grad_enabled = enabled
 
 
 @contextmanager

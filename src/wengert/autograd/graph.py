@@ -82,6 +82,11 @@ class GradientEdge(NamedTuple):
     ownership_token: Node | None = None
 
 
+def _get_grad_fn_or_grad_acc(t: Tensor | GradientEdge) -> Node | None:
+    """The node that gradients of `t` arrive at: of its operation, or of a leaf its sink."""
+    return t.node if isinstance(t, GradientEdge) else seen(edge_node(t))
+
+
 def get_gradient_edge(tensor: Tensor) -> GradientEdge:
     """The edge at which the gradient of `tensor` is computed; it keeps the graph alive."""
     if not tensor.requires():
@@ -237,6 +242,8 @@ def register_multi_grad_hook(
         return _MultiHandle(tuple(t.register_hook(first_hook) for t in tensors if t.requires_grad))
 
     nodes = [edge_node(t) for t in tensors]
+    if None in nodes:  # before any hook is registered
+        raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
     waiting: dict[int, int] = {}
     gathered: dict[int, list] = {}
 
@@ -271,9 +278,27 @@ def allow_mutation_on_saved_tensors() -> contextlib.AbstractContextManager[Any]:
     return allow_mutation()
 
 
+# Names of this module that are defined in others, which import it.
+_ELSEWHERE = {
+    "_AllowMutationOnSavedContext": (".mutation", "_AllowMutationOnSavedContext"),
+    "_CloneArgBeforeMutateMode": (".mutation", "CloneBeforeChange"),
+    "_engine_run_backward": (".variable", "engine_run_backward"),
+    "_register_logging_hooks_on_whole_graph": (".node_log", "log_nodes"),
+}
+
+
 def __getattr__(name: str) -> Any:
     if name == "__path__":  # asked for by every import from this module
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name in _ELSEWHERE:
+        from importlib import import_module
+
+        module, own = _ELSEWHERE[name]
+        return getattr(import_module(module, __package__), own)
+    if name == "log":
+        import logging
+
+        return logging.getLogger(__name__)
     from .out_of_scope import look_up
 
     return look_up(__name__, name)

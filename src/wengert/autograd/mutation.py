@@ -1,8 +1,8 @@
 """Changing tensors that a backward still needs: the saved value is copied just before the change.
 
-Saved tensors are packed into handles that know the memory they came from by its version counter,
-which all aliases share. A dispatch mode sees every operator that writes, and copies what handles
-of that memory still refer to.
+Saved tensors are packed into handles that know the memory they came from, by the array that owns
+it. A dispatch mode sees every operator that writes, and copies what handles of that memory still
+refer to.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from ..marks import WrapperArray
+from ..operators.geometry import owner_of
 from ..tensor import Tensor, counter_of
 from ..utils._python_dispatch import TorchDispatchMode
 from .graph import saved_tensors_hooks
@@ -33,7 +35,7 @@ class _AllowMutationOnSavedContext:
         self.tid_to_weakhandle: weakref.WeakValueDictionary[tuple, Handle] = (
             weakref.WeakValueDictionary()
         )
-        self.sid_to_tid: dict[tuple, set[tuple]] = defaultdict(set)
+        self.sid_to_tid: dict[int, set[tuple]] = defaultdict(set)
         self.open = True
 
     def clear(self) -> None:
@@ -46,11 +48,10 @@ class _AllowMutationOnSavedContext:
 
     def pack(self, t: Tensor) -> Handle:
         """A handle for a saved tensor; the same tensor saved twice has one."""
-        array = t.array
         sid = memory_of(t)
-        tid = (*sid, array.__array_interface__["data"][0], array.shape, array.strides)
+        tid = (id(t), sid)
         handle = self.tid_to_weakhandle.get(tid)
-        if handle is None or (handle not in self.original and handle not in self.cloned):
+        if handle is None or handle not in self.original:
             handle = Handle()
             self.tid_to_weakhandle[tid] = handle
             self.original[handle] = t
@@ -78,10 +79,10 @@ class _AllowMutationOnSavedContext:
                 self.cloned[handle] = self.original.pop(handle).clone()
 
 
-def memory_of(t: Tensor) -> tuple:
-    """Which memory a tensor is in, and in which state."""
-    counter = counter_of(t)
-    return id(counter), counter.value
+def memory_of(t: Tensor) -> int:
+    """Which memory a tensor is in; aliases without elements share a counter instead."""
+    array = t.array
+    return id(counter_of(t) if type(array) is WrapperArray else owner_of(array))
 
 
 class CloneBeforeChange(TorchDispatchMode):

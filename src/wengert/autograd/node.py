@@ -203,6 +203,9 @@ class Node:
 
     def __call__(self, *grads: Any) -> Any:
         """Apply the node by hand: gradients of the outputs in, gradients of the inputs out."""
+        count = 1 if self.outputs_meta is None else len(self.outputs_meta)
+        if len(grads) != count:
+            raise TypeError(f"{self.name()}: expected {count} arguments, got {len(grads)} instead")
         result = self.run(grads[0] if self.outputs_meta is None else list(grads))
         return result[0] if len(result) == 1 else tuple(result)
 

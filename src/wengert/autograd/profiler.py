@@ -102,9 +102,17 @@ class Recorder:
             self.leave()
 
     def enter_node(self, node: Any) -> None:
-        """Begin the event of a node that the engine runs."""
+        """Begin the event of a node that the engine runs, with its hooks."""
         name = f"autograd::engine::evaluate_function: {node.name()}"
         self.enter(name, BACKWARD_SCOPE, -1 if node.is_accumulator else node.sequence)
+
+    def run_node(self, node: Any, grads: Any, run: Callable) -> list:
+        """Run a node through `run` as an event within that."""
+        self.enter(node.name(), BACKWARD_SCOPE, -1 if node.is_accumulator else node.sequence)
+        try:
+            return run(node, grads, thread_state())
+        finally:
+            self.leave()
 
     def finished(self) -> EventList:
         """The events so far, those still open ended now, connected with each other."""
@@ -237,7 +245,7 @@ class profile:
         state = thread_state()
         state.profiler = self.previous
         state.layers -= 1
-        self.entered = False
+        self.entered = not self.acc_events  # else a second use would lose the events of the first
 
     @property
     def function_events(self) -> EventList:

@@ -214,6 +214,11 @@ class FunctionEventAvg(FormattedTimesMixin):
         self.stack: list = []
         self.scope: int | None = None
         self.flops = 0
+        self.overload_name: str | None = None
+        self.node_id = 0
+        self.device_type = DeviceType.CPU
+        self.is_async = self.is_remote = self.is_legacy = self.is_user_annotation = False
+        self.device_memory_usage = self.self_device_memory_usage = 0
         self.cpu_children: list[FunctionEvent] = []
         self.cpu_parent: FunctionEvent | None = None
 
@@ -224,6 +229,11 @@ class FunctionEventAvg(FormattedTimesMixin):
             self.input_shapes = other.input_shapes
             self.stack = other.stack
             self.scope = other.scope
+            for name in (
+                "overload_name", "node_id", "device_type", "is_async", "is_remote", "is_legacy",
+                "is_user_annotation",
+            ):  # fmt: skip
+                setattr(self, name, getattr(other, name))
             self.cpu_parent = other.cpu_parent
             self.cpu_children = other.cpu_children
         if other.key != self.key:
@@ -396,6 +406,9 @@ def chrome_trace(events: Iterable[FunctionEvent]) -> dict[str, Any]:
             continue
         arrow = {"cat": "fwdbwd", "name": "fwdbwd", "id": event.sequence_nr, **where}
         if event.scope == BACKWARD_SCOPE:
+            parent = event.cpu_parent
+            if parent is not None and parent.sequence_nr == event.sequence_nr:
+                continue  # the node itself, within the event that the arrow leads to
             source = forward.get(event.sequence_nr)
             if source is not None:
                 start = {"ph": "s", "ts": source.time_range.start}

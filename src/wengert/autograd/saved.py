@@ -182,7 +182,7 @@ def pack(t: Tensor, is_output: bool, hooks: tuple) -> SavedVariable:
     saved.counter = counter_of(t)
     before = saved.counter.value
     show_graph(t)  # what a hook keeps may lead back to the node that saves it
-    if is_output:
+    if is_output and t.node is not None:  # indices, say, have none
         for following in t.node.next_nodes:
             show_graph(following)
     enabled = state.grad_enabled

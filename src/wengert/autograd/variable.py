@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from ..tensor import Tensor
@@ -115,6 +116,11 @@ class ImperativeEngine:
         return tasks.is_checkpoint_valid()
 
 
+def engine_run_backward(t_outputs: tuple, *args: Any, **kwargs: Any) -> tuple | None:
+    """`run_backward` of the engine, as a function."""
+    return Variable._execution_engine.run_backward(t_outputs, *args, **kwargs)
+
+
 def checked_edge(edge: GradientEdge) -> tuple[Node, int]:
     """Node and output number of an edge that a user may have put together."""
     node, nr = edge.node, edge.output_nr
@@ -147,5 +153,10 @@ class Variable(metaclass=VariableMeta):
     def __new__(cls, data: Any = None, requires_grad: bool = False, volatile: Any = None) -> Any:
         from ..creation import empty
 
+        if volatile is not None:
+            warnings.warn(
+                "volatile was removed and now has no effect: record nothing by `with no_grad():`",
+                stacklevel=2,
+            )
         tensor = empty(0) if data is None else data.detach()
         return tensor.requires_grad_(requires_grad)

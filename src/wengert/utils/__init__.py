@@ -2,9 +2,11 @@
 
 from typing import Any
 
+_LAZY_MODULES = ("_mode_utils", "_python_dispatch", "_pytree", "checkpoint", "hooks", "pytree")
+
 
 def __getattr__(name: str) -> Any:
-    if name in ("pytree", "_pytree"):
+    if name in _LAZY_MODULES:
         from importlib import import_module
 
         return import_module("." + name, __name__)

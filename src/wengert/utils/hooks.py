@@ -3,11 +3,30 @@
 from __future__ import annotations
 
 import itertools
+import warnings
 import weakref
 from collections import OrderedDict
+from collections.abc import Callable
 from typing import Any
 
 _next_id = itertools.count()
+
+
+def unserializable_hook(f: Callable) -> Callable:
+    """Mark a hook that is meant to stay behind when its tensor is pickled."""
+    f.__torch_unserializable__ = True  # type: ignore[attr-defined]
+    return f
+
+
+def warn_if_has_hooks(tensor: Any) -> None:
+    """Say which hooks of a tensor will stay behind when it is pickled, but for marked ones."""
+    for hook in (tensor._backward_hooks or {}).values():
+        if not hasattr(hook, "__torch_unserializable__"):
+            warnings.warn(
+                f"backward hook {hook!r} on tensor will not be serialized. If that is meant, mark "
+                "the hook by the decorator utils.hooks.unserializable_hook",
+                stacklevel=2,
+            )
 
 
 class RemovableHandle:
@@ -33,7 +52,10 @@ class RemovableHandle:
         return (self.hooks_dict_ref(), self.id, tuple(ref() for ref in self.extra_dict_refs))
 
     def __setstate__(self, state: tuple) -> None:
+        global _next_id
         hooks, self.id, extra = state
+        # The dictionary that came along has this number in use.
+        _next_id = itertools.count(max(next(_next_id), self.id + 1))
         self.hooks_dict_ref = weakref.ref(OrderedDict() if hooks is None else hooks)
         self.extra_dict_refs = tuple(weakref.ref(OrderedDict() if d is None else d) for d in extra)
 

@@ -173,9 +173,9 @@ def set_device_states(
 
 
 class DefaultDeviceType:
-    """The kind of accelerator that checkpoints assume when their arguments name none."""
+    """The kind of device that checkpoints assume when their arguments name no accelerator."""
 
-    _default_device_type = "cuda"
+    _default_device_type = "cpu"
 
     @staticmethod
     def set_device_type(device: str = "cuda") -> None:

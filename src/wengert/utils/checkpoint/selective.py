@@ -8,6 +8,7 @@ from typing import Any
 
 from ...inside import alias_of
 from ...library.overloads import OpOverload, overload_of
+from ...operators.getitem import detach
 from ...tensor import AbstractOperator, Tensor
 from .._python_dispatch import TorchDispatchMode
 
@@ -30,8 +31,9 @@ _SAVED = (
     CheckpointPolicy.PREFER_CPU_OFFLOAD,
 )
 
-# Operators that compute nothing; a policy is not asked about them.
-SAC_IGNORED_OPS: set[Any] = set()
+# Operators that compute nothing; a policy is not asked about them. Recomputed tensors are detached
+# more often than those of the forward.
+SAC_IGNORED_OPS: set[Any] = {overload_of(detach)}
 
 
 class SelectiveCheckpointContext:
@@ -71,8 +73,8 @@ def create_selective_checkpoint_contexts(
         policy = policy_fn_or_list
     else:
         raise TypeError("policy_fn_or_list must be either a function or a list of ops.")
-    kept: dict[Any, list[Any]] = {}
-    return Keeping(policy, kept), Replaying(policy, kept, allow_cache_entry_mutation)
+    kept: dict[OpOverload, list[Kept | None]] = {}
+    return Keeping(policy, kept), Replaying(kept, allow_cache_entry_mutation)
 
 
 def _overload_of(op: Any) -> OpOverload:
@@ -108,14 +110,17 @@ class Kept:
         return fresh[0] if self.single else self.kind(fresh)
 
 
+_MISSING: Any = object()
+
+
 def _listed(out: Any) -> list:
     return [out] if isinstance(out, Tensor) else list(out)
 
 
 class Keeping(TorchDispatchMode):
-    """The forward: keeps what the policy says."""
+    """The forward: keeps what the policy says, and None for each result that is made again."""
 
-    def __init__(self, policy: Callable, kept: dict[Any, list[Any]]) -> None:
+    def __init__(self, policy: Callable, kept: dict[OpOverload, list[Kept | None]]) -> None:
         self.policy = policy
         self.kept = kept
 
@@ -123,42 +128,43 @@ class Keeping(TorchDispatchMode):
         self, func: Any, types: tuple, args: tuple = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         out = func(*args, **(kwargs or {}))
+        if func in SAC_IGNORED_OPS:
+            return out
         context = SelectiveCheckpointContext(is_recompute=False, op_output=out)
-        if _decide(self.policy, context, func, args, kwargs or {}) in _SAVED:
-            if func._schema.is_mutable:
-                raise RuntimeError(
-                    f"selective checkpoint: the policy saves the result of {func}, which "
-                    "works in place; in-place operators cannot be kept"
-                )
-            self.kept.setdefault(func, []).append(Kept(out))
+        saved = _decide(self.policy, context, func, args, kwargs or {}) in _SAVED
+        if saved and func._schema.is_mutable:
+            raise RuntimeError(
+                f"selective checkpoint: the policy saves the result of {func}, which "
+                "works in place; in-place operators cannot be kept"
+            )
+        self.kept.setdefault(func, []).append(Kept(out) if saved else None)
         return out
 
 
 class Replaying(TorchDispatchMode):
-    """The recomputation: gives back what was kept, in the order of keeping."""
+    """The recomputation: gives back what was kept, in the order of the calls in the forward."""
 
-    def __init__(self, policy: Callable, kept: dict[Any, list[Any]], mutable: bool) -> None:
-        self.policy = policy
+    def __init__(self, kept: dict[OpOverload, list[Kept | None]], mutable: bool) -> None:
         self.kept = kept
         self.mutable = mutable
 
     def __enter__(self) -> TorchDispatchMode:
-        self.left = {func: list(results) for func, results in self.kept.items()}
+        self.left = {func: iter(results) for func, results in self.kept.items()}
         return super().__enter__()
 
     def __torch_dispatch__(
         self, func: Any, types: tuple, args: tuple = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
-        context = SelectiveCheckpointContext(is_recompute=True)
-        if _decide(self.policy, context, func, args, kwargs or {}) not in _SAVED:
-            return func(*args, **(kwargs or {}))
-        results = self.left.get(func)
-        if not results:
-            raise RuntimeError(
-                f"{func} encountered during backward, but not found in storage: the policy "
-                "or the function decided otherwise during the forward"
-            )
-        return results.pop(0).result(not self.mutable)
+        if func not in SAC_IGNORED_OPS:
+            result = next(self.left.get(func, iter(())), _MISSING)
+            if result is _MISSING:
+                raise RuntimeError(
+                    f"{func} encountered during backward, but not found in storage: the function "
+                    "called it less often during the forward"
+                )
+            if result is not None:
+                return result.result(not self.mutable)
+        return func(*args, **(kwargs or {}))
 
 
 def _decide(policy: Callable, context: Any, func: Any, args: tuple, kwargs: dict) -> Any:

@@ -1,0 +1,14 @@
+"""The classes of the nodes that operators record, by name."""
+
+from __future__ import annotations
+
+from ..autograd.accumulation import AccumulateGrad as AccumulateGrad
+from ..autograd.plans import node_class
+from ..dispatch import operators
+
+
+def __getattr__(name: str) -> type:
+    kind = name.rstrip("0123456789")
+    if any(getattr(op, "node_name", "").rstrip("0") == kind for op in operators().values()):
+        return node_class(name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

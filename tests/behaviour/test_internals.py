@@ -1,0 +1,107 @@
+"""The names below the surface that programs import all the same."""
+
+import pickle
+import warnings
+
+import pytest
+
+
+def test_the_running_backward(lib):
+    inner = lib._C
+    assert inner._current_graph_task_id() == -1
+    assert inner._current_autograd_node() is None
+    y = lib.ones(2, requires_grad=True) * 2
+    seen = []
+
+    def look(_):
+        seen.append(inner._current_graph_task_id() >= 0)
+        seen.append(inner._current_autograd_node() is y.grad_fn)
+        seen.append(inner._will_engine_execute_node(y.grad_fn))
+
+    y.register_hook(look)
+    y.sum().backward()
+    assert seen == [True, True, True]
+    with pytest.raises(RuntimeError):
+        inner._will_engine_execute_node(y.grad_fn)
+
+
+def test_modes_step_by_step(lib):
+    inner = lib._C
+    pairs = [
+        (inner._set_grad_enabled, inner.is_grad_enabled),
+        (inner._set_multithreading_enabled, inner._is_multithreading_enabled),
+        (inner._set_view_replay_enabled, inner._is_view_replay_enabled),
+        (inner.set_anomaly_enabled, inner.is_anomaly_enabled),
+    ]
+    for change, read in pairs:
+        before = read()
+        change(not before)
+        assert read() is not before
+        change(before)
+        assert read() is before
+
+
+def test_versions_step_by_step(lib):
+    x, y = lib.ones(2), lib.ones(2)
+    lib._C._increment_version([x, y])
+    assert (x._version, y._version) == (1, 1)
+    lib._C._autograd._unsafe_set_version_counter((x, y), (5, 0))
+    assert (x._version, y._version) == (5, 0)
+
+
+def test_saved_tensors_hooks_step_by_step(lib):
+    inner = lib._C._autograd
+    assert inner._top_saved_tensors_default_hooks(False) is None
+
+    def keep(t):
+        return t
+
+    inner._push_saved_tensors_default_hooks(keep, keep)
+    assert inner._top_saved_tensors_default_hooks(False)[0] is keep
+    inner._pop_saved_tensors_default_hooks()
+    assert inner._saved_tensors_hooks_is_enabled()
+    inner._saved_tensors_hooks_disable("not now")
+    assert inner._saved_tensors_hooks_get_disabled_error_message() == "not now"
+    with pytest.raises(RuntimeError, match="not now"):
+        inner._push_saved_tensors_default_hooks(keep, keep)
+    inner._saved_tensors_hooks_enable()
+    assert inner._saved_tensors_hooks_get_disabled_error_message() is None
+
+
+def test_classes_of_nodes(lib):
+    x = lib.ones(2, requires_grad=True)
+    node = (x * 2).grad_fn
+    classes = lib._C._functions
+    assert isinstance(node, classes.MulBackward0)
+    assert not isinstance(node, classes.AddBackward0)
+    assert isinstance(node.next_functions[0][0], classes.AccumulateGrad)
+    assert not hasattr(classes, "NoSuchBackward0")
+
+
+def test_graph_internals(lib):
+    graph = lib.autograd.graph
+    x = lib.ones(2, requires_grad=True)
+    y = x * 2
+    assert graph._get_grad_fn_or_grad_acc(y) is y.grad_fn
+    assert graph._get_grad_fn_or_grad_acc(x) is y.grad_fn.next_functions[0][0]
+    (gradient,) = graph._engine_run_backward(
+        (y,), (lib.ones(2),), False, False, (x,), allow_unreachable=True, accumulate_grad=False
+    )
+    assert gradient.tolist() == [2.0, 2.0]
+    assert graph.log.name.endswith("autograd.graph")
+    with graph.allow_mutation_on_saved_tensors() as context:
+        assert isinstance(context, graph._AllowMutationOnSavedContext)
+    assert isinstance(lib.autograd.Variable._execution_engine, lib._C._ImperativeEngine)
+
+
+def test_hooks_that_stay_behind_in_a_pickle(lib):
+    x = lib.ones(2, requires_grad=True)
+    handle = x.register_hook(lambda g: None)
+    with pytest.warns(UserWarning, match="will not be serialized"):
+        copied = pickle.loads(pickle.dumps(x))
+    assert not copied._backward_hooks
+    handle.remove()
+    x.register_hook(lib.utils.hooks.unserializable_hook(lambda g: None))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        pickle.dumps(x)
