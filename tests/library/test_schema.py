@@ -422,7 +422,10 @@ def test_the_schemas_of_pytorch_are_read():
     torch = pytest.importorskip("torch")
     out_of_scope = "unknown type specifier|alias annotation|expected|a second argument"
     read = 0
-    for theirs in torch._C._jit_get_all_schemas():
+    for name in torch._C._dispatch_get_all_op_names():
+        if not name.startswith("aten::"):
+            continue
+        theirs = torch._C._get_schema(*[*name.split("."), ""][:2])
         text = str(theirs)
         try:
             ours = parse_schema(text)
@@ -442,4 +445,4 @@ def test_the_schemas_of_pytorch_are_read():
                 assert a.alias_info.is_write == b.alias_info.is_write, text
                 assert a.alias_info.before_set == b.alias_info.before_set, text
                 assert a.alias_info.after_set == b.alias_info.after_set, text
-    assert read > 3500
+    assert read > 3000

@@ -77,8 +77,14 @@ class OpOverload:
 
     @property
     def tags(self) -> list:
-        """Always empty: operators have no tags."""
-        return []
+        """What was given with the definition; operators of the library have none."""
+        return list(getattr(self._op, "tags", ()))
+
+    @property
+    def is_view(self) -> bool:
+        """Whether a result shares the memory of an argument that is not written."""
+        aliases = [r.alias_info for r in self._schema.returns if r.alias_info is not None]
+        return bool(aliases) and not any(alias.is_write for alias in aliases)
 
     @property
     def overloadpacket(self) -> OpOverloadPacket:
