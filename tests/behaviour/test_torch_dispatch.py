@@ -473,3 +473,10 @@ def test_taking_apart(lib, wrapper):
     y = modes.transform_subclass(x, lambda name, t: t * 3)
     assert type(y) is Pair
     assert y.inner.tolist() == [3.0, 3.0]
+
+
+def test_results_written_to_a_wrapper(lib, wrapper):
+    out = wrapper(lib.zeros(2))
+    found = lib.add(wrapper(lib.ones(2)), 1, out=out)
+    assert found is out
+    assert out.inner.tolist() == [2.0, 2.0]
