@@ -16,6 +16,7 @@ import numpy as np
 from ..dtypes import is_differentiable
 from ..levels import is_level
 from ..marks import unmarked
+from ..native import native
 from ..state import ThreadState, thread_state
 from ..tensor import Tensor
 from .grad_mode import _Flag, _Mode
@@ -202,16 +203,43 @@ def tangent_of(value: Any) -> Tensor | None:
 
 
 def _part(tangent: Tensor, view: Tensor) -> Tensor:
-    """What a view sees of the tangent of its base, which has the layout of the base."""
-    steps: Any = view.view_meta.steps  # type: ignore[union-attr]
-    rest = steps
-    while rest is not None:
-        rest, operator, _ = rest
-        if operator.outputs != 1:  # one of several: which one, only its place in memory tells
-            from ..inplace import strided_steps
+    """What a view sees of the tangent of its base."""
+    meta: Any = view.view_meta
+    calls: list = []
+    steps = meta.steps
+    several = False
+    while steps is not None:
+        steps, operator, args = steps
+        calls.append((operator, args))
+        several = several or operator.outputs != 1
+    if not several:
+        return replay(tangent, meta.steps)
+    with duals_aside(thread_state()):
+        found = _part_of_several(meta.base, tangent, calls[::-1], view)
+    if found is None:  # the base has another shape by now, or its tangent another layout
+        from ..inplace import strided_steps
 
-            return replay(tangent, strided_steps(view))
-    return replay(tangent, steps)
+        return replay(tangent, strided_steps(view))
+    return found
+
+
+def _part_of_several(base: Tensor, tangent: Tensor, calls: list, view: Tensor) -> Tensor | None:
+    """The part of a tangent that `calls` make where they make `view` of `base`.
+
+    Of the results of one operator, only their places in memory tell which one it is.
+    """
+    for i, (operator, args) in enumerate(calls):
+        try:
+            base, tangent = operator.call((base, *args)), operator.call((tangent, *args))
+        except (RuntimeError, IndexError, ValueError):
+            return None
+        if isinstance(base, (tuple, list)):
+            for each, part in zip(base, tangent, strict=True):
+                found = _part_of_several(each, part, calls[i + 1 :], view)
+                if found is not None:
+                    return found
+            return None
+    return tangent if native.same_view(base.array, view.array) else None
 
 
 @contextmanager
@@ -427,7 +455,24 @@ def write_tangent(target: Any, tangent: Tensor) -> None:
             whole = whole + target.cold.tangent_source
         set_tangent(view.base, whole)
         part: Any = tangent_of(target)
+        _check_part(part, view.base)
         _write(part, tangent)
+
+
+def _check_part(part: Tensor, base: Tensor) -> None:
+    """Refuse to write to a part of a tangent that is a copy, from which the change would be lost.
+
+    Only a view by strides makes one: inside `vmap` a tangent has other strides than its primal.
+    """
+    from ..operators.geometry import owner_of
+
+    whole: Any = tangent_of(base)
+    array = part.array
+    if array.size and owner_of(array) is not owner_of(whole.array):
+        raise RuntimeError(
+            "in forward mode inside vmap, a view made by as_strided() cannot be changed in place: "
+            "the strides of the tensor and of its tangent differ. Use views by index or by shape"
+        )
 
 
 def _write(own: Tensor, tangent: Tensor) -> None:
