@@ -197,7 +197,7 @@ class CustomOperator(AbstractOperator):
         self, state: ThreadState, args: tuple, layered: bool, recording: bool
     ) -> Any:
         """Without a formula, the operators inside the kernel are what is recorded."""
-        before = [(t, t.version()) for t in self._mutated_tensors(args)]
+        before = [(t, t.version()) for t in self._mutated_tensors(args)] if self.mutated else ()
         out = self._compute(state, args, layered)
         if not recording:
             for t, version in before:
