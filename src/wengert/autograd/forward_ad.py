@@ -14,9 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..dtypes import is_differentiable
-from ..levels import is_level
-from ..marks import unmarked
-from ..native import native
+from ..levels import is_level, plain_array, same_elements
+from ..marks import WrapperArray, unmarked
 from ..state import ThreadState, thread_state
 from ..tensor import Tensor
 from .grad_mode import _Flag, _Mode
@@ -239,7 +238,7 @@ def _part_of_several(base: Tensor, tangent: Tensor, calls: list, view: Tensor) -
                 if found is not None:
                     return found
             return None
-    return tangent if native.same_view(base.array, view.array) else None
+    return tangent if same_elements(base, view) else None
 
 
 @contextmanager
@@ -467,8 +466,10 @@ def _check_part(part: Tensor, base: Tensor) -> None:
     from ..operators.geometry import owner_of
 
     whole: Any = tangent_of(base)
-    array = part.array
-    if array.size and owner_of(array) is not owner_of(whole.array):
+    array = plain_array(part)
+    if type(array) is WrapperArray or not array.size:
+        return
+    if owner_of(array) is not owner_of(plain_array(whole)):
         raise RuntimeError(
             "in forward mode inside vmap, a view made by as_strided() cannot be changed in place: "
             "the strides of the tensor and of its tangent differ. Use views by index or by shape"
