@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from .marks import WrapperArray
+from .marks import SubclassArray, WrapperArray
 from .native import native
 from .state import ThreadState, thread_state
 from .tensor import Tensor, wrap
@@ -218,6 +218,11 @@ def plain_array(t: Tensor) -> Any:
     while type(t.array) is LevelArray:
         t = t.array.value
     return t.array
+
+
+def has_class(t: Tensor) -> bool:
+    """Whether the tensor below all transforms is of a class that overrides functions."""
+    return type(plain_array(t)) in (SubclassArray, WrapperArray)
 
 
 def is_batched(t: Tensor) -> bool:

@@ -333,6 +333,9 @@ def test_transforms(lib, wrapper):
     assert type(gradient) is type(mapped) is wrapper
     assert gradient.inner.tolist() == [3.0, 12.0]
     assert mapped.inner.tolist() == [2.0, 4.0]
+    constant = lib.func.grad(lambda x: (x * 2).sum())(x)
+    assert type(constant) is wrapper
+    assert constant.inner.tolist() == [2.0, 2.0]
 
 
 def test_checkpoint(lib, wrapper):
