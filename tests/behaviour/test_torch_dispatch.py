@@ -544,3 +544,26 @@ def test_changes_through_views_have_tangents(lib, owner_of_writes, changed):
     plain = lib.func.jvp(changed, (x,), (tangent,))
     wrapped = lib.func.jvp(changed, (owner_of_writes(x),), (owner_of_writes(tangent),))
     assert [t.inner.tolist() for t in wrapped] == [t.tolist() for t in plain]
+
+
+def test_parts_whose_places_are_unknown_are_not_mixed_up():
+    import wengert
+    from wengert.utils.pytree import tree_map_only
+
+    class Placeless(wengert.Tensor):
+        @staticmethod
+        def __new__(cls, inner):
+            return wengert.Tensor._make_wrapper_subclass(cls, inner.size(), dtype=inner.dtype)
+
+        def __init__(self, inner):
+            self.inner = inner
+
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            unwrapped, options = tree_map_only(cls, lambda t: t.inner, (args, kwargs or {}))
+            out = func(*unwrapped, **options)
+            return args[0] if func._schema.is_mutable else tree_map_only(wengert.Tensor, cls, out)
+
+    x = Placeless(wengert.ones(2, 3, dtype=wengert.float64))
+    with pytest.raises(RuntimeError, match="cannot be told from the others: pass storage_offset"):
+        wengert.func.jvp(_changed_parts, (x,), (x,))

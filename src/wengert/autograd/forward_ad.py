@@ -214,31 +214,37 @@ def _part(tangent: Tensor, view: Tensor) -> Tensor:
     if not several:
         return replay(tangent, meta.steps)
     with duals_aside(thread_state()):
-        found = _part_of_several(meta.base, tangent, calls[::-1], view)
-    if found is None:  # the base has another shape by now, or its tangent another layout
+        found = _parts_of_several(meta.base, tangent, calls[::-1], view)
+    if not found:  # the base has another shape by now, or its tangent another layout
         from ..inplace import strided_steps
 
         return replay(tangent, strided_steps(view))
-    return found
+    if len(found) > 1 and view.array.size and type(plain_array(view)) is WrapperArray:
+        raise RuntimeError(
+            "in forward mode, one of several views of a tensor without memory cannot be told from "
+            "the others: pass storage_offset to _make_wrapper_subclass()"
+        )
+    return found[0]
 
 
-def _part_of_several(base: Tensor, tangent: Tensor, calls: list, view: Tensor) -> Tensor | None:
-    """The part of a tangent that `calls` make where they make `view` of `base`.
+def _parts_of_several(base: Tensor, tangent: Tensor, calls: list, view: Tensor) -> list[Tensor]:
+    """The part of a tangent that `calls` make where they make `view` of `base`, in a list.
 
-    Of the results of one operator, only their places in memory tell which one it is.
+    Of the results of one operator, only their places in memory tell which one it is. There are
+    several such parts if these places are unknown, and none if the calls do not fit any more.
     """
     for i, (operator, args) in enumerate(calls):
         try:
             base, tangent = operator.call((base, *args)), operator.call((tangent, *args))
         except (RuntimeError, IndexError, ValueError):
-            return None
+            return []
         if isinstance(base, (tuple, list)):
-            for each, part in zip(base, tangent, strict=True):
-                found = _part_of_several(each, part, calls[i + 1 :], view)
-                if found is not None:
-                    return found
-            return None
-    return tangent if same_elements(base, view) else None
+            rest = calls[i + 1 :]
+            pairs = zip(base, tangent, strict=True)
+            return [
+                found for pair in pairs for found in _parts_of_several(*pair, rest, view)
+            ]
+    return [tangent] if same_elements(base, view) else []
 
 
 @contextmanager
