@@ -80,6 +80,10 @@ def __getattr__(name: str) -> _Any:
         from .func import vmap
 
         return vmap
+    if name == "Tag":
+        from .library import Tag
+
+        return Tag
     if name == "compile":
         from .compiler import compile
 

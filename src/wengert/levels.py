@@ -17,6 +17,8 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from .marks import SubclassArray, WrapperArray
+from .native import native
 from .state import ThreadState, thread_state
 from .tensor import Tensor, wrap
 
@@ -198,6 +200,29 @@ def unreadable(array: LevelArray) -> RuntimeError:
 def is_level(t: Tensor) -> bool:
     """Whether a tensor belongs to a transform."""
     return type(t.array) is LevelArray
+
+
+def same_elements(fresh: Tensor, view: Tensor) -> bool:
+    """Whether a view that was made again is the same; without memory, as far as can be told."""
+    if native.same_view(fresh.array, view.array):
+        return True
+    a, b = plain_array(fresh), plain_array(view)
+    return (
+        type(a) is type(b) is WrapperArray
+        and (a.shape, a.strides, a.start) == (b.shape, b.strides, b.start)
+    )
+
+
+def plain_array(t: Tensor) -> Any:
+    """The array of a tensor below all transforms."""
+    while type(t.array) is LevelArray:
+        t = t.array.value
+    return t.array
+
+
+def has_class(t: Tensor) -> bool:
+    """Whether the tensor below all transforms is of a class that overrides functions."""
+    return type(plain_array(t)) in (SubclassArray, WrapperArray)
 
 
 def is_batched(t: Tensor) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 from .dtypes import can_cast
 from .errors import inference_update_error
 from .levels import LevelArray
-from .marks import unmarked
+from .marks import SubclassArray, WrapperArray, unmarked
 from .overlap import check_not_overlapping, check_sources
 from .state import thread_state
 from .tensor import Tensor
@@ -33,7 +33,11 @@ def copy_to_out(name: str, result: Any, out: Any, operands: tuple | list = ()) -
             f"{out.dtype.scalar_name}"
         )
     target, source = unmarked(out.array), unmarked(result.array)
-    layered = state.layers or type(target) is LevelArray or type(source) is LevelArray
+    layered = (
+        state.layers
+        or type(out.array) in (LevelArray, WrapperArray, SubclassArray)
+        or type(source) in (LevelArray, WrapperArray)
+    )
     if not layered and type(target) is not type(source):
         raise RuntimeError(
             f"{name}(): Expected out tensor to be on the device of the result, {result.device}, "

@@ -400,3 +400,12 @@ def test_a_batch_is_seen_as_one(lib, handling):
         out = lib.func.vmap(lambda x: x.exp())(lib.zeros(5, 3))
     assert shapes == [(5, 3)]
     assert out.tolist() == [[1.0] * 3] * 5
+
+
+@pytest.mark.parametrize("name", ["gelu", "silu", "elu", "leaky_relu", "hardtanh", "softplus"])
+def test_activations_have_their_own_names(lib, logging, name):
+    x = lib.ones(2)
+    with logging() as mode:
+        getattr(lib.nn.functional, name)(x)
+    assert mode.names == [f"aten.{name}.default"]
+    assert str(getattr(lib.ops.aten, name).default) == f"aten.{name}.default"

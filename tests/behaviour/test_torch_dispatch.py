@@ -333,6 +333,9 @@ def test_transforms(lib, wrapper):
     assert type(gradient) is type(mapped) is wrapper
     assert gradient.inner.tolist() == [3.0, 12.0]
     assert mapped.inner.tolist() == [2.0, 4.0]
+    constant = lib.func.grad(lambda x: (x * 2).sum())(x)
+    assert type(constant) is wrapper
+    assert constant.inner.tolist() == [2.0, 2.0]
 
 
 def test_checkpoint(lib, wrapper):
@@ -473,3 +476,94 @@ def test_taking_apart(lib, wrapper):
     y = modes.transform_subclass(x, lambda name, t: t * 3)
     assert type(y) is Pair
     assert y.inner.tolist() == [3.0, 3.0]
+
+
+def test_results_written_to_a_wrapper(lib, wrapper):
+    out = wrapper(lib.zeros(2))
+    found = lib.add(wrapper(lib.ones(2)), 1, out=out)
+    assert found is out
+    assert out.inner.tolist() == [2.0, 2.0]
+
+
+@pytest.fixture
+def owner_of_writes(lib, tree_map):
+    """A class without memory whose in-place operators return their target."""
+
+    class Wrapper(lib.Tensor):
+        @staticmethod
+        def __new__(cls, inner, requires_grad=False):
+            return lib.Tensor._make_wrapper_subclass(
+                cls, inner.size(), strides=inner.stride(), storage_offset=inner.storage_offset(),
+                dtype=inner.dtype, requires_grad=requires_grad,
+            )  # fmt: skip
+
+        def __init__(self, inner, requires_grad=False):
+            self.inner = inner
+
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            unwrapped, options = tree_map(
+                lambda t: t.inner if isinstance(t, cls) else t, (args, kwargs or {})
+            )
+            out = func(*unwrapped, **options)
+            if func._schema.is_mutable:
+                return args[0]
+            return tree_map(lambda t: cls(t) if isinstance(t, lib.Tensor) else t, out)
+
+    return Wrapper
+
+
+def _changed_views(x):
+    y = x * 1
+    middle = y.view(6)[1:4]
+    middle.mul_(0.5)
+    y.add_(x.sum())
+    y.select(1, 2)[1:].mul_(x.mean())
+    y.t()[1].zero_()
+    return y * y + middle.sum()
+
+
+def _changed_parts(x):
+    y = x * 1
+    y.chunk(3, 1)[1].mul_(x.sum())
+    return y
+
+
+def test_changes_through_views_are_differentiated(lib, owner_of_writes):
+    x = lib.arange(6, dtype=lib.float64).reshape(2, 3)
+    plain, wrapped = x.clone().requires_grad_(), owner_of_writes(x, requires_grad=True)
+    _changed_views(plain).sum().backward()
+    _changed_views(wrapped).sum().backward()
+    assert wrapped.grad.inner.tolist() == plain.grad.tolist()
+
+
+@pytest.mark.parametrize("changed", [_changed_views, _changed_parts])
+def test_changes_through_views_have_tangents(lib, owner_of_writes, changed):
+    x = lib.arange(6, dtype=lib.float64).reshape(2, 3)
+    tangent = x * x + 1
+    plain = lib.func.jvp(changed, (x,), (tangent,))
+    wrapped = lib.func.jvp(changed, (owner_of_writes(x),), (owner_of_writes(tangent),))
+    assert [t.inner.tolist() for t in wrapped] == [t.tolist() for t in plain]
+
+
+def test_parts_whose_places_are_unknown_are_not_mixed_up():
+    import wengert
+    from wengert.utils.pytree import tree_map_only
+
+    class Placeless(wengert.Tensor):
+        @staticmethod
+        def __new__(cls, inner):
+            return wengert.Tensor._make_wrapper_subclass(cls, inner.size(), dtype=inner.dtype)
+
+        def __init__(self, inner):
+            self.inner = inner
+
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            unwrapped, options = tree_map_only(cls, lambda t: t.inner, (args, kwargs or {}))
+            out = func(*unwrapped, **options)
+            return args[0] if func._schema.is_mutable else tree_map_only(wengert.Tensor, cls, out)
+
+    x = Placeless(wengert.ones(2, 3, dtype=wengert.float64))
+    with pytest.raises(RuntimeError, match="cannot be told from the others: pass storage_offset"):
+        wengert.func.jvp(_changed_parts, (x,), (x,))

@@ -150,3 +150,11 @@ def test_gradcheck_finds_a_backward_that_cannot_be_batched(lib):
     assert not lib.autograd.gradcheck(
         Reads.apply, (x,), check_batched_grad=True, raise_exception=False
     )
+
+
+def test_cotangents_need_one_batch(lib):
+    x = lib.ones(3, requires_grad=True)
+    with pytest.raises(ValueError):
+        lib.autograd.grad((x * 2, x.sum()), x, (lib.eye(3), lib.ones(2)), is_grads_batched=True)
+    with pytest.raises(ValueError):
+        lib.autograd.grad(x.sum(), x, is_grads_batched=True)

@@ -260,3 +260,46 @@ def test_out_arguments():
         wengert.vmap(lambda x: wengert.add(x, 1, out=wengert.zeros(())))(wengert.ones(2))
     with pytest.raises(RuntimeError, match="don't support automatic differentiation"):
         wengert.func.grad(lambda x: wengert.add(x, 1, out=wengert.zeros(())))(wengert.tensor(1.0))
+
+
+PARTS = {
+    "split": lambda y: y.split(2, 1)[0],
+    "chunk": lambda y: y.chunk(2, 1)[1],
+    "unbind": lambda y: y.unbind(0)[1],
+    "part of a part": lambda y: y.unbind(0)[1].split(2)[0],
+    "part of a transposed matrix": lambda y: y.t().split(2, 0)[0],
+    "transposed part": lambda y: y.chunk(3, 1)[1].t(),
+}
+
+
+@pytest.mark.parametrize("in_dim", [0, 1, 2])
+@pytest.mark.parametrize("part", PARTS)
+def test_one_of_several_views_is_changed_in_forward_mode(lib, part, in_dim):
+    def changed(x):
+        y = x * 2
+        PARTS[part](y).mul_(x.sum())
+        return y
+
+    def pushed(x):
+        return lib.func.jvp(changed, (x,), (lib.ones(2, 3, dtype=lib.float64),))[1]
+
+    x = lib.arange(12, dtype=lib.float64).reshape(2, 2, 3) + 1
+    loop = [pushed(each).tolist() for each in x.unbind(0)]
+    batch = x.movedim(0, in_dim).contiguous()
+    assert lib.vmap(pushed, in_dims=in_dim)(batch).tolist() == loop
+    assert loop[0] != (2 * lib.ones(2, 3)).tolist()
+
+
+def test_strided_views_of_a_batch_keep_their_tangent_or_refuse():
+    def changed(x):
+        y = x * 1
+        y.as_strided((2,), (1,)).zero_()
+        return y
+
+    def pushed(x):
+        return wengert.func.jvp(changed, (x,), (wengert.ones(2, 3),))[1]
+
+    expected = [[0.0, 0.0, 1.0], [1.0, 1.0, 1.0]]
+    assert wengert.vmap(pushed)(wengert.ones(2, 2, 3)).tolist() == [expected] * 2
+    with pytest.raises(RuntimeError, match="a view made by as_strided.* cannot be changed"):
+        wengert.vmap(pushed, in_dims=2)(wengert.ones(2, 3, 2))

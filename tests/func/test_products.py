@@ -216,3 +216,11 @@ def test_linearized_function_inside_transforms():
     columns = wengert.vmap(push_forward)(wengert.eye(2))
     assert columns.tolist() == [[3.0, 0.0], [0.0, 12.0]]
     assert wengert.func.grad(lambda t: push_forward(t).sum())(wengert.ones(2)).tolist() == [3, 12]
+
+
+def test_a_pull_back_may_give_up_its_graph(lib):
+    _, pull_back = lib.func.vjp(lib.sin, lib.zeros(2))
+    assert pull_back(lib.ones(2), retain_graph=True, create_graph=True)[0].tolist() == [1.0, 1.0]
+    assert pull_back(lib.ones(2), retain_graph=False)[0].tolist() == [1.0, 1.0]
+    with pytest.raises(RuntimeError, match="Trying to backward through the graph a second time"):
+        pull_back(lib.ones(2))

@@ -194,3 +194,14 @@ def test_same_noise_for_batched_means_and_probabilities():
     assert (found[1] - found[0]).item() == pytest.approx(100.0, rel=1e-4)
     found = wengert.vmap(wengert.bernoulli, randomness="same")(wengert.tensor([0.0, 1.0]))
     assert found.tolist() == [0.0, 1.0]
+
+
+@pytest.mark.parametrize("chunk_size", [1, 2])
+def test_chunks_share_the_same_randomness(lib, chunk_size):
+    def draw(randomness):
+        mapped = lib.vmap(lambda x: lib.rand(3), randomness=randomness, chunk_size=chunk_size)
+        return mapped(lib.ones(5)).tolist()
+
+    same, different = draw("same"), draw("different")
+    assert all(row == same[0] for row in same)
+    assert all(different.count(row) == 1 for row in different)

@@ -334,14 +334,140 @@ def test_the_library_itself_is_not_changed():
 def test_what_is_not_supported_says_so():
     with wengert.library._scoped_library(fresh_name("wengert_library"), "DEF") as library:
         library.define("f(Tensor x) -> Tensor")
-        with pytest.raises(NotImplementedError, match="fallthrough_kernel is not supported"):
-            library.impl("f", wengert.library.fallthrough_kernel, "Autograd")
         with pytest.raises(NotImplementedError, match="fallback"):
             library.fallback(lambda: None)
-        with pytest.raises(NotImplementedError, match="tags"):
-            library.define("g(Tensor x) -> Tensor", tags=("pt2_compliant_tag",))
-        library.impl("f", lambda x: x * 2, "CPU")
-        with pytest.raises(RuntimeError, match="not to be replaced"):
-            library.impl("f", lambda x: x * 2, "CPU", allow_override=False)
         with pytest.raises(RuntimeError, match="is not an operator of the namespace"):
             library.impl("elsewhere::f", lambda x: x * 2, "CPU")
+
+
+def test_formulas_and_batching_rules_end_with_their_library(lib, library, ops):
+    library.define("f(Tensor x) -> Tensor")
+    library.impl("f", lambda x: x.detach() * 2, "CPU")
+    x = lib.ones(2, requires_grad=True)
+    with lib.library._scoped_library(library.ns, "FRAGMENT") as rules:
+        name = f"{library.ns}::f"
+        lib.library.register_autograd(name, lambda ctx, grad: grad * 7, lib=rules)
+        lib.library.register_vmap(name, lambda info, in_dims, x: (x * 5, in_dims[0]), lib=rules)
+        ops.f(x).sum().backward()
+        assert x.grad.tolist() == [7.0, 7.0]
+        assert lib.vmap(ops.f)(lib.ones(3)).tolist() == [5.0, 5.0, 5.0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # no batching rule any more
+        assert lib.vmap(ops.f)(lib.ones(3)).tolist() == [2.0, 2.0, 2.0]
+    assert "GeneratedBackward" not in str(ops.f(x).grad_fn)
+
+
+def test_decorators_of_a_library(lib, library, ops):
+    @lib.library.define(library, "f(Tensor x) -> Tensor")
+    def f(x):
+        return x + 1
+
+    assert f(lib.ones(1)).item() == 2.0
+    assert ops.f(lib.ones(1)).item() == 2.0
+    library.define("g(Tensor x) -> Tensor")
+
+    @lib.library.impl(library, "g", "CPU")
+    def g(x):
+        return x + 2
+
+    assert g(lib.ones(1)).item() == 3.0
+    assert ops.g(lib.ones(1)).item() == 3.0
+    with pytest.raises(ValueError, match="expected qualname to be instance of str"):
+        lib.library.define(3, "(Tensor x) -> Tensor")
+
+
+def test_falling_through_a_key(lib, library, ops):
+    library.define("f(Tensor x) -> Tensor")
+    library.impl("f", lambda x: x * 2, "CPU")
+    library.impl("f", lib.library.fallthrough_kernel, "Autograd")
+    y = ops.f(lib.ones(2, requires_grad=True))
+    assert y.requires_grad and y.tolist() == [2.0, 2.0]
+    with pytest.raises(NotImplementedError, match="fallthrough_kernel"):
+        lib.library.fallthrough_kernel()
+
+
+def test_alias_analysis(library):
+    assert library.define("f(Tensor x) -> Tensor", "FROM_SCHEMA") == "f"
+    with pytest.raises(RuntimeError, match="Invalid alias_analysis type GUESSED"):
+        library.define("g(Tensor x) -> Tensor", "GUESSED")
+
+
+def test_tags(lib, library, ops, define):
+    library.define("f(Tensor x) -> Tensor", tags=lib.Tag.pointwise)
+    library.define("g(Tensor x) -> Tensor", tags=(lib.Tag.reduction, lib.Tag.pointwise))
+    assert ops.f.default.tags == [lib.Tag.pointwise]
+    assert ops.g.default.tags == [lib.Tag.reduction, lib.Tag.pointwise]
+    custom = define("(Tensor x) -> Tensor", lambda x: x + 1, tags=[lib.Tag.pointwise])
+    assert custom._opoverload.tags == [lib.Tag.pt2_compliant_tag, lib.Tag.pointwise]
+    assert str(lib.Tag.pointwise) == "Tag.pointwise"
+    with pytest.raises(TypeError):
+        library.define("h(Tensor x) -> Tensor", tags=("pointwise",))
+
+
+def test_kernels_that_are_not_to_be_replaced(library):
+    library.define("f(Tensor x) -> Tensor")
+    library.impl("f", lambda x: x * 2, "CPU", allow_override=False)
+    with pytest.raises(RuntimeError, match="This is not allowed since there's already a kernel"):
+        library.impl("f", lambda x: x * 3, "CPU", allow_override=False)
+
+
+def test_views_and_mutations_are_known(lib, library, ops):
+    aten = lib.ops.aten
+    assert aten.view.default.is_view and aten.split.Tensor.is_view
+    assert not aten.sin.default.is_view and not aten.add_.Tensor.is_view
+    library.define("view(Tensor(a) x) -> Tensor(a)")
+    assert ops.view.default.is_view
+
+
+def test_a_mutation_is_counted_once(lib, library, ops):
+    library.define("scale_(Tensor(a!) x) -> Tensor(a!)")
+    library.impl("scale_", lambda x: x.mul_(2), "CPU")
+    x = lib.ones(2)
+    assert ops.scale_(x) is x
+    assert (x.tolist(), x._version) == ([2.0, 2.0], 1)
+
+
+def test_a_mutation_that_no_operator_counts_is_counted():
+    with wengert.library._scoped_library(fresh_name("wengert_library"), "DEF") as library:
+        library.define("scale_(Tensor(a!) x) -> ()")
+
+        def scale(x):
+            x.numpy()[...] *= 2
+
+        library.impl("scale_", scale, "CPU")
+        x = wengert.ones(2)
+        getattr(wengert.ops, library.ns).scale_(x)
+        assert (x.tolist(), x._version) == ([2.0, 2.0], 1)
+
+
+def test_an_autograd_kernel_by_hand(lib, library, ops):
+    class Double(lib.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            with lib._C._AutoDispatchBelowAutograd():
+                return ops.f(x)
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * 5
+
+    library.define("f(Tensor x) -> Tensor")
+    library.impl("f", lambda x: x * 2, "CPU")
+    library.impl("f", Double.apply, "Autograd")
+    x = lib.ones(2, requires_grad=True)
+    y = ops.f(x)
+    y.sum().backward()
+    assert y.tolist() == [2.0, 2.0]
+    assert x.grad.tolist() == [5.0, 5.0]
+
+
+def test_the_keys_after_autograd(lib, library, ops):
+    def autograd(keyset, x):
+        assert isinstance(keyset, lib._C.DispatchKeySet)
+        below = keyset & lib._C._after_autograd_keyset
+        return ops.f.default.redispatch(below, x) + 1
+
+    library.define("f(Tensor x) -> Tensor")
+    library.impl("f", lambda x: x * 2, "CPU")
+    library.impl("f", autograd, "Autograd", with_keyset=True)
+    assert ops.f(lib.ones(1, requires_grad=True)).tolist() == [3.0]

@@ -1,6 +1,7 @@
 """Schemas as text and as objects; tests with the `parse` fixture also run on PyTorch's parser."""
 
 import pickle
+import re
 
 import pytest
 from hypothesis import given
@@ -8,6 +9,7 @@ from hypothesis import strategies as st
 
 import wengert
 from wengert.dispatch import operators
+from wengert.library.builtin import overload_name
 from wengert.library.schema_parser import parse_schema
 
 
@@ -59,6 +61,7 @@ def test_canonical_text_is_printed_as_read(parse, text):
         ("f(float[2] x=1.5) -> ()", "f(float[2] x=[1.5, 1.5]) -> ()"),
         ("f(str x='it\\'s \"q\"') -> ()", 'f(str x="it\\\'s \\"q\\"") -> ()'),
         ("f(int x, *) -> int", "f(int x) -> int"),
+        ("f(int[1] x=0) -> ()", "f(int[1] x=[0]) -> ()"),
     ],
 )
 def test_what_is_written_otherwise(parse, text, canonical):
@@ -373,7 +376,7 @@ def test_every_operator_has_a_schema():
     for operator in operators().values():
         schema = operator._schema
         assert parse_schema(str(schema)) == schema
-        assert schema.name == "aten::" + operator.name.partition(".")[0]
+        assert schema.name == "aten::" + overload_name(operator.name)[0]
         assert [a.name for a in schema.arguments] == [a.name for a in operator.schema.arguments]
         assert schema.is_mutable == operator.name.partition(".")[0].endswith("_")
     assert wengert.add._schema is wengert.add._schema
@@ -399,3 +402,48 @@ def test_overloads_exist_in_pytorch():
             theirs = getattr(packet, schema.overload_name or "default")._schema
             assert schema.arguments[0].name == theirs.arguments[0].name
             assert schema.is_mutable == theirs.is_mutable
+
+
+def test_a_list_of_a_fixed_size_has_no_lists(parse):
+    with pytest.raises(RuntimeError, match="expected"):
+        parse("f(int[3][] x) -> ()")
+
+
+def test_numbers_that_stand_for_dtypes_and_layouts():
+    (a, b, c) = parse_schema("f(ScalarType a=4, Layout b=0, MemoryFormat? c=1) -> ()").arguments
+    assert a.default_value is wengert.int64
+    assert b.default_value is wengert.strided
+    assert c.default_value is wengert.preserve_format
+    assert str(a) == "ScalarType a=int64"
+    with pytest.raises(RuntimeError, match="expected a default of type ScalarType"):
+        parse_schema("f(ScalarType a=99) -> ()")
+
+
+def test_the_schemas_of_pytorch_are_read():
+    torch = pytest.importorskip("torch")
+    out_of_scope = "unknown type specifier|alias annotation|expected|a second argument"
+    read = 0
+    for name in torch._C._dispatch_get_all_op_names():
+        if not name.startswith("aten::"):
+            continue
+        theirs = torch._C._get_schema(*[*name.split("."), ""][:2])
+        text = str(theirs)
+        try:
+            ours = parse_schema(text)
+        except RuntimeError as error:
+            assert re.search(out_of_scope, str(error)), text
+            continue
+        read += 1
+        assert parse_schema(str(ours)) == ours
+        assert ours.is_mutable == theirs.is_mutable, text
+        for a, b in zip(
+            [*ours.arguments, *ours.returns], [*theirs.arguments, *theirs.returns], strict=True
+        ):
+            assert (a.name, a.N, a.kwarg_only) == (b.name, b.N, b.kwarg_only), text
+            assert (a.alias_info is None) == (b.alias_info is None), text
+            assert a.has_default_value() == b.has_default_value(), text
+            if a.alias_info is not None:
+                assert a.alias_info.is_write == b.alias_info.is_write, text
+                assert a.alias_info.before_set == b.alias_info.before_set, text
+                assert a.alias_info.after_set == b.alias_info.after_set, text
+    assert read > 3000

@@ -618,3 +618,9 @@ def test_trees_are_pytorchs(value):
         spec.num_nodes,
         spec.num_children,
     )
+
+
+def test_classes_that_are_nodes(tree):
+    for known in (tuple, list, dict):
+        assert known in tree.SUPPORTED_NODES
+    assert int not in tree.SUPPORTED_NODES

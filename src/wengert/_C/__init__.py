@@ -18,12 +18,26 @@ __all__ = [
     "DisableTorchFunction",
     "DisableTorchFunctionSubclass",
     "TensorBase",
+    "_AutoDispatchBelowAutograd",
     "_DisableTorchDispatch",
     "_disabled_torch_dispatch_impl",
     "_disabled_torch_function_impl",
     "_is_torch_function_all_disabled",
     "_is_torch_function_enabled",
 ]
+
+
+class _AutoDispatchBelowAutograd:
+    """Inside, operators are neither recorded nor differentiated in forward mode."""
+
+    def __enter__(self) -> None:
+        state = _thread_state()
+        self.before = state.grad_enabled, state.forward_grad_enabled
+        state.grad_enabled = state.forward_grad_enabled = False
+
+    def __exit__(self, *exception: object) -> None:
+        state = _thread_state()
+        state.grad_enabled, state.forward_grad_enabled = self.before
 
 
 def _is_torch_function_enabled() -> bool:
@@ -38,7 +52,9 @@ def _is_torch_function_all_disabled() -> bool:
 
 # Names that belong to other modules, where they are called differently.
 _ELSEWHERE = {
+    "DispatchKeySet": ("library.overloads", "DispatchKeySet"),
     "_ImperativeEngine": ("autograd.variable", "ImperativeEngine"),
+    "_after_autograd_keyset": ("library.overloads", "after_autograd_keyset"),
     "_current_autograd_node": ("autograd.engine", "current_autograd_node"),
     "_current_graph_task_id": ("autograd.engine", "current_graph_task_id"),
     "_increment_version": ("autograd.graph", "increment_version"),

@@ -9,7 +9,7 @@ from typing import Any
 from ..function_overrides import PLAIN, override_operator
 from ..handled import handle_by_class
 from ..inside import in_transform
-from ..levels import seen_inside
+from ..levels import has_class, is_level, seen_inside
 from ..native import native
 from ..state import thread_state
 from ..tensor import Tensor
@@ -279,7 +279,7 @@ def _root_facts(out: Any) -> tuple:
 
 
 def _implicit_grad(out: Any, shape: tuple, dtype: Any) -> Tensor:
-    from ..creation import ones, ones_for
+    from ..creation import ones, ones_for, ones_like
 
     size = 1
     for n in shape:
@@ -294,6 +294,8 @@ def _implicit_grad(out: Any, shape: tuple, dtype: Any) -> Tensor:
         made = handle_by_class("ones_like", out)
         if made is not NotImplemented:
             return made
+    if isinstance(out, Tensor) and is_level(out) and has_class(out):
+        return ones_like(out)
     if isinstance(out, Tensor) and out.is_meta:
         return ones(shape, dtype=out.dtype, device=out.device)
     return ones_for(shape, dtype)

@@ -32,7 +32,7 @@ def _in_front(value: Tensor, dim: int | None, size: int) -> Tensor:
 def _batch_size(grads: tuple) -> int:
     sizes = {g.array.shape[0] for g in grads if isinstance(g, Tensor) and g.array.ndim}
     if len(sizes) != 1:
-        raise RuntimeError(
+        raise ValueError(
             "grad(): with is_grads_batched=True, grad_outputs must have a first dimension of one "
             f"and the same length, which counts the batch; got lengths {sorted(sizes)}"
         )

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..dtypes import is_differentiable
-from ..levels import is_level
-from ..marks import unmarked
+from ..levels import is_level, plain_array, same_elements
+from ..marks import WrapperArray, unmarked
 from ..state import ThreadState, thread_state
 from ..tensor import VIEW_NO_GRAD, Tensor
 from .copy_slices import copy_in_order, replay
@@ -204,25 +204,61 @@ def tangent_of(value: Any) -> Tensor | None:
 
 
 def _part(tangent: Tensor, view: Tensor) -> Tensor:
-    """What a view sees of the tangent of its base, which has the layout of the base.
+    """What a view sees of the tangent of its base.
 
     It is a view of the same kind, whatever the mode when somebody first asks for it.
     """
-    meta: Any = view.view_meta
-    steps = rest = meta.steps
-    while rest is not None:
-        rest, operator, _ = rest
-        if operator.outputs != 1:  # one of several: which one, only its place in memory tells
-            from ..inplace import strided_steps
-
-            steps = strided_steps(view)
-            break
     state = thread_state()
+    meta: Any = view.view_meta
     enabled, state.grad_enabled = state.grad_enabled, meta.creation != VIEW_NO_GRAD
     try:
-        return replay(tangent, steps)
+        return _replayed(tangent, view, meta)
     finally:
         state.grad_enabled = enabled
+
+
+def _replayed(tangent: Tensor, view: Tensor, meta: Any) -> Tensor:
+    calls: list = []
+    steps = meta.steps
+    several = False
+    while steps is not None:
+        steps, operator, args = steps
+        calls.append((operator, args))
+        several = several or operator.outputs != 1
+    if not several:
+        return replay(tangent, meta.steps)
+    with duals_aside(thread_state()):
+        found = _parts_of_several(meta.base, tangent, calls[::-1], view)
+    if not found:  # the base has another shape by now, or its tangent another layout
+        from ..inplace import strided_steps
+
+        return replay(tangent, strided_steps(view))
+    if len(found) > 1 and view.array.size and type(plain_array(view)) is WrapperArray:
+        raise RuntimeError(
+            "in forward mode, one of several views of a tensor without memory cannot be told from "
+            "the others: pass storage_offset to _make_wrapper_subclass()"
+        )
+    return found[0]
+
+
+def _parts_of_several(base: Tensor, tangent: Tensor, calls: list, view: Tensor) -> list[Tensor]:
+    """The part of a tangent that `calls` make where they make `view` of `base`, in a list.
+
+    Of the results of one operator, only their places in memory tell which one it is. There are
+    several such parts if these places are unknown, and none if the calls do not fit any more.
+    """
+    for i, (operator, args) in enumerate(calls):
+        try:
+            base, tangent = operator.call((base, *args)), operator.call((tangent, *args))
+        except (RuntimeError, IndexError, ValueError):
+            return []
+        if isinstance(base, (tuple, list)):
+            rest = calls[i + 1 :]
+            pairs = zip(base, tangent, strict=True)
+            return [
+                found for pair in pairs for found in _parts_of_several(*pair, rest, view)
+            ]
+    return [tangent] if same_elements(base, view) else []
 
 
 @contextmanager
@@ -425,7 +461,26 @@ def write_tangent(target: Any, tangent: Tensor) -> None:
             whole = whole + target.cold.tangent_source
         set_tangent(view.base, whole)
         part: Any = tangent_of(target)
+        _check_part(part, view.base)
         _write(part, tangent)
+
+
+def _check_part(part: Tensor, base: Tensor) -> None:
+    """Refuse to write to a part of a tangent that is a copy, from which the change would be lost.
+
+    Only a view by strides makes one: inside `vmap` a tangent has other strides than its primal.
+    """
+    from ..operators.geometry import owner_of
+
+    whole: Any = tangent_of(base)
+    array = plain_array(part)
+    if type(array) is WrapperArray or not array.size:
+        return
+    if owner_of(array) is not owner_of(plain_array(whole)):
+        raise RuntimeError(
+            "in forward mode inside vmap, a view made by as_strided() cannot be changed in place: "
+            "the strides of the tensor and of its tangent differ. Use views by index or by shape"
+        )
 
 
 def _write(own: Tensor, tangent: Tensor) -> None:

@@ -80,8 +80,9 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple
     """`func(*primals)` and the function that multiplies cotangents with the Jacobian there.
 
     The function takes one cotangent for each output, in the structure of the outputs, and returns
-    a tuple of one product for each of `primals`. It may be called many times. With `has_aux`,
-    `func` returns a pair (outputs, anything), and the second comes back last.
+    a tuple of one product for each of `primals`. It may be called many times, unless it is called
+    with `retain_graph` false. With `has_aux`, `func` returns a pair (outputs, anything), and the
+    second comes back last.
 
     >>> import wengert
     >>> value, pull_back = wengert.func.vjp(wengert.sin, wengert.zeros(3))
@@ -90,14 +91,17 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple
     """
     pulled = PullBack(func, primals, {}, None, has_aux)
 
-    def pull_back(cotangents: Any) -> Any:
+    def pull_back(
+        cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None
+    ) -> Any:
         given, spec = tree_flatten(cotangents)
         if spec != pulled.output_spec:
             raise RuntimeError(
                 "Expected pytree structure of cotangents to be the same as that of the outputs of "
                 f"the function: {spec} against {pulled.output_spec}"
             )
-        return tree_unflatten(pulled.products(given), pulled.input_spec)
+        products = pulled.products(given, retain_graph, bool(create_graph))
+        return tree_unflatten(products, pulled.input_spec)
 
     output = tree_unflatten(pulled.values, pulled.output_spec)
     return (output, pull_back, pulled.aux) if has_aux else (output, pull_back)
@@ -131,12 +135,17 @@ class PullBack:
             self.values = values_of(level, self.outputs)
             self.aux = outside(level, aux) if has_aux else None
 
-    def products(self, cotangents: Iterable[Tensor]) -> list[Tensor]:
+    def products(
+        self, cotangents: Iterable[Tensor], keep_graph: bool = True, create_graph: bool = False
+    ) -> list[Tensor]:
         """One product for each input from one cotangent for each output."""
         level = self.level
         with self.lock, level.entered():
             given = [lifted(g, level) for g in cotangents]
-            gradients = backward_at(level, self.outputs, self.inputs, given, keep_graph=True)
+            gradients = backward_at(
+                level, self.outputs, self.inputs, given,
+                keep_graph=keep_graph, create_graph=create_graph,
+            )  # fmt: skip
             found = values_of(level, gradients)
         return filled(found, self.inputs)
 

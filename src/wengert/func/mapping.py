@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial, wraps
 from typing import Any
 
+from ..generator import get_rng_state, set_rng_state
 from ..levels import Level, lifted, unwrapped
 from ..operators.joining import cat
 from ..tensor import Tensor
@@ -125,11 +126,14 @@ def _in_chunks(call: _Call, leaves: list, dims: list, size: int, chunk_size: int
         for leaf, dim in zip(leaves, dims, strict=True)
     ]
     parts = []
+    state = get_rng_state() if call.randomness == "same" else None
     for i, start in enumerate(range(0, size, chunk_size)):
         now = [
             leaf if chunk is None else chunk[i]
             for leaf, chunk in zip(leaves, chunks, strict=True)
         ]
+        if state is not None:
+            set_rng_state(state)  # every chunk draws what the first one has drawn
         flat, places, spec = call.flat(now, dims, min(chunk_size, size - start))
         parts.append(flat)
     joined = [

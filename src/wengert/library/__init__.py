@@ -23,11 +23,13 @@ from .overloads import DispatchKeySet as DispatchKeySet
 from .overloads import after_autograd_keyset as after_autograd_keyset
 from .overloads import full_keyset as full_keyset
 from .signatures import infer_schema as infer_schema
+from .tags import Tag as Tag
 
 __all__ = [
     "CustomOpDef",
     "DispatchKeySet",
     "Library",
+    "Tag",
     "after_autograd_keyset",
     "custom_op",
     "define",

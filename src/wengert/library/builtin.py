@@ -27,12 +27,21 @@ _BY_OVERLOAD = {
 }
 _OVERLOADS = {name: overload for overload, names in _BY_OVERLOAD.items() for name in names.split()}
 
+# Operators that lie behind functions of `nn.functional` and are declared as those are in PyTorch.
+_BEHIND_FUNCTIONS = frozenset((
+    "_celu", "_celu_", "_elu", "_elu_", "_gelu", "_hardsigmoid", "_hardsigmoid_", "_hardswish",
+    "_hardswish_", "_hardtanh", "_hardtanh_", "_leaky_relu", "_leaky_relu_", "_mish", "_mish_",
+    "_one_hot", "_silu", "_silu_", "_softplus", "_softshrink", "_threshold", "_threshold_",
+))  # fmt: skip
+
 _schemas: dict[Any, FunctionSchema] = {}
 
 
 def overload_name(name: str) -> tuple[str, str]:
     """The name of a declared operator and the name of its overload, empty for the default one."""
     name, _, overload = name.partition(".")
+    if name in _BEHIND_FUNCTIONS:
+        name = name[1:]
     return name, overload or _OVERLOADS.get(name, "")
 
 

@@ -15,6 +15,7 @@ from .overloads import OpOverload, add_custom, overload_of, split_qualname
 from .schema import FunctionSchema
 from .schema_parser import parse_schema
 from .signatures import infer_schema
+from .tags import Tag, Tags, tag_tuple
 
 DeviceTypes = str | Sequence[str] | None
 
@@ -28,6 +29,7 @@ def custom_op(
     mutates_args: str | Iterable[str],
     device_types: DeviceTypes = None,
     schema: str | None = None,
+    tags: Tags = None,
 ) -> Callable[[Callable[..., Any]], CustomOpDef]: ...
 
 
@@ -40,6 +42,7 @@ def custom_op(
     mutates_args: str | Iterable[str],
     device_types: DeviceTypes = None,
     schema: str | None = None,
+    tags: Tags = None,
 ) -> CustomOpDef: ...
 
 
@@ -51,12 +54,14 @@ def custom_op(
     mutates_args: str | Iterable[str],
     device_types: DeviceTypes = None,
     schema: str | None = None,
+    tags: Tags = None,
 ) -> Any:
     """Make a function an operator, as a decorator or by a call.
 
     `name` is ``namespace::name``. The function is the kernel for `device_types`, None meaning all.
     Its annotations give the schema, unless `schema` is given, as ``(Tensor x) -> Tensor``. It must
-    return fresh tensors and change no tensors but those in `mutates_args`.
+    return fresh tensors and change no tensors but those in `mutates_args`. `tags` are added to
+    those of the overload.
 
     >>> import wengert
     >>> @wengert.library.custom_op("doc::double", mutates_args=())
@@ -87,7 +92,8 @@ def custom_op(
                 f"custom_op with kwarg-only Tensor args: tensors must not be keyword-only. Got: "
                 f"{parsed}"
             )
-        return CustomOpDef(parsed, function, _device_names(device_types))
+        all_tags = tag_tuple((Tag.pt2_compliant_tag, *tag_tuple(tags)))
+        return CustomOpDef(parsed, function, _device_names(device_types), all_tags)
 
     return define if fn is None else define(fn)
 
@@ -118,9 +124,13 @@ class CustomOpDef:
     """A custom operator with one overload, and the ways to complete it."""
 
     def __init__(
-        self, schema: FunctionSchema, fn: Callable[..., Any], device_names: list[str]
+        self,
+        schema: FunctionSchema,
+        fn: Callable[..., Any],
+        device_names: list[str],
+        tags: tuple[Tag, ...] = (),
     ) -> None:
-        self._operator = CustomOperator(schema)
+        self._operator = CustomOperator(schema, tags)
         self._namespace, self._name = schema.name.split("::")
         self._qualname = self._operator.name
         self._schema = str(schema)[len(self._qualname) :]

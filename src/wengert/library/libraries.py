@@ -25,6 +25,7 @@ from .overloads import (
     split_qualname,
 )
 from .schema_parser import parse_schema
+from .tags import Tags, tag_tuple
 
 _RESERVED = ("prim",)
 _KINDS = ("DEF", "IMPL", "FRAGMENT")
@@ -43,7 +44,7 @@ Op = str | OpOverload | OpOverloadPacket | CustomOpDef
 
 
 def fallthrough_kernel(*args: Any, **kwargs: Any) -> Any:
-    """Stands for "nothing here" where PyTorch registers kernels per key; not supported."""
+    """As a kernel for a key it stands for none: the call passes on to what comes next."""
     raise NotImplementedError("fallthrough_kernel() should never be called.")
 
 
@@ -77,10 +78,13 @@ class Library:
     def __repr__(self) -> str:
         return f"Library(kind={self.kind}, ns={self.ns}, dispatch_key={self.dispatch_key})"
 
-    def define(self, schema: str, alias_analysis: str = "", *, tags: Any = ()) -> str:
+    def define(self, schema: str, alias_analysis: str = "", *, tags: Tags = ()) -> str:
         """Define an operator by its schema, ``name(Tensor x) -> Tensor``; returns its name."""
-        if alias_analysis or tags:
-            raise NotImplementedError("define(): alias_analysis and tags are not supported")
+        if alias_analysis not in ("", "FROM_SCHEMA"):
+            raise RuntimeError(
+                f"Invalid alias_analysis type {alias_analysis}: aliases are those of the schema, "
+                "FROM_SCHEMA"
+            )
         if self.kind == "IMPL":
             raise RuntimeError(
                 f'def("{schema}"): Cannot define an operator inside of a library of kind IMPL'
@@ -92,7 +96,8 @@ class Library:
                 f"match the namespace of the library ({self.ns})"
             )
         operator = CustomOperator(
-            parse_schema(schema if separator else f"{self.ns}::{schema.lstrip()}")
+            parse_schema(schema if separator else f"{self.ns}::{schema.lstrip()}"),
+            tag_tuple(tags),
         )
         add_custom(operator)
         self._undo.append(lambda: remove_custom(operator))
@@ -113,10 +118,6 @@ class Library:
         (``CompositeExplicitAutograd``), all devices and autograd (``CompositeImplicitAutograd``,
         the default), or autograd (``Autograd``).
         """
-        if fn is fallthrough_kernel:
-            raise NotImplementedError(
-                "impl(): fallthrough_kernel is not supported; a key without kernel falls through"
-            )
         if not callable(fn):
             raise TypeError(
                 f"Input function is required to be a callable but found type {type(fn)}"
@@ -168,10 +169,15 @@ def set_kernel(
     """Register a kernel under one of PyTorch's keys; returns how to take it back."""
     if key not in _KEYS:
         raise RuntimeError(f"could not parse dispatch key: {key}; the keys are {', '.join(_KEYS)}")
-    kernel = _with_keyset(fn) if with_keyset else fn
+    kernel: Callable[..., Any] | None = _with_keyset(fn) if with_keyset else fn
+    if fn is fallthrough_kernel:
+        kernel = None
     previous = get_known_kernel(operator, key)
     if previous is not None and not allow_override:
-        raise RuntimeError(f"{operator.name} has a kernel for {key}, and it is not to be replaced")
+        raise RuntimeError(
+            f"This is not allowed since there's already a kernel registered for {operator.name} "
+            f"and {key}, and allow_override is False"
+        )
     _store_kernel(operator, key, kernel)
 
     def undo() -> None:
@@ -212,10 +218,28 @@ def _with_keyset(fn: Callable[..., Any]) -> Callable[..., Any]:
 # By name -----------------------------------------------------------------------------------------
 
 
-def define(qualname: str, schema: str, *, lib: Library | None = None, tags: Any = ()) -> None:
-    """Define the operator ``namespace::name`` with a schema ``(Tensor x) -> Tensor``."""
-    if tags:
-        raise NotImplementedError("define(): tags are not supported")
+def define(
+    qualname: str | Library,
+    schema: str,
+    alias_analysis: str = "",
+    *,
+    lib: Library | None = None,
+    tags: Tags = (),
+) -> Any:
+    """Define the operator ``namespace::name`` with a schema ``(Tensor x) -> Tensor``.
+
+    With a library in place of the name and ``name(Tensor x) -> Tensor``, the operator belongs to
+    the library, and what is returned is a decorator for its composite kernel.
+    """
+    if isinstance(qualname, Library):
+        return _define_in(qualname, schema, alias_analysis)
+    if alias_analysis:
+        raise TypeError("define(): alias_analysis is for definitions in a Library")
+    if not isinstance(qualname, str):
+        raise ValueError(
+            "define(qualname, schema): expected qualname to be instance of str, got "
+            f"{type(qualname)}"
+        )
     namespace, name = split_qualname(qualname)
     if not schema.lstrip().startswith("("):
         raise ValueError(
@@ -223,19 +247,36 @@ def define(qualname: str, schema: str, *, lib: Library | None = None, tags: Any 
             f'Tensor" but got "{schema}"'
         )
     if lib is not None:
-        lib.define(name + schema)
+        lib.define(name + schema, tags=tags)
     else:
-        add_custom(CustomOperator(parse_schema(f"{namespace}::{name}{schema}")))
+        parsed = parse_schema(f"{namespace}::{name}{schema}")
+        add_custom(CustomOperator(parsed, tag_tuple(tags)))
+
+
+def _define_in(library: Library, schema: str, alias_analysis: str) -> Callable[..., Any]:
+    name = library.define(schema, alias_analysis)
+    overload = schema.partition("(")[0].partition(".")[2].strip()
+
+    def implement(function: Callable[..., Any]) -> Callable[..., Any]:
+        library.impl(f"{name}.{overload}" if overload else name, function)
+        return function
+
+    return implement
 
 
 def impl(
-    qualname: str,
+    qualname: str | Library,
     types: str | Sequence[str],
-    func: Callable[..., Any] | None = None,
+    func: Any = None,
     *,
     lib: Library | None = None,
 ) -> Any:
-    """Give an operator a kernel for types of devices, ``default`` meaning all; also a decorator."""
+    """Give an operator a kernel for types of devices, ``default`` meaning all; also a decorator.
+
+    ``impl(library, name, dispatch_key)`` is the decorator for `Library.impl`.
+    """
+    if isinstance(qualname, Library):
+        return _impl_in(qualname, types, func or "")
     names = [types] if isinstance(types, str) else list(types)
     keys = [_key_of(name) for name in names]
 
@@ -247,6 +288,14 @@ def impl(
                 lib._undo.append(undo)
 
     return register if func is None else register(func)
+
+
+def _impl_in(library: Library, name: Any, dispatch_key: str) -> Callable[..., Any]:
+    def implement(function: Callable[..., Any]) -> Callable[..., Any]:
+        library.impl(name, function, dispatch_key)
+        return function
+
+    return implement
 
 
 def _key_of(name: str) -> str:
@@ -291,12 +340,13 @@ def register_fake(
     /,
     *,
     lib: Library | None = None,
+    allow_override: bool = True,
 ) -> Any:
     """Say what an operator returns for meta tensors; also a decorator."""
     operator = _custom_of(op, "register_fake")
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
-        undo = set_kernel(operator, "Meta", function)
+        undo = set_kernel(operator, "Meta", function, allow_override=allow_override)
         if lib is not None:
             lib._undo.append(undo)
         return function
@@ -310,18 +360,36 @@ def register_autograd(
     /,
     *,
     setup_context: Callable[..., Any] | None = None,
+    lib: Library | None = None,
 ) -> None:
     """Give an operator a derivative, see `CustomOpDef.register_autograd`."""
     operator = _custom_of(op, "register_autograd")
+    before = (operator.records, operator.backward, operator.setup_context)
     set_autograd(operator, operator.overload_text(), backward, setup_context)
 
+    def undo() -> None:
+        if operator.backward is backward:
+            operator.records, operator.backward, operator.setup_context = before
 
-def register_vmap(op: Op, func: Callable[..., Any] | None = None, /) -> Any:
+    if lib is not None:
+        lib._undo.append(undo)
+
+
+def register_vmap(
+    op: Op, func: Callable[..., Any] | None = None, /, *, lib: Library | None = None
+) -> Any:
     """Say what an operator does to batched tensors, see `CustomOpDef.register_vmap`."""
     operator = _custom_of(op, "register_vmap")
 
     def register(function: Callable[..., Any]) -> None:
-        operator.vmap = function
+        before, operator.vmap = operator.vmap, function
+
+        def undo() -> None:
+            if operator.vmap is function:
+                operator.vmap = before
+
+        if lib is not None:
+            lib._undo.append(undo)
 
     return register if func is None else register(func)
 

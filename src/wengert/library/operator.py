@@ -26,6 +26,7 @@ from ..tensor import AbstractOperator, Tensor, bump_version, requires_of
 from .arguments import Binder, Results
 from .node import plan_for, record_call
 from .schema import Argument, FunctionSchema
+from .tags import Tag
 
 _native = native
 ANY_DEVICE = "any"
@@ -44,8 +45,9 @@ class CustomOperator(AbstractOperator):
     rules: dict[str, Any] = {}
     no_output = np.empty(())
 
-    def __init__(self, schema: FunctionSchema) -> None:
+    def __init__(self, schema: FunctionSchema, tags: tuple[Tag, ...] = ()) -> None:
         self._schema = schema
+        self.tags = tags
         self.namespace, _, self.base_name = schema.name.partition("::")
         self.overload = schema.overload_name
         self.name = schema.name + (f".{self.overload}" if self.overload else "")
@@ -195,9 +197,12 @@ class CustomOperator(AbstractOperator):
         self, state: ThreadState, args: tuple, layered: bool, recording: bool
     ) -> Any:
         """Without a formula, the operators inside the kernel are what is recorded."""
+        before = [(t, t.version()) for t in self._mutated_tensors(args)] if self.mutated else ()
         out = self._compute(state, args, layered)
         if not recording:
-            self._count_changes(args)
+            for t, version in before:
+                if t.version() == version:
+                    bump_version(t, self.name)
         return out
 
     def _compute(self, state: ThreadState, args: tuple, layered: bool) -> Any:

@@ -22,6 +22,9 @@ OWN_NAMESPACE = "wengert"
 
 # name -> overload -> operator, for each namespace
 _custom: dict[str, dict[str, dict[str, CustomOperator]]] = {}
+# the same for the operators of the library
+_own: dict[str, dict[str, Any]] = {}
+_own_count = 0
 _overloads: dict[Any, OpOverload] = {}
 _packets: dict[tuple[str, str], OpOverloadPacket] = {}
 
@@ -77,8 +80,14 @@ class OpOverload:
 
     @property
     def tags(self) -> list:
-        """Always empty: operators have no tags."""
-        return []
+        """What was given with the definition; operators of the library have none."""
+        return list(getattr(self._op, "tags", ()))
+
+    @property
+    def is_view(self) -> bool:
+        """Whether a result shares the memory of an argument that is not written."""
+        aliases = [r.alias_info for r in self._schema.returns if r.alias_info is not None]
+        return bool(aliases) and not any(alias.is_write for alias in aliases)
 
     @property
     def overloadpacket(self) -> OpOverloadPacket:
@@ -218,11 +227,23 @@ def _operators_of(namespace: str, name: str) -> dict[str, Any]:
     """The operators of one name by overload, empty if there is none."""
     found: dict[str, Any] = dict(_custom.get(namespace, {}).get(name, {}))
     if namespace in (NAMESPACE, OWN_NAMESPACE):
-        for table in (operators(), HANDLED):
-            for full_name, operator in table.items():
-                if full_name.partition(".")[0] == name:
-                    found.setdefault(overload_name(full_name)[1], operator)
+        for overload, operator in _own_operators().get(name, {}).items():
+            found.setdefault(overload, operator)
     return found
+
+
+def _own_operators() -> dict[str, dict[str, Any]]:
+    """The operators of the library by name and overload; they become more as modules are loaded."""
+    global _own_count
+    declared = operators()
+    if len(declared) != _own_count:
+        _own.clear()
+        for table in (declared, HANDLED):
+            for full_name, operator in table.items():
+                name, overload = overload_name(full_name)
+                _own.setdefault(name, {}).setdefault(overload, operator)
+        _own_count = len(declared)
+    return _own
 
 
 def find_packet(namespace: str, name: str) -> OpOverloadPacket:

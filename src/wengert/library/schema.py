@@ -217,7 +217,7 @@ class Argument:
         if (
             isinstance(value, list)
             and self.type.text("", None) == "int[]"
-            and self.N == len(value) > 0
+            and self.N == len(value) > 1
             and value == value[:1] * self.N
         ):
             return literal_text(value[0])

@@ -36,6 +36,15 @@ _CONSTANTS = {"None": None, "True": True, "False": False}
 _UNESCAPES = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 _NON_FINITE = {"inf": float("inf"), "nan": float("nan")}
 _KEYWORDS_FOR = {"ScalarType": dtype, "Layout": layout, "MemoryFormat": memory_format}
+# PyTorch prints such defaults as numbers.
+_NUMBERED: dict[str, dict[int, str]] = {
+    "ScalarType": {
+        0: "uint8", 1: "int8", 2: "int16", 3: "int32", 4: "int64", 5: "float16", 6: "float32",
+        7: "float64", 9: "complex64", 10: "complex128", 11: "bool", 15: "bfloat16",
+    },
+    "Layout": {0: "strided"},
+    "MemoryFormat": {0: "contiguous_format", 1: "preserve_format"},
+}  # fmt: skip
 
 
 def parse_schema(text: str) -> FunctionSchema:
@@ -177,6 +186,8 @@ class _Parser:
             if self.takes("?"):
                 kind = OptionalType(kind)
                 continue
+            if size is not None:
+                self._fail("expected the name of an argument: a list of a fixed size has no lists")
             self.expect("[")
             if self.tokens[self.at][0] == "number":
                 size = self.size()
@@ -246,7 +257,9 @@ class _Parser:
         if kind == "string":
             return re.sub(r"\\(.)", lambda m: _UNESCAPES.get(m[1], m[1]), text[1:-1])
         if kind == "number":
-            return self.number(text)
+            number = self.number(text)
+            names = _NUMBERED.get(base)
+            return number if names is None else _named_value(names.get(number))
         if kind == "sign" and text in "-+" and self.tokens[self.at][1] == "inf":
             self.at += 1
             return -_NON_FINITE["inf"] if text == "-" else _NON_FINITE["inf"]
@@ -254,11 +267,7 @@ class _Parser:
             return _CONSTANTS[text]
         if base == "float" and text in _NON_FINITE:
             return _NON_FINITE[text]
-        if base in _KEYWORDS_FOR:
-            import wengert
-
-            return getattr(wengert, text, None)
-        return None
+        return _named_value(text) if base in _KEYWORDS_FOR else None
 
     def number(self, text: str) -> Any:
         following = self.tokens[self.at][1]
@@ -268,6 +277,13 @@ class _Parser:
         if text.endswith("j"):
             return complex(text)
         return int(text) if text.lstrip("-+").isdigit() else float(text)
+
+
+def _named_value(name: str | None) -> Any:
+    """The dtype, layout or memory format of a name, None if there is none."""
+    import wengert
+
+    return getattr(wengert, name, None) if name else None
 
 
 # The Python types that a default value of a base type may have.

@@ -14,6 +14,7 @@ from types import UnionType
 from typing import Any
 
 from .tree_nodes import (
+    SUPPORTED_NODES,
     ConstantNode,
     GetAttrKey,
     KeyEntry,
@@ -45,8 +46,9 @@ from .treespec import (
 )
 
 __all__ = [
-    "ConstantNode", "GetAttrKey", "KeyEntry", "LeafSpec", "MappingKey", "PyTree", "SequenceKey",
-    "TreeSpec", "_broadcast_to_and_flatten", "_deregister_pytree_node", "_register_namedtuple",
+    "ConstantNode", "Context", "GetAttrKey", "KeyEntry", "KeyPath", "LeafSpec", "MappingKey",
+    "PyTree", "SUPPORTED_NODES", "SequenceKey", "TreeSpec", "_broadcast_to_and_flatten",
+    "_deregister_pytree_node", "_register_namedtuple",
     "arg_tree_leaves", "is_constant_class", "is_namedtuple", "is_namedtuple_class",
     "is_namedtuple_instance", "key_get", "keystr", "map_only", "register_constant",
     "register_dataclass", "register_pytree_node", "tree_all", "tree_all_only", "tree_any",
@@ -57,6 +59,8 @@ __all__ = [
 ]  # fmt: skip
 
 PyTree = Any
+Context = Any
+KeyPath = tuple[KeyEntry, ...]
 IsLeaf = Callable[[Any], bool] | None
 Types = type | tuple[type, ...] | UnionType
 

@@ -112,7 +112,8 @@ class NodeKind:
         self.load_context = load_context
 
 
-_kinds: dict[Any, NodeKind] = {}
+# The classes that are inner nodes, and how; named tuples are all one class.
+SUPPORTED_NODES: dict[Any, NodeKind] = {}
 _constant_classes: set[type] = set()
 DICTIONARIES = (dict, OrderedDict, defaultdict)
 
@@ -120,22 +121,22 @@ DICTIONARIES = (dict, OrderedDict, defaultdict)
 def kind_of(tree: Any) -> NodeKind | None:
     """The kind of node that `tree` is, or None for a leaf."""
     cls = type(tree)
-    kind = _kinds.get(cls)
+    kind = SUPPORTED_NODES.get(cls)
     if kind is None and issubclass(cls, tuple):
         if issubclass(cls, return_types.NamedResult):
             return _register_sequence(cls, cls, f"wengert.return_types.{cls.__name__}")
         if is_namedtuple_class(cls):
-            return _kinds[namedtuple]
+            return SUPPORTED_NODES[namedtuple]
     return kind
 
 
 def kind_of_type(type: Any) -> NodeKind:
     """The kind of a spec's type."""
-    return _kinds[type]
+    return SUPPORTED_NODES[type]
 
 
 def kind_by_serialized_name(name: str) -> NodeKind:
-    for kind in _kinds.values():
+    for kind in SUPPORTED_NODES.values():
         if kind.serialized_name == name:
             return kind
     raise NotImplementedError(f"Deserializing {name} in pytree is not registered.")
@@ -183,14 +184,14 @@ def register_pytree_node(
     """
     if not isinstance(cls, type):
         raise TypeError(f"register_pytree_node(): expected a class, but got {cls!r}")
-    if cls in _kinds:
+    if cls in SUPPORTED_NODES:
         raise ValueError(f"{cls} is already registered as pytree node.")
     if (to_dumpable_context is None) != (from_dumpable_context is None):
         raise ValueError(
             f"Both to_dumpable_context and from_dumpable_context for {cls} must be None or "
             "registered."
         )
-    _kinds[cls] = NodeKind(
+    SUPPORTED_NODES[cls] = NodeKind(
         cls,
         flatten_fn,
         unflatten_fn,
@@ -203,7 +204,7 @@ def register_pytree_node(
 
 def _deregister_pytree_node(cls: type) -> None:
     """Make instances of a registered class leaves again."""
-    del _kinds[cls]
+    del SUPPORTED_NODES[cls]
     _constant_classes.discard(cls)
 
 
@@ -235,12 +236,12 @@ def register_dataclass(
         present, absent = context
         return cls(**dict(zip(present, values, strict=True)), **dict.fromkeys(absent))
 
-    if cls in _kinds:
+    if cls in SUPPORTED_NODES:
         warnings.warn(
             f"{cls} is already registered as pytree node. The new registration replaces it.",
             stacklevel=2,
         )
-        del _kinds[cls]
+        del SUPPORTED_NODES[cls]
     register_pytree_node(
         cls,
         flatten,
@@ -315,14 +316,14 @@ def _indexed(values: Iterable[Any]) -> list:
 
 
 def _register_sequence(cls: Any, build: Callable[[Iterable], Any], name: str) -> NodeKind:
-    _kinds[cls] = NodeKind(
+    SUPPORTED_NODES[cls] = NodeKind(
         cls,
         lambda values: (values, None),
         lambda values, context: build(values),
         lambda values: (_indexed(values), None),
         name,
     )
-    return _kinds[cls]
+    return SUPPORTED_NODES[cls]
 
 
 def _dict_flatten(d: Any) -> tuple[list, list]:
@@ -386,21 +387,21 @@ def _namedtuple_load(name: str) -> type:
 _register_sequence(tuple, tuple, "builtins.tuple")
 _register_sequence(list, list, "builtins.list")
 _register_sequence(Size, tuple, "wengert.Size")
-_kinds[dict] = NodeKind(
+SUPPORTED_NODES[dict] = NodeKind(
     dict,
     _dict_flatten,
     lambda values, keys: dict(zip(keys, values, strict=True)),
     _dict_flatten_with_keys,
     "builtins.dict",
 )
-_kinds[OrderedDict] = NodeKind(
+SUPPORTED_NODES[OrderedDict] = NodeKind(
     OrderedDict,
     _dict_flatten,
     lambda values, keys: OrderedDict(zip(keys, values, strict=True)),
     _dict_flatten_with_keys,
     "collections.OrderedDict",
 )
-_kinds[defaultdict] = NodeKind(
+SUPPORTED_NODES[defaultdict] = NodeKind(
     defaultdict,
     _defaultdict_flatten,
     _defaultdict_unflatten,
@@ -409,14 +410,14 @@ _kinds[defaultdict] = NodeKind(
     _defaultdict_dump,
     _defaultdict_load,
 )
-_kinds[deque] = NodeKind(
+SUPPORTED_NODES[deque] = NodeKind(
     deque,
     lambda values: (values, values.maxlen),
     lambda values, maxlen: deque(values, maxlen),
     lambda values: (_indexed(values), values.maxlen),
     "collections.deque",
 )
-_kinds[namedtuple] = NodeKind(
+SUPPORTED_NODES[namedtuple] = NodeKind(
     namedtuple,
     lambda value: (value, type(value)),
     lambda values, cls: cls(*values),
