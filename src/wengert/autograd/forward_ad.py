@@ -20,6 +20,7 @@ from ..state import ThreadState, thread_state
 from ..tensor import VIEW_NO_GRAD, Tensor
 from .copy_slices import copy_in_order, replay
 from .grad_mode import _Flag, _Mode
+from .node import saved_items
 from .plans import values_read
 from .saved import SavedVariable
 
@@ -307,8 +308,7 @@ def _shares_memory(tangent: Tensor, tangents: dict[str, Any]) -> bool:
 
 def _note_in_saved(t: Tensor, node: Any) -> None:
     """Give the output `t` that its node saved the tangent that `t` has got by now."""
-    saved = getattr(node, "saved", None)
-    for item in saved if isinstance(saved, tuple) else ():
+    for item in () if node is None else saved_items(node):
         if isinstance(item, SavedVariable) and item.is_output and item.output_nr == t.output_index:
             item.tangent = tangent_of(t)
 
