@@ -135,11 +135,16 @@ class Declaration(AbstractOperator):
             if self.dtype_rule is not None:
                 return meta.elementwise(self._promoted_kernel, args)
             return meta.general(self.kernel, args)
+        except ValueError as error:
+            raise (broadcast_error(self.name, args, error) if self.broadcasts else error) from None
         finally:
             _quiet_reset(token)
 
     def _promoted_kernel(self, xp: Any, *args: Any) -> Any:
-        return self.kernel(xp, *self.dtype_rule(args, len(self.tensor_positions)))
+        promoted = self.dtype_rule(args, len(self.tensor_positions))
+        if self.refuses:
+            self._refuse(promoted)
+        return self.kernel(xp, *promoted)
 
 
 def alike_floats(arrays: tuple, count: int) -> bool:

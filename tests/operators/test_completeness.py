@@ -81,6 +81,8 @@ def _cell(operator, column):
     if column == "meta":
         if operator.meta_rule is not None:
             return "rule"
+        if operator.list_positions:  # kernels on lists meet shape-only arrays themselves
+            return "kernel"
         return "derived" if operator.is_view or operator.dtype_rule is not None else ""
     if operator.family == "nondifferentiable" or operator.name in REFUSED:
         return "none"

@@ -128,6 +128,27 @@ def test_meta_gradients_have_the_shapes_of_the_inputs(operation, sample):
             assert grad.dtype == x.dtype
 
 
+@pytest.mark.parametrize("device", ["cpu", "meta"])
+def test_what_kernels_refuse_is_refused_without_data(device):
+    x, y = wengert.empty(3, 4, device=device), wengert.empty(4, 5, device=device)
+    z = wengert.empty(3, 4, dtype=wengert.complex64, device=device)
+    with pytest.raises(RuntimeError, match=r"size of tensor a \(4\) must match .* b \(5\)"):
+        x + y
+    with pytest.raises(RuntimeError, match=r"cannot be multiplied \(3x4 and 3x4\)"):
+        x @ x
+    with pytest.raises(NotImplementedError, match="ComplexFloat"):
+        z.floor()
+    with pytest.raises(RuntimeError, match="selected index k out of range"):
+        x.topk(5)
+
+
+def test_number_of_classes_is_needed_without_data():
+    classes = wengert.empty(3, dtype=wengert.int64, device="meta")
+    assert wengert.nn.functional.one_hot(classes, 7).shape == (3, 7)
+    with pytest.raises(NotImplementedError, match="values decide the shape"):
+        wengert.nn.functional.one_hot(classes)
+
+
 @pytest.mark.parametrize("name", ["item", "tolist", "numpy"])
 def test_data_of_a_meta_tensor_is_refused(name):
     with pytest.raises((RuntimeError, TypeError, NotImplementedError)):

@@ -13,7 +13,7 @@ from ..batching.views import in_place
 from ..state import thread_state
 from ..tensor import Tensor
 from . import shapes
-from .along import packed
+from .along import packed, scalar_name
 from .declare import elementwise, primitive
 from .joining import cat
 from .pointwise import erf, error_function, exp, logistic, sigmoid, tanh, where, zeros_like
@@ -234,6 +234,8 @@ def _halves(x: Tensor, dim: int) -> tuple[Tensor, Tensor]:
 
 
 def _glu(xp: Any, x: Any, dim: int) -> Any:
+    if x.dtype.kind in "biu":
+        raise NotImplementedError(f"\"glu_cpu\" not implemented for '{scalar_name(x.dtype)}'")
     passed, gate = xp.split(x, 2, axis=dim)
     return passed * logistic(xp, gate)
 

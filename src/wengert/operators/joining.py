@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from functools import partial
 from typing import Any
 
 from ..backends import meta
@@ -102,7 +101,6 @@ cat_ = linear(
     _cat,
     lambda g, dim, sizes: _cat_parts(g, dim, sizes),
     guarded=False,
-    meta=partial(_cat, meta),
     batch=batched.cat,
     doc="Tensors joined along `dim`, where they have the given sizes, -1 for one to pass over.",
 )
@@ -180,7 +178,6 @@ stack = linear(
     "stack(Tensor[] tensors, int dim=0) -> Tensor",
     _stack,
     lambda g, dim: unbind.call((g, dim)),
-    meta=partial(_stack, meta),
     batch=batched.stack,
     doc="Tensors of one shape joined along a new dimension.",
 )
@@ -287,7 +284,6 @@ block_diag_ = linear(
     "_block_diag(Tensor[] tensors, int[] heights, int[] widths) -> Tensor",
     _block_diag,
     lambda g, heights, widths: _blocks(g, heights, widths),
-    meta=partial(_block_diag, meta),
     batch=batched.block_diag,
     doc="A matrix with the given matrices along its diagonal.",
 )

@@ -39,18 +39,21 @@ floor = elementwise(
     "floor(Tensor self) -> Tensor",
     lambda xp, x: x.copy(copy_order(x)) if x.dtype.kind in "iu" else xp.floor(x),
     lambda t: zeros_like(t),
+    refuses="bc",
     doc="Largest integer not above.",
 )
 ceil = elementwise(
     "ceil(Tensor self) -> Tensor",
     lambda xp, x: x.copy(copy_order(x)) if x.dtype.kind in "iu" else xp.ceil(x),
     lambda t: zeros_like(t),
+    refuses="bc",
     doc="Smallest integer not below.",
 )
 trunc = elementwise(
     "trunc(Tensor self) -> Tensor",
     lambda xp, x: x.copy(copy_order(x)) if x.dtype.kind in "iu" else xp.trunc(x),
     lambda t: zeros_like(t),
+    refuses="bc",
     doc="Integer part.",
 )
 round = elementwise(
