@@ -1,5 +1,9 @@
 """Wengert: PyTorch's autograd as a library of its own, on NumPy arrays."""
 
+from math import e as e
+from math import inf as inf
+from math import nan as nan
+from math import pi as pi
 from typing import Any as _Any
 
 # First of all: called from the depth of our own imports, NumPy's can take 12 ms longer (Python 3.11
@@ -58,9 +62,11 @@ from .native import native as _native
 from .printing import set_printoptions as set_printoptions
 from .random import *  # noqa: F403
 from .size import Size as Size
+from .size import broadcast_shapes as broadcast_shapes
 from .tensor import Tensor as Tensor
 
 __compiled__ = _native.compiled
+newaxis = None
 
 globals().update(_registration.bind())
 

@@ -55,3 +55,27 @@ def _length(position: int, value: Any) -> int:
             f"wengert.Size() takes an iterable of 'int' (item {position} is "
             f"'{type(value).__name__}')"
         ) from None
+
+
+def broadcast_shapes(*shapes: Any) -> Size:
+    """The shape that tensors of these shapes broadcast to; a number stands for one dimension.
+
+    >>> broadcast_shapes((2, 1), (3,))
+    wengert.Size([2, 3])
+    """
+    sizes = [Size((shape,)) if isinstance(shape, int) else Size(shape) for shape in shapes]
+    result = [1] * max([len(size) for size in sizes], default=0)
+    for place, size in enumerate(sizes):
+        for i in range(-1, -len(size) - 1, -1):
+            if size[i] < 0:
+                raise RuntimeError(
+                    f"Trying to create tensor with negative dimension ({size[i]}): ({size[i]})"
+                )
+            if result[i] == 1:
+                result[i] = size[i]
+            elif size[i] not in (1, result[i]):
+                raise RuntimeError(
+                    f"Attempting to broadcast a dimension of length {size[i]} at {i}! Argument "
+                    f"{place} has shape {tuple(size)}, those before it broadcast to {result}"
+                )
+    return size_of(result)

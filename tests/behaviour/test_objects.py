@@ -156,3 +156,29 @@ def test_volatile_is_refused_by_a_warning(lib):
     with pytest.warns(UserWarning, match="volatile was removed and now has no effect"):
         made = lib.autograd.Variable(lib.ones(2), volatile=True)
     assert not made.requires_grad
+
+
+@pytest.mark.parametrize(
+    "shapes, expected",
+    [
+        ([], []),
+        ([(2, 1), (3,)], [2, 3]),
+        ([3, (2, 1)], [2, 3]),
+        ([(1, 0), (1, 1)], [1, 0]),
+        ([(), (4, 1, 1), (2, 1), 3], [4, 2, 3]),
+    ],
+)
+def test_shapes_broadcast(lib, shapes, expected):
+    assert lib.broadcast_shapes(*shapes) == lib.Size(expected)
+
+
+@pytest.mark.parametrize("shapes", [[(2,), (3,)], [(2, 3), (3, 2)], [(0,), (2,)]])
+def test_shapes_that_do_not_broadcast(lib, shapes):
+    with pytest.raises(RuntimeError, match="Attempting to broadcast a dimension of length"):
+        lib.broadcast_shapes(*shapes)
+
+
+def test_constants(lib):
+    assert (lib.e, lib.pi, lib.inf) == (2.718281828459045, 3.141592653589793, float("inf"))
+    assert lib.nan != lib.nan
+    assert lib.ones(2)[:, lib.newaxis].shape == (2, 1)
