@@ -26,6 +26,7 @@ from .draws import drawing_again, generators_of, states_of
 from .interpreter import Program
 from .ir import Graph
 from .passes.barriers import drop_derivatives
+from .passes.constants import fold_constants
 from .passes.cse import eliminate_common_subexpressions
 from .passes.dce import eliminate_dead_code
 from .passes.peephole import peephole
@@ -38,6 +39,7 @@ from .types import TensorType
 
 Pass = Callable[[Graph], Graph]
 DEFAULT_PASSES: tuple[Pass, ...] = (
+    fold_constants,
     peephole,
     eliminate_common_subexpressions,
     eliminate_dead_code,
