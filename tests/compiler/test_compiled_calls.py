@@ -325,6 +325,21 @@ def test_a_change_through_a_detached_alias_keeps_gradients():
         assert wengert.allclose(mine, its)
 
 
+def test_a_change_through_a_detached_alias_gives_no_gradient():
+    """What the alias is changed by requires grad, but the tensor behind it does not."""
+
+    def function(x, z):
+        part = x[:, 1].detach()
+        part.sub_(z)
+        return part * 2
+
+    for way in (function, wengert.compile(function)):
+        x = X.clone()
+        z = wengert.ones((), dtype=wengert.float64, requires_grad=True) * 1
+        assert way(x, z).requires_grad
+        assert not x.requires_grad and wengert.equal(x[:, 1], X[:, 1] - 1)
+
+
 def test_parts_of_a_tensor_that_was_changed():
     def function(x):
         y = x * 2

@@ -265,6 +265,18 @@ def test_all_kinds_of_functions(function):
     check(lambda x: function(x).sum(), X)
 
 
+def test_strides_of_results_are_known():
+    seen = []
+
+    def function(x):
+        turned = Turned.apply(x) * 1
+        seen.append((Turned.apply(x).stride(), turned.stride(), turned.is_contiguous()))
+        return turned.sum()
+
+    check(function, X)
+    assert len(set(seen)) == 1
+
+
 def test_draws_are_kept():
     check(lambda x: (Masked.apply(x) * x).sum(), X)
 

@@ -223,12 +223,13 @@ def branched(m, a, b, c):
     if x.shape != y.shape:
         return None
     m.branched = True
-    return compiler.cond(
+    results = compiler.cond(
         y.sum() > 0.1 * c,
         lambda x, y: (x * y, y.sin()),
         lambda x, y: (x.tanh(), x * 1),
         (x, y),
     )
+    return [t.contiguous() for t in results]  # a graph does not know the branch, nor its layout
 
 
 @operation
@@ -237,11 +238,12 @@ def repeated(m, a, b, c):
     x, y = m.pick(a), m.pick(b)
     if not fits_into(x, y):
         return None
-    return compiler.while_loop(
+    _, result = compiler.while_loop(
         lambda n, h: (n < 1) | ((n < 3) & (h.sum() < 0.1 * c)),
         lambda n, h: (n + 1, (h * y).tanh() + h),
         (wengert.tensor(0), x),
-    )[1:]
+    )
+    return [result.contiguous()]
 
 
 @operation
@@ -249,9 +251,10 @@ def scanned(m, a, b, c):
     x, y = m.pick(a), m.pick(b)
     if x.dim() == 0 or x.shape[0] == 0 or y.shape != x.shape[1:]:
         return None
-    return compiler.scan(
+    last, rows = compiler.scan(
         lambda h, row: ((h * row).sin() + row, h * row), y, x, reverse=c % 2 == 0
     )
+    return [last.contiguous(), rows]
 
 
 @operation

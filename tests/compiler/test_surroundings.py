@@ -14,6 +14,7 @@ X = wengert.linspace(-1.5, 1, 3, dtype=wengert.float64)
 SCALE = 2.0
 TABLE = {"a": [1.0, 2.0]}
 UNUSED = 0
+IMPORTED = []
 
 
 def count(compiled):
@@ -207,3 +208,31 @@ def test_going_back_uses_what_was_compiled():
         config.power = power
         assert wengert.allclose(compiled(X), X**power * 3)
     assert count(compiled) == 2
+
+
+def test_imports_are_not_watched(monkeypatch, tmp_path):
+    """An import inside the function may call anybody's hooks, whose state is their own."""
+    (tmp_path / "made_for_a_test.py").write_text("FACTOR = 2.0\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    IMPORTED.clear()
+
+    class Hook:
+        @staticmethod
+        def find_spec(name, path=None, target=None):
+            IMPORTED.append(name)
+
+    monkeypatch.setattr(sys, "meta_path", [Hook, *sys.meta_path])
+    monkeypatch.delitem(sys.modules, "made_for_a_test", raising=False)
+
+    def function(x):
+        import made_for_a_test
+
+        return x * made_for_a_test.FACTOR
+
+    compiled = wengert.compile(function)
+    compiled(X)
+    assert "made_for_a_test" in IMPORTED
+    IMPORTED.append("something else")
+    compiled(X)
+    assert len(compiled.compilations) == 1, explain(compiled)
+    monkeypatch.delitem(sys.modules, "made_for_a_test", raising=False)

@@ -1,9 +1,9 @@
 """Which values of a graph may share memory, and what that forbids.
 
 A result that the caller gets must stay the only name of its memory if it was so before: he may
-write into it. So a pass may not replace a value that leaves the graph by one that leaves it too, or
-that came from outside. And where the graph itself writes in place, what may share that memory is
-left alone.
+write into it. So a pass may not replace a value that leaves the graph by one that leaves it too,
+that came from outside, or whose elements share memory with each other. And where the graph itself
+writes in place, what may share that memory is left alone.
 """
 
 from __future__ import annotations
@@ -19,6 +19,10 @@ _FORWARDING = {
 }  # fmt: skip
 
 
+#: Views in which one place in memory may stand for several elements.
+_OVERLAPPING = {"expand", "_as_strided", "unfold"}
+
+
 def shares_memory(node: Node) -> bool:
     """Whether its outputs may be, or be parts of, its inputs."""
     return node.is_inplace or node.is_view or node.kind in _FORWARDING
@@ -32,10 +36,12 @@ class Aliases:
         self.outside: set[Value] = set()
         self.leaving: set[Value] = set()
         self.written: set[Value] = set()
+        self.overlapping: set[Value] = set()
         self._visit(block)
         self.outside = {self.find(value) for value in (*block.inputs, *self.outside)}
         self.leaving = {self.find(value) for value in block.outputs}
         self.written = {self.find(value) for value in self.written}
+        self.overlapping = {self.find(value) for value in self.overlapping}
 
     def find(self, value: Value) -> Value:
         """The representative of a value's class."""
@@ -51,7 +57,7 @@ class Aliases:
         if a is b:
             return
         self.parents[a] = b
-        for classes in (self.outside, self.leaving, self.written):
+        for classes in (self.outside, self.leaving, self.written, self.overlapping):
             if a in classes:
                 classes.add(b)
 
@@ -71,6 +77,10 @@ class Aliases:
         """Whether a node writes into memory that it may share."""
         return self.find(value) in self.written
 
+    def may_overlap(self, value: Value) -> bool:
+        """Whether writing one element of it may change another one."""
+        return self.find(value) in self.overlapping
+
     def touches_written(self, node: Node) -> bool:
         """Whether a node reads or returns memory that is written in place."""
         return bool(self.written) and any(map(self.is_written, (*node._inputs, *node._outputs)))
@@ -81,7 +91,9 @@ class Aliases:
             return False
         if not self.leaves(old) or self.may_alias(old, new):
             return True
-        return not (self.leaves(new) or self.comes_from_outside(new))
+        return not (
+            self.leaves(new) or self.comes_from_outside(new) or self.may_overlap(new)
+        )
 
     def replaced(self, old: Value, new: Value) -> None:
         """Keep the classes true after a replacement."""
@@ -98,6 +110,8 @@ class Aliases:
                         self.unite(value, source)
                 if node.is_inplace:
                     self.written.add(node._inputs[0])
+                elif node.is_view and node.operator.name in _OVERLAPPING:
+                    self.overlapping.update(node._outputs)
             # A Function's second block is no part of what it does itself.
             for inner in node.blocks[:1] if node.kind == prim.FUNCTION else node.blocks:
                 self._visit(inner)

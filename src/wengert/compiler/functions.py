@@ -31,7 +31,10 @@ def call_traced(function: Any, args: tuple, setup: Any) -> Any:
     with inner.entered():
         inner.run(function, setup)
     tensors = [a for a in args if isinstance(a, Tensor)]
-    outputs = TracedCall.apply(inner.finish(function.__name__), *tensors, *inner.captured)
+    graph = inner.finish(function.__name__)
+    arrays: list[Any] = [t.array for t in inner.results if isinstance(t, Tensor)]
+    examples = [array.value.array for array in arrays]
+    outputs = TracedCall.apply(graph, examples, *tensors, *inner.captured)
     supply = iter(outputs)
     made = tuple([next(supply) if isinstance(t, Tensor) else t for t in inner.results])
     return made if inner.several else made[0]
@@ -206,13 +209,13 @@ class TracedCall(Function):
     traces_itself = True
 
     @staticmethod
-    def forward(graph: Graph, *inputs: Tensor) -> tuple:  # type: ignore[override]
+    def forward(graph: Graph, examples: list, *inputs: Tensor) -> tuple:  # type: ignore[override]
         level: Any = thread_state().levels[-1]
-        return level.call_graph(graph, inputs)
+        return level.call_graph(graph, inputs, examples)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple, output: tuple) -> None:
-        graph, *tensors = inputs
+        graph, _, *tensors = inputs
         (ctx.function,) = graph.nodes()
         ctx.save_for_backward(*tensors, *output)
         known = ctx.function.attributes["differentiable"]
@@ -223,7 +226,8 @@ class TracedCall(Function):
         function = ctx.function
         given = [grads[i] for i in function.attributes["differentiable"]]
         reverse = Executable(block_graph(function.blocks[1]), ())
-        return (None, *by_input(function, GraphCall.apply(reverse, *ctx.saved_tensors, *given)))
+        found = GraphCall.apply(reverse, *ctx.saved_tensors, *given)
+        return (None, None, *by_input(function, found))
 
 
 def by_input(function: Node, found: Sequence[Any]) -> list[Any]:

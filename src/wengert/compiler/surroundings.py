@@ -61,6 +61,7 @@ class Surroundings:
         self.checks: list[Check] = []
         self._globals: dict[CodeType, dict[str, Any]] | None = {}
         self._names: set[str] = set()
+        self._start: Any = None  # the frame from which on it is watched
         self._visited: dict[int, Any] = {}
 
     @contextmanager
@@ -70,6 +71,7 @@ class Surroundings:
             self._globals = None
             yield
             return
+        self._start = sys._getframe()
         sys.setprofile(self._event)
         collecting = gc.isenabled()
         gc.disable()  # what it calls is not called by the function
@@ -77,14 +79,25 @@ class Surroundings:
             yield
         finally:
             sys.setprofile(None)
+            self._start = None
             if collecting:
                 gc.enable()
 
     def _event(self, frame: Any, event: str, argument: Any) -> None:
         if event == "call" and self._globals is not None:
-            code = frame.f_code
-            if code not in self._globals and not _is_library(frame.f_globals.get("__name__")):
-                self._globals[code] = frame.f_globals
+            code, variables = frame.f_code, frame.f_globals
+            if code in self._globals or _is_library(variables.get("__name__")):
+                return
+            if not self._importing(frame):
+                self._globals[code] = variables
+
+    def _importing(self, frame: Any) -> bool:
+        """Whether an import is going on, which happens once and may call anybody's hooks."""
+        while frame is not None and frame is not self._start:
+            if frame.f_globals.get("__name__") == "importlib._bootstrap":
+                return True
+            frame = frame.f_back
+        return False
 
     def note(self, function: Callable, arguments: list[Any]) -> None:
         """Look at all that the function, called with such objects, can have read."""

@@ -16,7 +16,7 @@ from __future__ import annotations
 import linecache
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -353,17 +353,19 @@ class TraceLevel(Level):
         self.graph.insert_node(node)
         return self.stand_in(node.output, shape_only(example.array))
 
-    def call_graph(self, graph: Graph, inputs: tuple) -> tuple:
-        """Insert a graph, called with tensors of this level; tensors for its outputs."""
+    def call_graph(self, graph: Graph, inputs: tuple, examples: Sequence[Any] = ()) -> tuple:
+        """Insert a graph, called with tensors of this level; tensors for its outputs, the first of
+        which lie in memory as the examples do."""
         outputs = self.graph.insert_graph(graph, [self.symbol_of(self.inside(t)) for t in inputs])
         made: list[Tensor | None] = []
-        for value in outputs:
+        for i, value in enumerate(outputs):
             if value.node.kind == prim.AUTOGRAD_ZERO:
                 made.append(None)
                 continue
             if value.node.source is None:
                 value.node.source = where()
-            made.append(self.stand_in(value, example_of(value.type).array))
+            example = examples[i] if i < len(examples) else example_of(value.type).array
+            made.append(self.stand_in(value, example))
         return tuple(made)
 
     def call_function(self, function: Any, state: Any, args: tuple, setup: Any) -> Any:

@@ -207,7 +207,7 @@ def _operator(
         if unknown:
             raise TypeError(f"{parsed.name}: rules for unknown arguments {sorted(unknown)}")
         operator.grad_positions = tuple(
-            i for i, a in enumerate(parsed.arguments) if a.name in operator.rules
+            i for i, a in enumerate(parsed.arguments) if operator.rules.get(a.name) is not None
         )
         for argument, rule in operator.rules.items():
             if rule is not None:

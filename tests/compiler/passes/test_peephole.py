@@ -2,7 +2,9 @@
 
 import pytest
 
-from compiler.support import assert_becomes, assert_unchanged
+import wengert
+from compiler.support import assert_becomes, assert_unchanged, graph
+from wengert.compiler import run
 from wengert.compiler.passes import eliminate_dead_code, peephole
 
 
@@ -210,6 +212,22 @@ def test_results_keep_their_own_memory():
           return (%0)
         """,
     )
+
+
+def test_results_whose_elements_share_memory_are_not_made():
+    """The caller may write into what `expand(%0) * 1` returns, but not into the expanded value."""
+    text = """
+        graph(%x : float32[2]):
+          %0 : float32[2] = wengert::exp(%x)
+          %1 : float32[3, 2] = wengert::expand(%0, [3, 2])
+          %2 : float32[3, 2] = wengert::mul(%1, 1)
+          return (%2)
+    """
+    (out,) = run(peephole(graph(text)), wengert.ones(2))
+    out[0] = 0
+    assert out[1].all()
+    used = text.replace("return (%2)", "%3 : float32[3, 2] = wengert::neg(%2)\n  return (%3)")
+    assert "mul" not in str(rewrite(graph(used)))
 
 
 def test_what_is_written_in_place_is_left_alone():
