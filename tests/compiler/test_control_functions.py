@@ -203,6 +203,18 @@ def test_a_block_captures_a_view_of_what_was_changed():
     assert all(wengert.allclose(mine, its) for mine, its in zip(*found, strict=True))
 
 
+def test_without_recording_no_view_is_asked_for_its_history():
+    def function(x):
+        first, _ = x.split(1)
+        x.mul_(2)  # which part of the history of `first` that is, autograd does not say
+        with wengert.no_grad():
+            return while_loop(lambda h: h.sum() < 9, lambda h: (h * first + 1,), (x * 1,))[0]
+
+    for way in (function, wengert.compile(function)):
+        out = way((X + 1).requires_grad_() * 1)
+        assert out.sum() >= 9 and not out.requires_grad
+
+
 def test_while_loop_in_graphs_to_the_third_order():
     def function(x):
         return while_loop(lambda x: x.sum() < 9, lambda x: (x * x + x.sin(),), (x,))[0]

@@ -265,6 +265,18 @@ def test_all_kinds_of_functions(function):
     check(lambda x: function(x).sum(), X)
 
 
+def test_what_backward_does_not_need_may_be_changed():
+    def function(x):
+        y = x * 1
+        rounded, order, total = SavesIntermediate.apply(y, X + 2)
+        rounded.mul_(2)
+        y.add_(1)
+        (g,) = wengert.autograd.grad((rounded * order).sum(), x, create_graph=True)
+        return (g * total * rounded).sum()
+
+    check(function, X)
+
+
 def test_strides_of_results_are_known():
     seen = []
 

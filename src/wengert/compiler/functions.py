@@ -200,6 +200,18 @@ def gradient(node: Node, grads: dict[int, Value]) -> list[Value | None]:
     return by_input(node, [values[value] for value in block.outputs])
 
 
+def backward_graph(function: Node) -> tuple[Graph, list[int]]:
+    """The second block as a graph of the gradients it gets and, before these, of only those inputs
+    and outputs of the node that it needs, with their numbers."""
+    graph = block_graph(function.blocks[1])
+    count = len(function._inputs) + len(function._outputs)
+    needed = [i for i, value in enumerate(graph.inputs[:count]) if value.uses]
+    for i in reversed(range(count)):
+        if i not in needed:
+            graph.block.erase_input(i)
+    return graph, needed
+
+
 class TracedCall(Function):
     """The node of a Function called while a function is traced, and recorded there.
 
@@ -217,7 +229,9 @@ class TracedCall(Function):
     def setup_context(ctx: Any, inputs: tuple, output: tuple) -> None:
         graph, _, *tensors = inputs
         (ctx.function,) = graph.nodes()
-        ctx.save_for_backward(*tensors, *output)
+        ctx.reverse, needed = backward_graph(ctx.function)
+        values = [*tensors, *output]
+        ctx.save_for_backward(*[values[i] for i in needed])
         known = ctx.function.attributes["differentiable"]
         ctx.mark_non_differentiable(*[t for i, t in enumerate(output) if i not in known])
 
@@ -225,8 +239,7 @@ class TracedCall(Function):
     def backward(ctx: Any, *grads: Tensor) -> tuple:
         function = ctx.function
         given = [grads[i] for i in function.attributes["differentiable"]]
-        reverse = Executable(block_graph(function.blocks[1]), ())
-        found = GraphCall.apply(reverse, *ctx.saved_tensors, *given)
+        found = GraphCall.apply(Executable(ctx.reverse, ()), *ctx.saved_tensors, *given)
         return (None, None, *by_input(function, found))
 
 
@@ -250,7 +263,8 @@ class FunctionCall(Function):
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple, output: tuple) -> None:
         ctx.programs, *tensors = inputs
-        ctx.save_for_backward(*tensors, *output)
+        values = [*tensors, *output]
+        ctx.save_for_backward(*[values[i] for i in ctx.programs.needed])
         known = ctx.programs.node.attributes["differentiable"]
         ctx.mark_non_differentiable(*[t for i, t in enumerate(output) if i not in known])
 

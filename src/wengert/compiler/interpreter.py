@@ -272,12 +272,13 @@ class _Inner(_WithBlocks):
 class _Function(_WithBlocks):
     """A custom Function: the first block, of which the second is the derivative."""
 
-    __slots__ = ("forward", "backward")
+    __slots__ = ("forward", "backward", "needed")
 
     def __init__(self, node: Node, inputs: tuple, outputs: tuple, codes: list[Code]) -> None:
         _WithBlocks.__init__(self, node, inputs, outputs, codes)
         self.forward: Program | None = None
         self.backward: Program | None = None
+        self.needed: list[int] = []  # what the backward takes of inputs and outputs
 
     def run(self, registers: list) -> None:
         values = self.values(registers)
@@ -285,11 +286,13 @@ class _Function(_WithBlocks):
         if not state.levels and not (state.recording() and any(t.requires() for t in values)):
             self.store(registers, self.codes[0].call(registers, values))
             return
-        from .functions import FunctionCall
+        from .functions import FunctionCall, backward_graph
         from .subgraphs import block_graph
 
         if self.forward is None:
-            self.forward, self.backward = (Program(block_graph(b)) for b in self.node.blocks)
+            reverse, self.needed = backward_graph(self.node)
+            self.backward = Program(reverse)
+            self.forward = Program(block_graph(self.node.blocks[0]))
         self.store(registers, FunctionCall.apply(self, *values))
 
 

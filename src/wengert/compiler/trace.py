@@ -169,13 +169,13 @@ class TraceLevel(Level):
 
     def add_input(self, example: Tensor, name: str | None = None) -> Tensor:
         """A further input of the graph, of the type of `example`; the tensor that stands for it."""
-        if example.view_meta is not None:
+        if example.view_meta is not None and thread_state().recording():
             with self.below():  # a view of something changed gets its history where it belongs
                 node_of(example)
         value = self.graph.add_input(type_of(example), name)
         stand_in = self.stand_in(value, shape_only(example.array))
         stand_in.needs_grad = example.requires()
-        if stand_in.needs_grad and not example.is_leaf:
+        if stand_in.needs_grad and example.node is not None:
             stand_in.node = ErrorNode(_BEYOND, (stand_in,))
         self.originals.append(example)
         self.inputs.append(stand_in)
