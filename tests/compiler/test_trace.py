@@ -158,6 +158,26 @@ def test_changes_of_inputs_that_share_memory_are_refused():
         trace(lambda a, b: a.add_(1) + b, base, base.view(-1)[:3])
 
 
+@pytest.mark.parametrize("rows", [lambda x: x, lambda x: x.expand(2, 3).detach()])
+def test_parts_of_expanded_tensors_are_not_changed_alone(rows):
+    def function(x):
+        rows(x)[:1].mul_(2)
+        return x * 1
+
+    given = wengert.ones(1, 3)
+    given = given.expand(2, 3) if rows(given) is given else given
+    with pytest.raises(TraceError, match="part of an expanded tensor"):
+        trace(function, given)
+
+
+def test_parts_of_expanded_views_are_changed_together():
+    def function(x):
+        x.expand(2, 3)[:1].mul_(2)
+        return x * 1
+
+    assert trace(function, wengert.ones(1, 3))(wengert.ones(1, 3)).tolist() == [[2.0, 2.0, 2.0]]
+
+
 def test_detached_aliases_follow():
     def function(x):
         y = x * 2

@@ -28,6 +28,7 @@ from ..creation import full
 from ..drawing import DRAWS
 from ..levels import Level, LevelArray, ascend, descend, level_array
 from ..operators.write_view import step_text
+from ..overlap import is_expanded
 from ..state import thread_state
 from ..tensor import Tensor, node_of, requires_of, wrap
 from ..utils.pytree import TreeSpec, tree_flatten, tree_unflatten
@@ -462,6 +463,11 @@ class TraceLevel(Level):
         value = symbol if recorded else self.revalued(self.symbol_of(target), symbol)
         source, steps = _way_back(target)
         if steps:
+            if is_expanded(source.array):
+                raise self.refusal(
+                    "changing a part of an expanded tensor, whose elements are one in memory, "
+                    "cannot be traced: the graph would change that part alone. Change a clone()"
+                )
             old = self.symbol_of(source)
             texts = tuple([_text(step, t.array) for t, step in steps])
             whole = self.insert("wengert::_write_view", old, old, symbol, texts)
