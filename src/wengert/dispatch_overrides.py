@@ -52,15 +52,15 @@ def dispatching_arguments(state: ThreadState, args: tuple) -> list[Tensor]:
         return found
     for value in args:
         for item in value if type(value) is list or type(value) is tuple else (value,):
-            if isinstance(item, Tensor) and type(item) is not Tensor:
-                _add_asked(found, item)
+            cls = type(item)
+            if cls is not Tensor and isinstance(item, Tensor) and overrides_dispatch(cls):
+                add_by_class(found, item)
     return found
 
 
-def _add_asked(found: list[Tensor], value: Tensor) -> None:
+def add_by_class(found: list[Any], value: Any) -> None:
+    """Add a value of another class, before those of its base classes."""
     cls = type(value)
-    if not overrides_dispatch(cls):
-        return
     for i, other in enumerate(found):
         if cls is type(other):
             return

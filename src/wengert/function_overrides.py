@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Any
 
 from . import dispatch
-from .dispatch_overrides import call_form, overrides_dispatch
+from .dispatch_overrides import add_by_class, call_form, overrides_dispatch
 from .handled import handle
 from .native import native
 from .state import ThreadState, thread_state
@@ -72,16 +72,8 @@ def overloaded_arguments(values: Iterable[Any]) -> list[Any]:
 
 
 def _add_overloaded(found: list[Any], value: Any) -> None:
-    cls = type(value)
-    if not overrides_functions(cls):
-        return
-    for i, other in enumerate(found):
-        if cls is type(other):
-            return
-        if issubclass(cls, type(other)):
-            found.insert(i, value)
-            return
-    found.append(value)
+    if overrides_functions(type(value)):
+        add_by_class(found, value)
 
 
 def override(

@@ -30,8 +30,11 @@ cpdef hand_on(GraphTask task, Node node, list outputs)
 cdef bint receive(GraphTask task, Node node, Tensor g, bint fresh)
 @cython.locals(node=Node, nrs=tuple, nr=cython.int)
 cdef hand(GraphTask task, Node producer, int index, Tensor g)
-@cython.locals(ready=cython.bint, slot=Slot)
+@cython.locals(ready=cython.bint, owned=cython.bint, slot=Slot)
 cdef bint deliver(GraphTask task, Node node, int nr, Tensor g)
+cdef object with_one_more(
+    GraphTask task, Node node, object waiting, bint owned, int nr, Tensor g
+)
 cdef object combine(GraphTask task, object old, Tensor g, bint owned)
 cpdef Tensor validated(Node producer, int index, Node node, int nr, Tensor g)
 

@@ -343,17 +343,9 @@ def deliver(task: GraphTask, node: Node, nr: int, g: Tensor | None) -> bool:
         if task.needed is not None and node not in task.needed:
             return False
         if g is not None:
-            if node.outputs_meta is not None:
-                if node.buffer is None:
-                    node.buffer = [None] * len(node.outputs_meta)
-                node.buffer[nr] = (
-                    g if node.buffer[nr] is None else combine(task, node.buffer[nr], g, False)
-                )
-            elif node.buffer is None:
-                node.buffer = g
-            else:
-                node.buffer = combine(task, node.buffer, g, node.buffer_owned)
-                node.buffer_owned = True
+            owned = node.buffer is not None
+            node.buffer = with_one_more(task, node, node.buffer, node.buffer_owned, nr, g)
+            node.buffer_owned = owned
     else:
         slot = task.overflow[node]
         slot.pending -= 1
@@ -361,23 +353,27 @@ def deliver(task: GraphTask, node: Node, nr: int, g: Tensor | None) -> bool:
         if task.needed is not None and node not in task.needed:
             return False
         if g is not None:
-            if node.outputs_meta is not None:
-                if slot.buffer is None:
-                    slot.buffer = [None] * len(node.outputs_meta)
-                slot.buffer[nr] = (
-                    g if slot.buffer[nr] is None else combine(task, slot.buffer[nr], g, False)
-                )
-            elif slot.buffer is None:
-                slot.buffer = g
-            else:
-                slot.buffer = combine(task, slot.buffer, g, slot.buffer_owned)
-                slot.buffer_owned = True
+            owned = slot.buffer is not None
+            slot.buffer = with_one_more(task, node, slot.buffer, slot.buffer_owned, nr, g)
+            slot.buffer_owned = owned
     if ready:
         if task.parallel_run is not None:
             task.parallel_run.enqueue(node)
         else:
             queue(task, node)
     return ready
+
+
+def with_one_more(
+    task: GraphTask, node: Node, waiting: Any, owned: bool, nr: int, g: Tensor
+) -> Any:
+    """What waits at a node, and one gradient more for the output `nr`."""
+    if node.outputs_meta is None:
+        return g if waiting is None else combine(task, waiting, g, owned)
+    if waiting is None:
+        waiting = [None] * len(node.outputs_meta)
+    waiting[nr] = g if waiting[nr] is None else combine(task, waiting[nr], g, False)
+    return waiting
 
 
 def combine(task: GraphTask, old: Tensor, g: Tensor, owned: bool) -> Tensor:
