@@ -60,7 +60,8 @@ def _length(position: int, value: Any) -> int:
 def broadcast_shapes(*shapes: Any) -> Size:
     """The shape that tensors of these shapes broadcast to; a number stands for one dimension.
 
-    >>> broadcast_shapes((2, 1), (3,))
+    >>> import wengert
+    >>> wengert.broadcast_shapes((2, 1), (3,))
     wengert.Size([2, 3])
     """
     sizes = [Size((shape,)) if isinstance(shape, int) else Size(shape) for shape in shapes]
