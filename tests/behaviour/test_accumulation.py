@@ -487,3 +487,12 @@ def test_leaf_that_has_been_moved_into_the_graph(lib):
         y.backward()
     x.sum().backward()
     assert w.grad.tolist() == [1.0, 1.0]
+
+
+def test_gradients_of_several_outputs_meet_a_product(lib):
+    x = lib.tensor([[2.0], [3.0]], requires_grad=True)
+    a, b = x.split(1)
+    out = a.mm(b) * 1
+    one = lib.ones(1, 1)
+    lib.autograd.backward([out, a, b], [one, one, one])
+    assert x.grad.tolist() == [[4.0], [3.0]]

@@ -343,7 +343,7 @@ def deliver(task: GraphTask, node: Node, nr: int, g: Tensor | None) -> bool:
         if task.needed is not None and node not in task.needed:
             return False
         if g is not None:
-            owned = node.buffer is not None
+            owned = node.buffer is not None and node.outputs_meta is None
             node.buffer = with_one_more(task, node, node.buffer, node.buffer_owned, nr, g)
             node.buffer_owned = owned
     else:
@@ -353,7 +353,7 @@ def deliver(task: GraphTask, node: Node, nr: int, g: Tensor | None) -> bool:
         if task.needed is not None and node not in task.needed:
             return False
         if g is not None:
-            owned = slot.buffer is not None
+            owned = slot.buffer is not None and node.outputs_meta is None
             slot.buffer = with_one_more(task, node, slot.buffer, slot.buffer_owned, nr, g)
             slot.buffer_owned = owned
     if ready:
