@@ -13,8 +13,6 @@ import numpy as _numpy
 from . import autograd as autograd
 from . import registration as _registration
 from ._version import __version__ as __version__
-from .autograd.anomaly_mode import is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled
-from .autograd.anomaly_mode import is_anomaly_enabled as is_anomaly_enabled
 from .autograd.grad_mode import enable_grad as enable_grad
 from .autograd.grad_mode import inference_mode as inference_mode
 from .autograd.grad_mode import is_grad_enabled as is_grad_enabled
@@ -59,7 +57,6 @@ from .layouts import memory_format as memory_format
 from .layouts import preserve_format as preserve_format
 from .layouts import strided as strided
 from .native import native as _native
-from .printing import set_printoptions as set_printoptions
 from .random import *  # noqa: F403
 from .size import Size as Size
 from .size import broadcast_shapes as broadcast_shapes
@@ -81,21 +78,31 @@ def is_inference(input: Tensor) -> _Any:
     return input.is_inference()
 
 
+# Modules and names that are imported when first asked for.
+_MODULES = ("_C", "compiler", "demo", "func", "library", "nn", "ops", "overrides", "utils")
+_NAMES = {
+    "Tag": "library",
+    "compile": "compiler",
+    "is_anomaly_check_nan_enabled": "autograd.anomaly_mode",
+    "is_anomaly_enabled": "autograd.anomaly_mode",
+    "set_printoptions": "printing",
+    "vmap": "func",
+}
+_FUNCTIONS = _registration.deferred_functions()
+
+
 def __getattr__(name: str) -> _Any:
-    if name == "vmap":
-        from .func import vmap
+    if name in _FUNCTIONS:
+        value = globals()[name] = _registration.function_of(name)
+        return value
+    from importlib import import_module
 
-        return vmap
-    if name == "Tag":
-        from .library import Tag
-
-        return Tag
-    if name == "compile":
-        from .compiler import compile
-
-        return compile
-    if name in ("_C", "compiler", "demo", "func", "library", "nn", "ops", "overrides", "utils"):
-        from importlib import import_module
-
+    if name in _MODULES:
         return import_module("." + name, __name__)
+    if name in _NAMES:
+        return getattr(import_module("." + _NAMES[name], __name__), name)
     raise AttributeError(f"module 'wengert' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_FUNCTIONS, *_MODULES, *_NAMES})

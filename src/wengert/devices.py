@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import threading
+from _thread import _local
 from typing import Any
 
 import numpy as np
@@ -99,7 +99,7 @@ META = device("meta")
 _CUDA: dict[int, device] = {}
 
 
-class _Defaults(threading.local):
+class _Defaults(_local):
     """One thread's default device, and those of the contexts around the current one."""
 
     def __init__(self) -> None:

@@ -322,10 +322,28 @@ def register(operator: Any) -> None:
     _OPERATORS[operator.name] = operator
 
 
+def replace(operator: Any) -> None:
+    """Put an operator in the place of the one with its name."""
+    _OPERATORS[operator.name] = operator
+
+
 def operator_named(name: str) -> Any:
+    """The operator of that name, declared now if it was not yet needed."""
+    if name not in _OPERATORS:
+        from .operators.catalogue import declare
+
+        declare(name)
     return _OPERATORS[name]
 
 
+def declared_operators() -> dict[str, AbstractOperator]:
+    """The operators that are declared so far, by name, in-place variants included."""
+    return _OPERATORS
+
+
 def operators() -> dict[str, AbstractOperator]:
-    """All declared operators by name, in-place variants included."""
+    """All operators by name, in-place variants included."""
+    from .operators.catalogue import declare_all
+
+    declare_all()
     return _OPERATORS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import struct
-import threading
+from _thread import allocate_lock
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _DEFAULT_SEED = 67280421310721
 _STATE = struct.Struct("<Q16s16sII")
-_lock = threading.Lock()
+_lock = allocate_lock()
 
 
 class Generator:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import dispatch, inplace
 from .autograd.forward_ad import call_with_tangents, duals_aside, tangents_of
 from .dispatch import arrays_of
 from .dispatch_overrides import as_results, override_below
@@ -106,7 +105,3 @@ def run_below(operator: Any, args: tuple) -> Any:
         operator.write(args[0], args)
         return None
     return operator.run_kernel(arrays_of(args))
-
-
-dispatch.bind_layers(call_layers, run_below)
-inplace.bind_layers(call_layers, run_below)

@@ -288,6 +288,20 @@ def clone_method(self: Tensor, *, memory_format: Any = None) -> Tensor:
     return (clone if keeps_order(memory_format) else pack).call1(self)
 
 
+def real(self: Tensor) -> Tensor:
+    """The real part, as a view; the tensor itself if it is not complex."""
+    from .operators.complex import real
+
+    return real(self)
+
+
+def imag(self: Tensor) -> Tensor:
+    """The imaginary part of a complex tensor, as a view."""
+    from .operators.complex import imag
+
+    return imag(self)
+
+
 def set_real(self: Tensor, value: Any) -> None:
     self.real.copy_(value)
 
@@ -341,6 +355,8 @@ def _sampler(name: str, fill_name: str) -> Any:
 
 
 PROPERTIES = {
+    "real": property(real, set_real),
+    "imag": property(imag, set_imag),
     "shape": property(shape),
     "ndim": property(dim),
     "nbytes": property(nbytes),

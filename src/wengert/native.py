@@ -7,8 +7,8 @@ is the compiled form; an extension module wins at import.
 from __future__ import annotations
 
 import sys
+from _thread import get_ident
 from collections.abc import Callable, Iterable
-from threading import get_ident
 from types import CodeType, FrameType, MethodType
 from typing import Any
 

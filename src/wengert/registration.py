@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-from . import attributes, creation, dtypes, methods, numpy_protocol, random, subclasses
+from . import (
+    attributes,
+    creation,
+    dispatch,
+    dtypes,
+    inplace,
+    layers,
+    methods,
+    numpy_protocol,
+    random,
+    subclasses,
+)
 from .autograd import engine
 from .autograd.cycles import show_graph
 from .devices import device
-from .dispatch import operators
+from .dispatch import declared_operators, operator_named
 from .dispatch_overrides import disabled_torch_dispatch_impl
 from .function_overrides import (
     HANDLED_FUNCTIONS,
@@ -25,42 +37,25 @@ from .inplace import regenerate_view
 from .layouts import layout, memory_format
 from .native import Overridable, OverridableProperty, native
 from .operators import (
-    affine,
     arithmetic,
-    arranging,
     comparison,
-    complex,
-    contraction,
     copying,
-    diagonals,
-    extrema,
     fitting,
     getitem,
-    indexing,
-    inplace_views,
-    joining,
     matmul,
-    nn,
-    norms,
     reduce,
-    scan,
-    scatter,
     selection,
-    softmax,
-    sorting,
-    strides,
     transcendental,
     views,
-    write_view,
 )
+from .operators.catalogue import DEFERRED, MODULE_OF
 from .size import Size
 from .tensor import AbstractOperator, Tensor, bind_operators, bind_overrides
 
-# What a module lists in `__all__` becomes a function and a method, but for the names below.
-OPERATOR_MODULES: tuple[ModuleType, ...] = (
-    arithmetic, transcendental, selection, comparison, copying, reduce, extrema, softmax, norms,
-    scan, sorting, views, strides, diagonals, joining, arranging, complex, matmul, contraction,
-    affine, indexing, scatter, getitem, nn, write_view,
+# What a module lists in `__all__`, or the catalogue for it, becomes a function and a method, but
+# for the names below.
+CORE_MODULES: tuple[ModuleType, ...] = (
+    arithmetic, transcendental, selection, comparison, copying, reduce, views, matmul, getitem,
 )  # fmt: skip
 FUNCTIONS_ONLY = {
     "atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_tensors", "bucketize",
@@ -92,9 +87,44 @@ NOT_OVERRIDABLE = {
 }  # fmt: skip
 
 
-def public_operators() -> dict[str, Any]:
-    """What the operator modules list, by name, with the aliases."""
-    found = {name: getattr(m, name) for m in OPERATOR_MODULES for name in m.__all__}
+class _DeferredMethod:
+    """Stands in Tensor for a method whose operator is not declared yet."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        return function_of(self.name).__get__(instance, owner)
+
+
+_deferred: dict[str, dict[str, Any]] = {}
+
+
+def function_of(name: str) -> Any:
+    """The function of that name in the catalogue, after binding all those of its module."""
+    module = MODULE_OF[name]
+    if module not in _deferred:
+        source = import_module(f".operators.{module}", __package__)
+        made = _overridable_functions(
+            {each: getattr(source, each, None) or operator_named(each) for each in DEFERRED[module]}
+        )
+        # Threads that come here together agree on what the first of them has made.
+        for each, value in _deferred.setdefault(module, made).items():
+            if each not in FUNCTIONS_ONLY:
+                native.attach(Tensor, each, value)
+    return _deferred[module][name]
+
+
+def deferred_functions() -> frozenset[str]:
+    """The names of the functions of the package that `function_of` finds."""
+    return frozenset(
+        name for name in MODULE_OF if name not in METHODS_ONLY and not name.endswith("_")
+    )
+
+
+def _core_operators() -> dict[str, Any]:
+    """What the modules of the core list, by name, with the aliases."""
+    found = {name: getattr(m, name) for m in CORE_MODULES for name in m.__all__}
     found.update({alias: found[name] for alias, name in ALIASES.items()})
     return found
 
@@ -102,21 +132,18 @@ def public_operators() -> dict[str, Any]:
 def _methods(found: dict[str, Any]) -> dict[str, Any]:
     """The operators that are methods, their in-place variants and the properties."""
     table = {name: value for name, value in found.items() if name not in FUNCTIONS_ONLY}
-    for name, operator in operators().items():
+    for name, operator in declared_operators().items():
         if name.endswith("_") and not name.startswith("_"):
             table[name] = operator
     for alias, name in ALIASES.items():
         if name + "_" in table:
             table[alias + "_"] = table[name + "_"]
-    table.update({name: getattr(inplace_views, name) for name in inplace_views.__all__})
     table.update({name: getattr(creation, name) for name in creation.NEW_METHODS})
     table["where"] = _where_method
     table["T"] = property(views.reverse_dims)
     table["mT"] = property(views.matrix_transpose)
     table["H"] = property(views.matrix_adjoint)
     table["mH"] = property(views.batch_adjoint)
-    table["real"] = property(complex.real, methods.set_real)
-    table["imag"] = property(complex.imag, methods.set_imag)
     for source in (attributes, methods, numpy_protocol):
         table.update(source.PROPERTIES | source.METHODS)
     return table
@@ -175,17 +202,22 @@ def _bind_handled() -> None:
 
 def bind() -> dict[str, Any]:
     """Complete Tensor and the engine; returns the functions of the package."""
-    found = _overridable_functions(public_operators())
+    found = _overridable_functions(_core_operators())
     for name, value in _overridable_methods(_methods(found)).items():
         native.attach(Tensor, name, value)
+    for name in MODULE_OF:
+        if name not in FUNCTIONS_ONLY:
+            native.attach(Tensor, name, _DeferredMethod(name))
     _bind_subclasses()
-    table: dict[str, Any] = dict(operators())
+    table: dict[str, Any] = dict(declared_operators())
     table["matmul"] = matmul.matmul
     table["getitem"] = Overridable(getitem.getitem, public=Tensor.__getitem__)
     table["setitem"] = Overridable(getitem.setitem, public=Tensor.__setitem__)
     table["regenerate_view"], table["show_graph"] = regenerate_view, show_graph
     bind_operators(table)
     engine.bind_operators(table["add"], fitting.reduce_gradient)
+    for module in (dispatch, inplace):
+        module.bind_layers(layers.call_layers, layers.run_below)
     _bind_handled()
     functions = {name: value for name, value in found.items() if name not in METHODS_ONLY}
     others = methods.FUNCTIONS | {

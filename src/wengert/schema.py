@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import re
+from functools import cache
 from typing import Any
 
-_ARGUMENT = re.compile(
-    r"(\w+)(\([\w!| *>-]+\))?(\[\d*\])?(\?)?(\[\d*\])?(\?)?\s+(\w+)(?:\s*=\s*(.+))?$"
-)
 _LITERALS = {"None": None, "True": True, "False": False, "[]": ()}
 
 
@@ -84,28 +81,35 @@ def parse(text: str) -> Schema:
 
 def _split(text: str) -> list[str]:
     """Split at the commas that are not inside brackets."""
-    parts, depth, current = [], 0, ""
-    for character in text:
-        depth += (character in "([") - (character in ")]")
-        if character == "," and depth == 0:
-            parts.append(current.strip())
-            current = ""
+    parts: list[str] = []
+    for piece in text.split(","):
+        if parts and _is_open(parts[-1]):
+            parts[-1] += "," + piece
         else:
-            current += character
-    if current.strip():
-        parts.append(current.strip())
-    return parts
+            parts.append(piece)
+    return [part.strip() for part in parts if part.strip()]
 
 
+def _is_open(text: str) -> bool:
+    """Whether a bracket is not closed."""
+    return text.count("(") + text.count("[") > text.count(")") + text.count("]")
+
+
+@cache
 def _argument(text: str, keyword_only: bool) -> Argument:
-    match = _ARGUMENT.match(text)
-    if match is None:
+    """One argument; schemas share those that are written alike."""
+    declared, _, default = text.partition("=")
+    kind, _, name = declared.strip().rpartition(" ")
+    base, _, rest = kind.partition("(")
+    alias, _, suffix = rest.partition(")")
+    kind = (base + suffix).strip()
+    if not (name.isidentifier() and kind[:1].isalpha()):
         raise ValueError(f"not a schema argument: {text!r}")
-    base, alias, list1, optional1, list2, optional2, name, default = match.groups()
-    kind = base + ("[]" if list1 else "") + (optional1 or "") + ("[]" if list2 else "")
-    kind += optional2 or ""
-    value = REQUIRED if default is None else _literal(default)
-    return Argument(name, kind, value, keyword_only, alias[1:-1] if alias else None)
+    if "[" in kind:  # how many elements a list has is not looked at
+        element, _, rest = kind.partition("[")
+        kind = element + "[" + rest.lstrip("0123456789")
+    value = _literal(default.strip()) if default else REQUIRED
+    return Argument(name, kind, value, keyword_only, alias or None)
 
 
 def _literal(text: str) -> Any:

@@ -6,7 +6,7 @@ threads costs a dictionary look-up, staying costs a comparison.
 
 from __future__ import annotations
 
-import threading
+from _thread import _local
 from typing import Any
 
 from .native import native
@@ -71,7 +71,7 @@ class _Forget:
 
 
 _states: dict[int, ThreadState] = {}
-_thread_end = threading.local()
+_thread_end = _local()
 _current = ThreadState(0)
 
 

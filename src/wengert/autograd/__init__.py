@@ -13,12 +13,9 @@ from ..levels import has_class, is_level, seen_inside
 from ..native import native
 from ..state import thread_state
 from ..tensor import Tensor
-from . import anomaly_mode as anomaly_mode
 from . import forward_ad as forward_ad
 from . import grad_mode as grad_mode
 from . import graph as graph
-from .anomaly_mode import detect_anomaly as detect_anomaly
-from .anomaly_mode import set_detect_anomaly as set_detect_anomaly
 from .grad_mode import _force_original_view_tracking as _force_original_view_tracking
 from .grad_mode import _unsafe_preserve_version_counter as _unsafe_preserve_version_counter
 from .grad_mode import enable_grad as enable_grad

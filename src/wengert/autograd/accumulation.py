@@ -5,8 +5,8 @@ A leaf is an edge itself; its sink is made when a backward or a look at the grap
 
 from __future__ import annotations
 
-import threading
 import weakref
+from _thread import allocate_lock
 from typing import Any
 
 from ..errors import inference_update_error
@@ -24,8 +24,8 @@ SOLE_ARRAY_REFERENCES = 2
 ACCUMULATE_SEQUENCE = 2**62
 _ACCUMULATE_PLAN = GradientPlan(None, "AccumulateGrad", 0)
 
-_gradient_locks = [threading.Lock() for _ in range(61)]
-_sink_lock = threading.Lock()
+_gradient_locks = [allocate_lock() for _ in range(61)]
+_sink_lock = allocate_lock()
 
 
 class AccumulateGrad(Node):
@@ -155,9 +155,9 @@ def _copy_in_layout(array: Any, like: Any) -> Any:
 def renew_locks() -> None:
     """In a forked child: locks that the parent's other threads held would never be released."""
     global _sink_lock
-    _sink_lock = threading.Lock()
+    _sink_lock = allocate_lock()
     for i in range(len(_gradient_locks)):
-        _gradient_locks[i] = threading.Lock()
+        _gradient_locks[i] = allocate_lock()
 
 
 def accumulator_of(t: Tensor) -> Node:

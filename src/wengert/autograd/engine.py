@@ -8,7 +8,7 @@ runs.
 from __future__ import annotations
 
 import os
-import threading
+from _thread import allocate_lock
 from collections.abc import Callable
 from typing import Any
 
@@ -30,7 +30,7 @@ _ndarray = np.ndarray
 # Reentrant calls deeper than this continue on a fresh thread, whose stack is empty.
 MAX_DEPTH = 40
 
-_claim_lock = threading.Lock()
+_claim_lock = allocate_lock()
 
 
 def run_backward(
@@ -153,7 +153,9 @@ def _run_on_fresh_thread(task: GraphTask, *arguments: Any) -> list | None:
         except BaseException as error:
             failure.append(error)
 
-    thread = threading.Thread(target=body, name="wengert-reentrant", daemon=True)
+    from threading import Thread
+
+    thread = Thread(target=body, name="wengert-reentrant", daemon=True)
     thread.start()
     thread.join()
     if failure:
@@ -418,7 +420,7 @@ def _after_fork_in_child() -> None:
     global _claim_lock
     from . import accumulation, workers
 
-    _claim_lock = threading.Lock()
+    _claim_lock = allocate_lock()
     accumulation.renew_locks()
     workers.forget()
 

@@ -15,8 +15,6 @@ from .loops import PASS_ON, PRODUCT, SCALE
 from .matmul import bmm, bmm_left, bmm_right, matmul, mm, mm_left, mm_right, mv, outer
 from .pointwise import ADD
 
-__all__ = ["addbmm", "addmm", "addmv", "addr", "baddbmm", "linear"]
-
 _native = native
 
 # Products that are added to something -------------------------------------------------------------

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import dtypes
 from ..errors import dimension_error
 from ..out import copy_to_out
-from ..return_types import NamedResult
 from ..tensor import Tensor
 from .pointwise import isnan, new_zeros, where
+
+if TYPE_CHECKING:
+    from ..return_types import NamedResult
 
 # Dimensions --------------------------------------------------------------------------------------
 

@@ -20,10 +20,6 @@ from .declare import linear, nondifferentiable
 from .geometry import int_sequence, wrap_dim, wrap_dims
 from .views import expand, flatten, reshape, unsqueeze
 
-__all__ = [
-    "flip", "fliplr", "flipud", "repeat", "repeat_interleave", "roll", "rot90", "tile",
-]  # fmt: skip
-
 # Reversed and shifted ----------------------------------------------------------------------------
 
 flip: Operator = linear(

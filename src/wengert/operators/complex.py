@@ -22,11 +22,6 @@ from .pointwise import abs as absolute
 from .pointwise import cos, sin, where, zeros_like
 from .views import select
 
-__all__ = [
-    "angle", "complex", "conj", "conj_physical", "imag", "is_conj", "is_neg", "polar", "real",
-    "resolve_conj", "resolve_neg", "view_as_complex", "view_as_real",
-]  # fmt: skip
-
 _COMPLEX_OF = {
     dtypes.float32.numpy: dtypes.complex64.numpy,
     dtypes.float64.numpy: dtypes.complex128.numpy,

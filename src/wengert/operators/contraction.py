@@ -11,8 +11,6 @@ from ..tensor import Tensor
 from .geometry import wrap_dim
 from .products import total_size
 
-__all__ = ["chain_matmul", "einsum", "inner", "tensordot"]
-
 _ELLIPSIS = "..."
 _SUBSCRIPTS = 52
 

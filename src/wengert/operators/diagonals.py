@@ -15,10 +15,6 @@ from .declare import linear
 from .geometry import diagonal_view, wrap_dim
 from .views import ravel
 
-__all__ = [
-    "diag", "diag_embed", "diagflat", "diagonal", "diagonal_copy", "tril", "triu",
-]  # fmt: skip
-
 
 def _on_diagonal(xp: Any, g: Any, input_sizes: tuple, offset: int, dim1: int, dim2: int) -> Any:
     out = xp.zeros(input_sizes, g.dtype)

@@ -29,10 +29,6 @@ from .declare import nondifferentiable, primitive
 from .pointwise import maximum, minimum
 from .reduce import sum
 
-__all__ = [
-    "amax", "amin", "aminmax", "argmax", "argmin", "max", "min",
-]  # fmt: skip
-
 
 def _check_any(name: str, x: Any, error: type[Exception] = RuntimeError) -> None:
     if x.size == 0:

@@ -20,7 +20,7 @@ from ..batching import indexing as batched
 from ..batching.views import in_place
 from ..conversion import check_number, retype
 from ..conversion import tensor as make_tensor
-from ..dispatch import Operator, arrays_of, operator_named, operators
+from ..dispatch import Operator, arrays_of, operator_named, replace
 from ..errors import broadcast_error, shape_text
 from ..inplace import InplaceOperator
 from ..levels import is_batched
@@ -324,10 +324,8 @@ def update(
         return out
 
     functional = primitive(schema, kernel or write_copy, vjp, jvp, inplace=True, **options)
-    derived: Any = operators()[functional.name + "_"]
-    operators()[functional.name + "_"] = UpdateOperator(
-        functional, derived.schema, write, to_expanded, from_itself
-    )
+    derived = operator_named(functional.name + "_")
+    replace(UpdateOperator(functional, derived.schema, write, to_expanded, from_itself))
     return functional
 
 

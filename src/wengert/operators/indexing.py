@@ -32,12 +32,6 @@ from .pointwise import new_zeros, where, zeros_like
 from .products import total_size
 from .scatter import gather
 
-__all__ = [
-    "argwhere", "embedding", "index_add", "index_copy", "index_fill", "index_select",
-    "masked_fill", "masked_scatter", "masked_select", "nonzero", "one_hot", "put", "take",
-    "take_along_dim",
-]  # fmt: skip
-
 _OUT_OF_RANGE = "index out of range in self: "
 
 

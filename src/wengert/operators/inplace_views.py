@@ -21,10 +21,6 @@ from ..tensor import Tensor, ViewMeta
 from . import strides, views
 from .geometry import overload_number, seen_from
 
-__all__ = [
-    "as_strided_", "squeeze_", "swapaxes_", "swapdims_", "t_", "transpose_", "unsqueeze_",
-]  # fmt: skip
-
 
 class InplaceView(InplaceOperator):
     """Makes a tensor a view of itself; as every in-place change, that is recorded and counted."""

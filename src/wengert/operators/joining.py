@@ -21,13 +21,6 @@ from .geometry import at, broadcast_shape, wrap_dim
 from .pointwise import new_zeros
 from .views import expand, reshape, slice_, unsqueeze, view_
 
-__all__ = [
-    "atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_tensors", "cartesian_prod",
-    "cat", "chunk", "column_stack", "concat", "concatenate", "dsplit", "dstack", "hsplit",
-    "hstack", "meshgrid", "row_stack", "split", "split_with_sizes", "stack", "tensor_split",
-    "unbind", "vsplit", "vstack",
-]  # fmt: skip
-
 _native = native
 
 

@@ -14,12 +14,9 @@ from ..dispatch import Operator
 from ..errors import shape_text
 from ..state import thread_state
 from ..tensor import Tensor
-from .activations import hardshrink
 from .along import is_half, packed, widened
 from .declare import primitive
 from .pointwise import rsqrt
-
-__all__ = ["constant_pad_nd", "hardshrink", "native_layer_norm"]
 
 # Layer normalisation ------------------------------------------------------------------------------
 

@@ -14,8 +14,6 @@ from .declare import primitive
 from .pointwise import abs, isnan, pow, sgn, where, zeros_like
 from .reduce import sum
 
-__all__ = ["norm"]
-
 
 def _check_norm(x: Any, order: float, dim: Any, dtype: Any) -> None:
     if x.dtype.kind in "biu":

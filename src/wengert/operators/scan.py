@@ -25,11 +25,6 @@ from .declare import linear, primitive
 from .pointwise import exp, real_part, where, zeros_like
 from .reduce import sum
 
-__all__ = [
-    "cummax", "cummin", "cumprod", "cumsum", "cumulative_trapezoid", "diff", "logcumsumexp",
-    "trapezoid",
-]  # fmt: skip
-
 # Building blocks of the gradient rules -----------------------------------------------------------
 
 

@@ -17,8 +17,6 @@ from .geometry import wrap_dim
 from .getitem import INTEGER_TYPES, check_range, tangent_of, update
 from .pointwise import where, zeros_like
 
-__all__ = ["gather", "scatter", "scatter_add", "scatter_reduce"]
-
 # gather and scatter -------------------------------------------------------------------------------
 
 

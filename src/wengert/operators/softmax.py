@@ -13,8 +13,6 @@ from .declare import primitive
 from .pointwise import exp
 from .reduce import sum
 
-__all__ = ["log_softmax", "logsumexp", "softmax", "softmin"]
-
 # logsumexp ---------------------------------------------------------------------------------------
 
 

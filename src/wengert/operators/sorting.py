@@ -38,11 +38,6 @@ from .getitem import refuse_meta
 from .pointwise import ceil, floor, isnan, lerp, logical_not, round, where
 from .reduce import any, sum
 
-__all__ = [
-    "argsort", "bucketize", "kthvalue", "median", "mode", "msort", "nanmedian", "nanquantile",
-    "quantile", "searchsorted", "sort", "topk", "unique", "unique_consecutive",
-]  # fmt: skip
-
 _INT64 = dtypes.int64.numpy
 
 # Sorting -----------------------------------------------------------------------------------------

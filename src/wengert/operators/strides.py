@@ -14,8 +14,6 @@ from .declare import linear
 from .geometry import at, may_overlap, offset_of, owner_of, seen_from, span, strided, wrap_dim
 from .pointwise import zeros_like
 
-__all__ = ["as_strided", "unfold"]
-
 
 def _as_strided(
     xp: Any,

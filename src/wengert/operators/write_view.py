@@ -13,8 +13,6 @@ from ..tensor import Tensor
 from .copying import pack
 from .declare import linear
 
-__all__: list[str] = []
-
 
 def step_text(name: str, args: tuple) -> str:
     """One step towards a view, such as ``select(0, 1)``."""

@@ -1,0 +1,117 @@
+"""Each thing done first after the import, when hardly any operator is declared yet."""
+
+import subprocess
+import sys
+
+import pytest
+
+import wengert
+from wengert.dispatch import Operator, operators
+from wengert.inplace import InplaceOperator
+from wengert.native import Overridable
+from wengert.operators import catalogue
+from wengert.registration import ALIASES, FUNCTIONS_ONLY, METHODS_ONLY
+
+# Forks a child for each line that it reads, so that each is the first use of a fresh import.
+RUN_EACH = """
+import os, sys, traceback, warnings
+import wengert
+warnings.simplefilter("ignore")
+for line in sys.stdin:
+    child = os.fork()
+    if not child:
+        try:
+            exec(line, {"wengert": wengert})
+        except BaseException:
+            print(line, file=sys.stderr)
+            traceback.print_exc()
+            os._exit(1)
+        os._exit(0)
+    os.waitpid(child, 0)
+"""
+
+FIRST_STEPS = [
+    "x = wengert.ones(3); assert repr(x) == 'tensor([1., 1., 1.])'",
+    "x = wengert.ones(3, requires_grad=True); (x * x).sum().backward(); assert x.grad[0] == 2",
+    "assert wengert.vmap(lambda x: x.sort()[0])(wengert.ones(2, 3)).shape == (2, 3)",
+    "assert wengert.func.grad(lambda x: x.logsumexp(0))(wengert.zeros(2))[0] == 0.5",
+    "assert wengert.func.jvp(wengert.sin, (wengert.zeros(2),), (wengert.ones(2),))[1][0] == 1",
+    "assert wengert.func.hessian(lambda x: (x**3).sum())(wengert.ones(1)).item() == 6",
+    "assert wengert.compile(lambda x: x.cumsum(0))(wengert.ones(3))[2] == 3",
+    "assert wengert.ones(2).real.sum() == 2",
+    "x = wengert.zeros(2, dtype=wengert.complex64); x.imag = 1; assert x[0] == 1j",
+    "x = wengert.zeros(3); x[wengert.tensor([0, 2])] = 1; assert x.sum() == 2",
+    "x = wengert.zeros(3, 2); x.t_(); assert x.shape == (2, 3)",
+    "x = wengert.ones(2); y = x.abs_(); assert y is x",
+    "import copy; assert copy.deepcopy(wengert.ones(2)).sum() == 2",
+    "import pickle; assert pickle.loads(pickle.dumps(wengert.cat)) is wengert.cat",
+    "import numpy; assert isinstance(numpy.cumsum(wengert.ones(3), 0), wengert.Tensor)",
+    "from wengert import stack, Tensor; assert stack([Tensor([1.0])]).shape == (1, 1)",
+    "assert wengert.ops.aten.sort.default(wengert.ones(2))[1][0] == 0",
+    "assert wengert.nn.functional.softmax(wengert.zeros(2), 0)[0] == 0.5",
+    "assert wengert.empty(2, 3, device='meta').argsort().shape == (2, 3)",
+    "with wengert.autograd.detect_anomaly(): wengert.ones(1, requires_grad=True).norm().backward()",
+    "assert wengert.autograd.gradcheck(wengert.tril, wengert.ones(2, 2).double().requires_grad_())",
+    "assert not wengert.is_anomaly_enabled(); wengert.set_printoptions(precision=3)",
+    "T = type('T', (wengert.Tensor,), {'sort': lambda self: super(T, self).sort()}); "
+    "assert T([2.0, 1.0]).sort()[0][0] == 1",
+    "from concurrent.futures import ThreadPoolExecutor as Pool; "
+    "assert len(set(Pool(8).map(lambda _: id(wengert.Tensor.sort), range(99)))) == 1",
+]
+COLD_NAMES = [
+    f"assert wengert.{name} is not None" for name in catalogue.MODULE_OF
+    if name not in METHODS_ONLY and not name.endswith("_")
+] + [
+    f"assert callable(wengert.Tensor.{name}); assert callable(wengert.ones(2).{name})"
+    for name in catalogue.MODULE_OF if name not in FUNCTIONS_ONLY
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("lines", [FIRST_STEPS, COLD_NAMES], ids=["steps", "names"])
+def test_works_as_the_first_use(lines):
+    done = subprocess.run(
+        [sys.executable, "-c", RUN_EACH], input="\n".join(lines), capture_output=True, text=True
+    )
+    assert done.returncode == 0 and done.stderr == ""
+
+
+def test_import_declares_only_the_core():
+    code = "import sys, wengert; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout
+    assert not [m for m in catalogue.DEFERRED if f"wengert.operators.{m}" in loaded.split()]
+
+
+def test_every_deferred_name_is_in_the_directory():
+    functions = {n for n in catalogue.MODULE_OF if not n.endswith("_")} - METHODS_ONLY
+    assert functions <= set(dir(wengert))
+    assert set(catalogue.MODULE_OF) - FUNCTIONS_ONLY <= set(dir(wengert.Tensor))
+
+
+def test_every_in_place_operator_is_a_method():
+    for name, operator in operators().items():
+        if name.endswith("_") and not name.startswith("_"):
+            attached = getattr(wengert.Tensor, name)
+            assert attached is operator or isinstance(attached, Overridable), name
+            assert isinstance(operator, (InplaceOperator, Operator))
+
+
+def test_no_alias_stands_for_a_deferred_operator():
+    assert not set(ALIASES.values()) & set(catalogue.MODULE_OF)
+
+
+def test_function_and_method_are_one():
+    assert wengert.cumsum is wengert.Tensor.cumsum
+    assert wengert.sort is wengert.Tensor.sort
+
+
+def test_subclass_reaches_a_deferred_method_by_super():
+    class Reversed(wengert.Tensor):
+        def flip(self, dims):
+            return super().flip(dims)
+
+    assert Reversed([1.0, 2.0]).flip([0]).tolist() == [2.0, 1.0]
+
+
+def test_unknown_name():
+    with pytest.raises(AttributeError, match="module 'wengert' has no attribute 'nonsense'"):
+        _ = wengert.nonsense
