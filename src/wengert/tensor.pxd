@@ -19,7 +19,6 @@ cdef class AbstractOperator:
 
 @cython.final
 @cython.no_gc
-@cython.freelist(256)
 cdef class VersionCounter:
     cdef public int value
     cdef public bint watched
@@ -29,7 +28,6 @@ cdef class VersionCounter:
 
 
 @cython.final
-@cython.freelist(64)
 cdef class ViewMeta:
     cdef public Tensor base
     cdef public tuple steps
@@ -49,8 +47,6 @@ cdef class Cold:
     cdef public long detached_at
 
 
-@cython.freelist(512)
-@cython.trashcan(True)
 cdef class Tensor:
     cdef public object array
     cdef public VersionCounter counter

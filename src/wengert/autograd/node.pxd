@@ -20,8 +20,6 @@ cdef class NodeCold:
     cdef public dict metadata
 
 
-@cython.freelist(512)
-@cython.trashcan(True)
 cdef class Node:
     cdef public GradientPlan plan
     cdef public tuple next_nodes

@@ -12,7 +12,6 @@ cdef class Freed:
 
 
 @cython.final
-@cython.freelist(256)
 cdef class SavedVariable:
     cdef public object array
     cdef public Tensor tensor
