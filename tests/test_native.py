@@ -775,6 +775,9 @@ def test_thread_ident():
 
 def test_refcount_grows_with_references():
     value = np.zeros(2)
+    if not native.compiled and sys.version_info >= (3, 14):
+        assert native.refcount(value) == sys.maxsize
+        return
     before = native.refcount(value)
     another = value
     assert native.refcount(value) == before + 1

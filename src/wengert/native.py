@@ -48,8 +48,11 @@ class Native:
         self.plain_types: frozenset[type] = frozenset()
 
     def refcount(self, value: object) -> int:
-        """References to `value` held outside this call and its caller's own argument."""
-        return sys.getrefcount(value) - 2
+        """References to `value` held outside this call and its caller's own argument.
+
+        Since Python 3.14 some locals borrow theirs. The number says nothing then: it is large.
+        """
+        return sys.getrefcount(value) - 2 if sys.version_info < (3, 14) else sys.maxsize
 
     def hide(self, value: object) -> None:
         """Keep an object away from the cyclic collector's walks, where Python lets us."""
