@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-# Python 3.13 limits how deep deallocations nest by a count, for which half a megabyte is too little.
+# Python 3.13 limits how deep deallocations nest by a count that half a megabyte is too little for.
 SMALL_STACK = (1024 if sys.version_info[:2] == (3, 13) else 512) * 1024
 
 
