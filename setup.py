@@ -76,7 +76,9 @@ def compiled_sources() -> list[Path]:
 
 def extension_of(source: Path) -> Extension:
     name = ".".join(source.relative_to(SOURCE).with_suffix("").parts)
-    return Extension(name, [source.as_posix()], define_macros=MACROS)
+    return Extension(
+        name, [source.as_posix()], define_macros=MACROS, include_dirs=[source.parent.as_posix()]
+    )
 
 
 class BuildCompiledOrPure(build_ext):

@@ -8,8 +8,8 @@ import pytest
 import wengert
 from wengert.dispatch import Operator, operators
 from wengert.inplace import InplaceOperator
-from wengert.native import Overridable
 from wengert.operators import catalogue
+from wengert.overridable import Overridable
 from wengert.registration import ALIASES, FUNCTIONS_ONLY, METHODS_ONLY
 
 # Forks a child for each line that it reads, so that each is the first use of a fresh import.

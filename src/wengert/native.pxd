@@ -16,7 +16,6 @@ cdef class Native:
 
     cpdef watch(self, int change)
     cpdef watch_classes(self)
-    cpdef bind_overrides(self, object call, tuple plain_types)
     cpdef unsigned long thread_ident(self)
     cpdef Py_ssize_t refcount(self, object value)
     cpdef hide(self, object value)
@@ -46,21 +45,6 @@ cdef class Native:
     cpdef name_function(self, object operator, str name)
     cpdef attach(self, type cls, str name, object value)
     cpdef set_attribute(self, object target, str name, object value)
-
-
-cdef class Overridable:
-    cdef void* vectorcall
-    cdef readonly object function
-    cdef public object public
-    cdef dict __dict__
-    cdef object __weakref__
-
-
-cdef class OverridableProperty:
-    cdef readonly object fget
-    cdef readonly object fset
-    cdef readonly object fdel
-    cdef dict __dict__
 
 
 cpdef object make(type cls)

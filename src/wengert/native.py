@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import sys
 from _thread import get_ident
-from collections.abc import Callable, Iterable
-from types import CodeType, FrameType, MethodType
+from types import CodeType, FrameType
 from typing import Any
 
 import numpy as np
@@ -44,8 +43,6 @@ class Native:
         self.watching = 0
         self.overriding = 0
         self.overriding_classes = False
-        self.override_call: Any = None
-        self.plain_types: frozenset[type] = frozenset()
 
     def refcount(self, value: object) -> int:
         """References to `value` held outside this call and its caller's own argument.
@@ -225,11 +222,6 @@ class Native:
             self.overriding_classes = True
             self.overriding += 1
 
-    def bind_overrides(self, call: Callable[..., Any], plain_types: tuple[type, ...]) -> None:
-        """Say what a call goes through that may be overridden, and which types never override."""
-        self.override_call = call
-        self.plain_types = frozenset((*plain_types, int, float, bool, str, type(None)))
-
     def attach(self, cls: type, name: str, value: object) -> None:
         """Set a class attribute; unlike setattr it reaches compiled classes too."""
         setattr(cls, name, value)
@@ -261,95 +253,5 @@ _ZERO = {dtype: np.zeros((), dtype) for dtype in (_float32, _float64)}
 _DIFFERENTIALS = {TANH: _tanh_change, SIGMOID: _sigmoid_change, RELU: _relu_change}
 
 make = object.__new__  # an instance without a call of __init__
-
-# Public functions and properties, which classes and modes may override ----------------------------
-
-_HEAPTYPE = 1 << 9
-
-
-def _may_override(values: Iterable[Any]) -> bool:
-    """Whether a class statement made the type of a value, or of an item in it, and none of ours."""
-    plain = native.plain_types
-    for value in values:
-        kind = type(value)
-        if kind in plain:
-            continue
-        if kind is tuple or kind is list:
-            if any(type(item) not in plain and type(item).__flags__ & _HEAPTYPE for item in value):
-                return True
-        elif kind.__flags__ & _HEAPTYPE:
-            return True
-    return False
-
-
-class Overridable:
-    """A public function. Overrides are told of `public`; without any, `function` is called."""
-
-    def __init__(
-        self,
-        function: Callable[..., Any],
-        public: Any = None,
-        module: str = "wengert",
-        name: str = "",
-    ) -> None:
-        self.function = function
-        self.public = self if public is None else public
-        self.__wrapped__ = function
-        self.__module__ = module
-        self.__qualname__ = name or function.__name__
-        self.__name__ = self.__qualname__.rpartition(".")[2]
-        self.__doc__ = function.__doc__
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if native.watching or _may_override(args) or (kwargs and _may_override(kwargs.values())):
-            return native.override_call(self.public, self.function, args, kwargs)
-        return self.function(*args, **kwargs)
-
-    def __get__(self, instance: Any, owner: Any = None) -> Any:
-        return self if instance is None else MethodType(self, instance)
-
-    def __repr__(self) -> str:
-        return f"<function {self.__qualname__}>"
-
-    def __reduce__(self) -> str:
-        return self.__qualname__
-
-
-class OverridableProperty:
-    """A property; overrides are told of its `__get__`, `__set__` and `__delete__`."""
-
-    def __init__(self, source: property, name: str) -> None:
-        self.fget: Any = source.fget
-        self.fset: Any = source.fset
-        self.fdel: Any = source.fdel
-        self.__name__ = name
-        self.__doc__ = source.__doc__
-
-    def __get__(self, instance: Any, owner: Any = None) -> Any:
-        if instance is None:
-            return self
-        if native.watching or _may_override((instance,)):
-            return native.override_call(self.__get__, self.fget, (instance,), {})
-        return self.fget(instance)
-
-    def __set__(self, instance: Any, value: Any) -> None:
-        if self.fset is None:
-            raise AttributeError(f"attribute '{self.__name__}' of Tensor objects is not writable")
-        if native.watching or _may_override((instance, value)):
-            native.override_call(self.__set__, self.fset, (instance, value), {})
-        else:
-            self.fset(instance, value)
-
-    def __delete__(self, instance: Any) -> None:
-        if self.fdel is None:
-            raise AttributeError(f"attribute '{self.__name__}' of Tensor objects cannot be deleted")
-        if native.watching or _may_override((instance,)):
-            native.override_call(self.__delete__, self.fdel, (instance,), {})
-        else:
-            self.fdel(instance)
-
-    def __repr__(self) -> str:
-        return f"<attribute '{self.__name__}' of 'wengert.Tensor' objects>"
-
 
 native = Native()

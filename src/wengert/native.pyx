@@ -9,7 +9,6 @@ cimport numpy as cnp
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
 from libc.string cimport memcpy
-from libc.math cimport cos, cosf, exp, expf, fabs, fabsf, log, logf, sin, sinf, sqrt, sqrtf, tanh, tanhf
 
 from numpy._core import _multiarray_umath as umath
 
@@ -34,23 +33,6 @@ cdef extern from "Python.h":
     void PyObject_GC_Track(object value)
     void PyObject_GC_UnTrack(object value)
     bint PyObject_GC_IsTracked(object value)
-    ctypedef struct PyTypeObject:
-        PyObject* tp_dict
-    PyTypeObject* Py_TYPE(PyObject* value)
-    bint PyType_HasFeature(PyTypeObject* kind, unsigned long feature)
-    unsigned long Py_TPFLAGS_HEAPTYPE
-    bint PyTuple_CheckExact(PyObject* value)
-    bint PyList_CheckExact(PyObject* value)
-    Py_ssize_t PyTuple_GET_SIZE(PyObject* value)
-    Py_ssize_t PyList_GET_SIZE(PyObject* value)
-    PyObject* PyTuple_GET_ITEM(PyObject* value, Py_ssize_t i)
-    PyObject* PyList_GET_ITEM(PyObject* value, Py_ssize_t i)
-    ctypedef PyObject* const_items "PyObject* const"
-    Py_ssize_t PyVectorcall_NARGS(size_t count)
-    PyObject* PyObject_Vectorcall(
-        PyObject* function, const_items* args, size_t count, PyObject* names)
-    object PyMethod_New(object function, object instance)
-    void Py_INCREF(object value)
 
 cdef extern from *:
     """
@@ -66,120 +48,13 @@ cdef extern from *:
     """
     dict wengert_type_dict(type cls)
 
-cdef extern from *:
-    """
-    /* Lets a type be called without a tuple of arguments, as functions and methods are. */
-    static void wengert_call_by_vector(PyTypeObject* type, Py_ssize_t offset) {
-        type->tp_vectorcall_offset = offset;
-        type->tp_call = PyVectorcall_Call;
-        type->tp_flags |= Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR;
-        PyType_Modified(type);
-    }
-    """
-    void wengert_call_by_vector(type cls, Py_ssize_t offset)
-
 cdef extern from "numpy/arrayobject.h":
     int NPY_HALF
     object PyArray_NewFromDescr(
         type subtype, cnp.dtype descr, int ndim, const cnp.npy_intp* dims,
         const cnp.npy_intp* strides, void* data, int flags, PyObject* obj)
 
-cdef extern from *:
-    """
-    #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__linux__)
-    #define WENGERT_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-    #else
-    #define WENGERT_CLONES
-    #endif
-
-    /* exp in single precision without branches, so that compilers vectorise loops over it:
-       2^n * p(r) with x = n * log(2) + r; about one unit in the last place off. */
-    static inline float wengert_exp(float x) {
-        union { int i; float f; } scale;
-        x = x > 88.0f ? 88.0f : x;
-        x = x < -87.0f ? -87.0f : x;
-        float n = (x * 1.44269504f + 12582912.0f) - 12582912.0f;
-        float r = (x - n * 0.693359375f) + n * 2.12194440e-4f;
-        float p = 1.9875691500e-4f;
-        p = p * r + 1.3981999507e-3f;
-        p = p * r + 8.3334519073e-3f;
-        p = p * r + 4.1665795894e-2f;
-        p = p * r + 1.6666665459e-1f;
-        p = p * r + 5.0000001201e-1f;
-        p = p * r * r + r + 1.0f;
-        scale.i = ((int)n + 127) << 23;
-        return p * scale.f;
-    }
-
-    WENGERT_CLONES
-    static void wengert_sigmoid(const float* x, float* y, Py_ssize_t count) {
-        for (Py_ssize_t i = 0; i < count; i++) {
-            float value = 1.0f / (1.0f + wengert_exp(-x[i]));
-            y[i] = x[i] < -103.0f ? 0.0f : value;
-        }
-    }
-
-    /* An odd polynomial near zero, where the quotient would cancel. */
-    WENGERT_CLONES
-    static void wengert_tanh(const float* x, float* y, Py_ssize_t count) {
-        for (Py_ssize_t i = 0; i < count; i++) {
-            float a = x[i], z = a * a, size = a < 0.0f ? -a : a;
-            float far = 1.0f - 2.0f / (wengert_exp(size + size) + 1.0f);
-            float p = -5.70498872745e-3f;
-            p = p * z + 2.06390887954e-2f;
-            p = p * z - 5.37397155531e-2f;
-            p = p * z + 1.33314422036e-1f;
-            p = p * z - 3.33332819422e-1f;
-            float near = a * (1.0f + p * z);
-            far = a < 0.0f ? -far : far;
-            y[i] = size < 0.625f ? near : far;
-        }
-    }
-
-    /* The arithmetic loops, once for float and once for double. */
-    #define WENGERT_LOOP(expression) for (Py_ssize_t i = 0; i < n; i++) out[i] = expression
-    #define WENGERT_ARITHMETIC(name, real)                                                        \
-    WENGERT_CLONES static void name(                                                              \
-            int code, const real* a, const real* b, real* out, Py_ssize_t n) {                    \
-        switch (code) {                                                                           \
-        case 0: WENGERT_LOOP(a[i] + b[i]); break;                                                 \
-        case 1: WENGERT_LOOP(a[i] - b[i]); break;                                                 \
-        case 2: WENGERT_LOOP(a[i] * b[i]); break;                                                 \
-        case 3: WENGERT_LOOP(a[i] / b[i]); break;                                                 \
-        default: WENGERT_LOOP(b[i] - a[i]);                                                       \
-        }                                                                                         \
-    }                                                                                             \
-    WENGERT_CLONES static void name##_right(                                                      \
-            int code, const real* a, real s, real* out, Py_ssize_t n) {                           \
-        switch (code) {                                                                           \
-        case 0: WENGERT_LOOP(a[i] + s); break;                                                    \
-        case 1: WENGERT_LOOP(a[i] - s); break;                                                    \
-        case 2: WENGERT_LOOP(a[i] * s); break;                                                    \
-        case 3: WENGERT_LOOP(a[i] / s); break;                                                    \
-        default: WENGERT_LOOP(s - a[i]);                                                          \
-        }                                                                                         \
-    }                                                                                             \
-    WENGERT_CLONES static void name##_left(                                                       \
-            int code, real s, const real* b, real* out, Py_ssize_t n) {                           \
-        switch (code) {                                                                           \
-        case 0: WENGERT_LOOP(s + b[i]); break;                                                    \
-        case 1: WENGERT_LOOP(s - b[i]); break;                                                    \
-        case 2: WENGERT_LOOP(s * b[i]); break;                                                    \
-        case 3: WENGERT_LOOP(s / b[i]); break;                                                    \
-        default: WENGERT_LOOP(b[i] - s);                                                          \
-        }                                                                                         \
-    }                                                                                             \
-    WENGERT_CLONES static void name##_differential(                                               \
-            int code, const real* t, const real* y, real* out, Py_ssize_t n) {                    \
-        switch (code) {                                                                           \
-        case 7: WENGERT_LOOP(t[i] * (1 - y[i] * y[i])); break;                                    \
-        case 8: WENGERT_LOOP(t[i] * ((1 - y[i]) * y[i])); break;                                  \
-        default: WENGERT_LOOP(y[i] <= 0 ? 0 : t[i]);                                              \
-        }                                                                                         \
-    }
-    WENGERT_ARITHMETIC(wengert_float, float)
-    WENGERT_ARITHMETIC(wengert_double, double)
-    """
+cdef extern from "native_loops.h":
     void wengert_float(int code, const float* a, const float* b, float* out, Py_ssize_t n) noexcept nogil
     void wengert_float_right(int code, const float* a, float s, float* out, Py_ssize_t n) noexcept nogil
     void wengert_float_left(int code, float s, const float* b, float* out, Py_ssize_t n) noexcept nogil
@@ -190,77 +65,18 @@ cdef extern from *:
     void wengert_double_left(int code, double s, const double* b, double* out, Py_ssize_t n) noexcept nogil
     void wengert_double_differential(
         int code, const double* t, const double* y, double* out, Py_ssize_t n) noexcept nogil
-    void wengert_sigmoid(const float* x, float* y, Py_ssize_t count) noexcept nogil
-    void wengert_tanh(const float* x, float* y, Py_ssize_t count) noexcept nogil
+    void wengert_float_unary(int code, const float* a, float* out, Py_ssize_t n) noexcept nogil
+    void wengert_double_unary(int code, const double* a, double* out, Py_ssize_t n) noexcept nogil
+    void wengert_float_sum_rows(const float* a, float* out, Py_ssize_t rows, Py_ssize_t n) noexcept nogil
+    void wengert_double_sum_rows(const double* a, double* out, Py_ssize_t rows, Py_ssize_t n) noexcept nogil
+    void wengert_float_scaled_add(float* out, const float* b, float factor, Py_ssize_t n) noexcept nogil
+    void wengert_double_scaled_add(double* out, const double* b, double factor, Py_ssize_t n) noexcept nogil
+    void wengert_float_logistic_tail(float* out, Py_ssize_t n) noexcept nogil
+    void wengert_double_logistic_tail(double* out, Py_ssize_t n) noexcept nogil
+    void wengert_float_sum(const float* a, float* out, Py_ssize_t n) noexcept nogil
+    void wengert_double_sum(const double* a, double* out, Py_ssize_t n) noexcept nogil
 
-cdef extern from *:
-    """
-    /* The matrix products of the library that NumPy is linked with, found by name: NumPy's own way to
-       them clears every result first and cannot add to one. */
-    #include <stdint.h>
-    #if defined(__unix__) || defined(__APPLE__)
-    #include <dlfcn.h>
-    #define WENGERT_DL 1
-    #endif
-
-    #define WENGERT_GEMM(name, real, integer)                                                     \
-    typedef void (*name)(int, int, int, integer, integer, integer, real, const real*, integer,    \
-                         const real*, integer, real, real*, integer)
-    WENGERT_GEMM(wengert_sgemm64, float, int64_t);
-    WENGERT_GEMM(wengert_dgemm64, double, int64_t);
-    WENGERT_GEMM(wengert_sgemm32, float, int);
-    WENGERT_GEMM(wengert_dgemm32, double, int);
-
-    static void* wengert_found[2] = {0, 0};
-    static int wengert_wide = 0;
-
-    static int wengert_serves(Py_ssize_t largest) {
-        return wengert_wide || largest < INT32_MAX;
-    }
-
-    static int wengert_find_blas(const char* path) {
-    #ifdef WENGERT_DL
-        static const char* names[][2] = {
-            {"scipy_cblas_sgemm64_", "scipy_cblas_dgemm64_"},
-            {"cblas_sgemm64_", "cblas_dgemm64_"},
-            {"scipy_cblas_sgemm", "scipy_cblas_dgemm"},
-            {"cblas_sgemm", "cblas_dgemm"},
-        };
-        void* handle = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
-        if (!handle) return 0;
-        for (int i = 0; i < 4; i++) {
-            void* single = dlsym(handle, names[i][0]);
-            void* other = dlsym(handle, names[i][1]);
-            if (single && other) {
-                wengert_found[0] = single;
-                wengert_found[1] = other;
-                wengert_wide = i < 2;
-                return 1;
-            }
-        }
-        dlclose(handle);
-    #endif
-        return 0;
-    }
-
-    #define WENGERT_CALL(type, real, integer)                                                     \
-        ((type)wengert_found[sizeof(real) == 8])(                                                 \
-            101, turn_a ? 112 : 111, turn_b ? 112 : 111, (integer)m, (integer)n, (integer)k, 1,   \
-            (const real*)a, (integer)a_step, (const real*)b, (integer)b_step, adds ? 1 : 0,       \
-            (real*)out, (integer)n)
-
-    static void wengert_gemm(
-            int is_double, int turn_a, int turn_b, Py_ssize_t m, Py_ssize_t n, Py_ssize_t k,
-            const void* a, Py_ssize_t a_step, const void* b, Py_ssize_t b_step, int adds, void* out) {
-        if (wengert_wide) {
-            if (is_double) WENGERT_CALL(wengert_dgemm64, double, int64_t);
-            else WENGERT_CALL(wengert_sgemm64, float, int64_t);
-        } else {
-            if (is_double) WENGERT_CALL(wengert_dgemm32, double, int);
-            else WENGERT_CALL(wengert_sgemm32, float, int);
-        }
-    }
-    """
+cdef extern from "native_blas.h":
     bint wengert_serves(Py_ssize_t largest) noexcept nogil
     bint wengert_find_blas(const char* path) noexcept
     void wengert_gemm(
@@ -347,84 +163,6 @@ cdef inline bint same_dims(cnp.ndarray a, cnp.ndarray b) noexcept:
         if cnp.PyArray_DIM(a, i) != cnp.PyArray_DIM(b, i):
             return False
     return True
-
-
-cdef void unary_loop_float(int code, float* a, float* out, Py_ssize_t n) noexcept nogil:
-    cdef Py_ssize_t i
-    if code == NEG:
-        for i in range(n):
-            out[i] = -a[i]
-    elif code == ABS:
-        for i in range(n):
-            out[i] = fabsf(a[i])
-    elif code == EXP:
-        for i in range(n):
-            out[i] = expf(a[i])
-    elif code == LOG:
-        for i in range(n):
-            out[i] = logf(a[i])
-    elif code == SQRT:
-        for i in range(n):
-            out[i] = sqrtf(a[i])
-    elif code == SIN:
-        for i in range(n):
-            out[i] = sinf(a[i])
-    elif code == COS:
-        for i in range(n):
-            out[i] = cosf(a[i])
-    elif code == TANH:
-        wengert_tanh(a, out, n)
-    elif code == SIGMOID:
-        wengert_sigmoid(a, out, n)
-    elif code == RELU:
-        for i in range(n):
-            out[i] = <float>0 if a[i] <= 0 else a[i]
-    elif code == SQUARE:
-        for i in range(n):
-            out[i] = a[i] * a[i]
-    else:
-        for i in range(n):
-            out[i] = <float>1 / a[i]
-
-
-cdef void unary_loop_double(int code, double* a, double* out, Py_ssize_t n) noexcept nogil:
-    cdef Py_ssize_t i
-    if code == NEG:
-        for i in range(n):
-            out[i] = -a[i]
-    elif code == ABS:
-        for i in range(n):
-            out[i] = fabs(a[i])
-    elif code == EXP:
-        for i in range(n):
-            out[i] = exp(a[i])
-    elif code == LOG:
-        for i in range(n):
-            out[i] = log(a[i])
-    elif code == SQRT:
-        for i in range(n):
-            out[i] = sqrt(a[i])
-    elif code == SIN:
-        for i in range(n):
-            out[i] = sin(a[i])
-    elif code == COS:
-        for i in range(n):
-            out[i] = cos(a[i])
-    elif code == TANH:
-        for i in range(n):
-            out[i] = tanh(a[i])
-    elif code == SIGMOID:
-        for i in range(n):
-            out[i] = 1 / (1 + exp(-a[i]))
-    elif code == RELU:
-        for i in range(n):
-            out[i] = 0 if a[i] <= 0 else a[i]
-    elif code == SQUARE:
-        for i in range(n):
-            out[i] = a[i] * a[i]
-    else:
-        for i in range(n):
-            out[i] = 1 / a[i]
 
 
 cdef inline bint is_target(object value) noexcept:
@@ -591,20 +329,13 @@ cdef inline bint overlaps(cnp.ndarray a, cnp.ndarray b) noexcept:
 
 
 cdef void scaled_add_loop(cnp.ndarray a, cnp.ndarray b, double alpha) noexcept:
-    cdef Py_ssize_t i, n = cnp.PyArray_SIZE(a)
-    cdef float factor = <float>alpha
-    cdef float* fa
-    cdef float* fb
-    cdef double* da
-    cdef double* db
     if cnp.PyArray_TYPE(a) == cnp.NPY_FLOAT:
-        fa, fb = <float*>cnp.PyArray_DATA(a), <float*>cnp.PyArray_DATA(b)
-        for i in range(n):
-            fa[i] += factor * fb[i]
+        wengert_float_scaled_add(
+            <float*>cnp.PyArray_DATA(a), <float*>cnp.PyArray_DATA(b), <float>alpha,
+            cnp.PyArray_SIZE(a))
     else:
-        da, db = <double*>cnp.PyArray_DATA(a), <double*>cnp.PyArray_DATA(b)
-        for i in range(n):
-            da[i] += alpha * db[i]
+        wengert_double_scaled_add(
+            <double*>cnp.PyArray_DATA(a), <double*>cnp.PyArray_DATA(b), alpha, cnp.PyArray_SIZE(a))
 
 
 cdef void row_loop(int code, cnp.ndarray a, cnp.ndarray b, cnp.ndarray out) noexcept:
@@ -781,10 +512,10 @@ cdef class Native:
         n = cnp.PyArray_SIZE(out) // rows
         for i in range(rows):
             if single:
-                unary_loop_float(code, <float*>(cnp.PyArray_BYTES(x) + i * row_step(x, rows)),
+                wengert_float_unary(code, <float*>(cnp.PyArray_BYTES(x) + i * row_step(x, rows)),
                                  <float*>cnp.PyArray_DATA(out) + i * n, n)
             else:
-                unary_loop_double(code, <double*>(cnp.PyArray_BYTES(x) + i * row_step(x, rows)),
+                wengert_double_unary(code, <double*>(cnp.PyArray_BYTES(x) + i * row_step(x, rows)),
                                   <double*>cnp.PyArray_DATA(out) + i * n, n)
         return out
 
@@ -1008,11 +739,7 @@ cdef class Native:
         """Sum of a small matrix over its rows; None when not small."""
         cdef cnp.ndarray out
         cdef cnp.npy_intp columns
-        cdef Py_ssize_t i, j, rows
-        cdef float* f_out
-        cdef float* f_row
-        cdef double* d_out
-        cdef double* d_row
+        cdef Py_ssize_t rows
         if not is_small(a, ARITHMETIC_LIMIT) or cnp.PyArray_NDIM(<cnp.ndarray>a) != 2:
             return None
         rows, columns = cnp.PyArray_DIM(<cnp.ndarray>a, 0), cnp.PyArray_DIM(<cnp.ndarray>a, 1)
@@ -1020,54 +747,38 @@ cdef class Native:
             return None
         out = cnp.PyArray_ZEROS(1, &columns, cnp.PyArray_TYPE(<cnp.ndarray>a), 0)
         if cnp.PyArray_TYPE(out) == cnp.NPY_FLOAT:
-            f_out, f_row = <float*>cnp.PyArray_DATA(out), <float*>cnp.PyArray_DATA(<cnp.ndarray>a)
-            for i in range(rows):
-                for j in range(columns):
-                    f_out[j] += f_row[j]
-                f_row += columns
+            wengert_float_sum_rows(
+                <float*>cnp.PyArray_DATA(<cnp.ndarray>a), <float*>cnp.PyArray_DATA(out), rows, columns)
         else:
-            d_out, d_row = <double*>cnp.PyArray_DATA(out), <double*>cnp.PyArray_DATA(<cnp.ndarray>a)
-            for i in range(rows):
-                for j in range(columns):
-                    d_out[j] += d_row[j]
-                d_row += columns
+            wengert_double_sum_rows(
+                <double*>cnp.PyArray_DATA(<cnp.ndarray>a), <double*>cnp.PyArray_DATA(out), rows, columns)
         return out
 
     cpdef bint logistic_tail(self, object e):
         """`e = 1 / (1 + e)` in place; False when not a contiguous float array."""
-        cdef Py_ssize_t i, n
-        cdef float* f
-        cdef double* d
+        cdef cnp.ndarray a
         if not is_small(e, 1 << 40) or not cnp.PyArray_ISWRITEABLE(<cnp.ndarray>e):
             return False
-        n = cnp.PyArray_SIZE(<cnp.ndarray>e)
-        if cnp.PyArray_TYPE(<cnp.ndarray>e) == cnp.NPY_FLOAT:
-            f = <float*>cnp.PyArray_DATA(<cnp.ndarray>e)
-            for i in range(n):
-                f[i] = <float>1 / (<float>1 + f[i])
+        a = <cnp.ndarray>e
+        if cnp.PyArray_TYPE(a) == cnp.NPY_FLOAT:
+            wengert_float_logistic_tail(<float*>cnp.PyArray_DATA(a), cnp.PyArray_SIZE(a))
         else:
-            d = <double*>cnp.PyArray_DATA(<cnp.ndarray>e)
-            for i in range(n):
-                d[i] = 1 / (1 + d[i])
+            wengert_double_logistic_tail(<double*>cnp.PyArray_DATA(a), cnp.PyArray_SIZE(a))
         return True
 
     cpdef object sum_all(self, object a):
         """Sum of a small array as a 0-d array; None when not small."""
-        cdef cnp.ndarray out
-        cdef Py_ssize_t i, n
-        cdef double total = 0
+        cdef cnp.ndarray x, out
         if not is_small(a, 64):
             return None
-        n = cnp.PyArray_SIZE(<cnp.ndarray>a)
-        out = cnp.PyArray_EMPTY(0, NULL, cnp.PyArray_TYPE(<cnp.ndarray>a), 0)
+        x = <cnp.ndarray>a
+        out = cnp.PyArray_EMPTY(0, NULL, cnp.PyArray_TYPE(x), 0)
         if cnp.PyArray_TYPE(out) == cnp.NPY_FLOAT:
-            for i in range(n):
-                total += (<float*>cnp.PyArray_DATA(<cnp.ndarray>a))[i]
-            (<float*>cnp.PyArray_DATA(out))[0] = <float>total
+            wengert_float_sum(
+                <float*>cnp.PyArray_DATA(x), <float*>cnp.PyArray_DATA(out), cnp.PyArray_SIZE(x))
         else:
-            for i in range(n):
-                total += (<double*>cnp.PyArray_DATA(<cnp.ndarray>a))[i]
-            (<double*>cnp.PyArray_DATA(out))[0] = total
+            wengert_double_sum(
+                <double*>cnp.PyArray_DATA(x), <double*>cnp.PyArray_DATA(out), cnp.PyArray_SIZE(x))
         return out
 
     cpdef name_function(self, object operator, str name):
@@ -1084,13 +795,6 @@ cdef class Native:
             self.overriding_classes = True
             self.overriding += 1
 
-    cpdef bind_overrides(self, object call, tuple plain_types):
-        """Say what a call goes through that may be overridden, and which types never override."""
-        global override_call, plain_kinds, plain_count
-        override_call, plain_kinds = call, plain_types
-        for plain_count, kind in enumerate(plain_types[:MAX_PLAIN_KINDS], 1):
-            plain_pointers[plain_count - 1] = <PyTypeObject*><PyObject*>kind
-
     cpdef attach(self, type cls, str name, object value):
         """Set a class attribute; unlike setattr it reaches compiled classes too."""
         wengert_type_dict(cls)[name] = value
@@ -1104,132 +808,6 @@ cdef class Native:
 cpdef object make(type cls):
     """An instance without a call of __init__."""
     return cls.__new__(cls)
-
-
-# Public functions and properties, which classes and modes may override ----------------------------
-
-cdef enum:
-    MAX_PLAIN_KINDS = 16
-
-cdef object override_call = None
-cdef tuple plain_kinds = ()
-cdef PyTypeObject* plain_pointers[MAX_PLAIN_KINDS]
-cdef int plain_count = 0
-
-
-cdef inline bint has_open_type(PyObject* value) noexcept:
-    """Whether a class statement made the type of a value, and none of ours did."""
-    cdef PyTypeObject* kind = Py_TYPE(value)
-    cdef int i
-    if not PyType_HasFeature(kind, Py_TPFLAGS_HEAPTYPE):
-        return False
-    for i in range(plain_count):
-        if kind is plain_pointers[i]:
-            return False
-    return True
-
-
-cdef inline bint may_override(PyObject* value) noexcept:
-    cdef Py_ssize_t i
-    if PyTuple_CheckExact(value):
-        for i in range(PyTuple_GET_SIZE(value)):
-            if has_open_type(PyTuple_GET_ITEM(value, i)):
-                return True
-        return False
-    if PyList_CheckExact(value):
-        for i in range(PyList_GET_SIZE(value)):
-            if has_open_type(PyList_GET_ITEM(value, i)):
-                return True
-        return False
-    return has_open_type(value)
-
-
-cdef PyObject* call_overridable(
-    PyObject* callable, const_items* args, size_t count, PyObject* names
-) except NULL:
-    cdef Overridable self = <Overridable>callable
-    cdef Py_ssize_t i, positional = PyVectorcall_NARGS(count), total = positional
-    if names is not NULL:
-        total += PyTuple_GET_SIZE(names)
-    if not shared.watching:
-        for i in range(total):
-            if may_override(args[i]):
-                break
-        else:
-            return PyObject_Vectorcall(<PyObject*>self.function, args, count, names)
-    cdef tuple given = tuple([<object>args[i] for i in range(positional)])
-    cdef dict keywords = {}
-    for i in range(positional, total):
-        keywords[<object>PyTuple_GET_ITEM(names, i - positional)] = <object>args[i]
-    cdef object result = override_call(self.public, self.function, given, keywords)
-    Py_INCREF(result)
-    return <PyObject*>result
-
-
-cdef class Overridable:
-    """A public function. Overrides are told of `public`; without any, `function` is called."""
-
-    def __cinit__(self, object function, object public=None, str module="wengert", str name=""):
-        self.vectorcall = <void*>call_overridable
-        self.function = function
-        self.public = self if public is None else public
-        name_as(self, function, module, name or function.__name__)
-
-    def __get__(self, instance, owner):
-        return self if instance is None else PyMethod_New(self, instance)
-
-    def __repr__(self):
-        return f"<function {self.__qualname__}>"
-
-    def __reduce__(self):
-        return self.__qualname__
-
-
-cdef Overridable _sample = Overridable(len)
-wengert_call_by_vector(Overridable, <char*>&_sample.vectorcall - <char*><PyObject*>_sample)
-
-
-cdef class OverridableProperty:
-    """A property; overrides are told of its `__get__`, `__set__` and `__delete__`."""
-
-    def __cinit__(self, object source, str name):
-        self.fget, self.fset, self.fdel = source.fget, source.fset, source.fdel
-        name_as(self, source, "wengert.tensor", name)
-
-    def __get__(self, instance, owner):
-        if instance is None:
-            return self
-        if shared.watching or has_open_type(<PyObject*>instance):
-            return override_call(self.__get__, self.fget, (instance,), {})
-        return self.fget(instance)
-
-    def __set__(self, instance, value):
-        if self.fset is None:
-            raise AttributeError(f"attribute '{self.__name__}' of Tensor objects is not writable")
-        if shared.watching or may_override(<PyObject*>instance) or may_override(<PyObject*>value):
-            override_call(self.__set__, self.fset, (instance, value), {})
-        else:
-            self.fset(instance, value)
-
-    def __delete__(self, instance):
-        if self.fdel is None:
-            raise AttributeError(f"attribute '{self.__name__}' of Tensor objects cannot be deleted")
-        if shared.watching or has_open_type(<PyObject*>instance):
-            override_call(self.__delete__, self.fdel, (instance,), {})
-        else:
-            self.fdel(instance)
-
-    def __repr__(self):
-        return f"<attribute '{self.__name__}' of 'wengert.Tensor' objects>"
-
-
-cdef name_as(object wrapper, object wrapped, str module, str name):
-    """Let a wrapper tell of itself what the wrapped function would."""
-    setattr(wrapper, "__wrapped__", wrapped)
-    setattr(wrapper, "__module__", module)
-    setattr(wrapper, "__qualname__", name)
-    setattr(wrapper, "__name__", name.rpartition(".")[2])
-    setattr(wrapper, "__doc__", wrapped.__doc__)
 
 
 cdef Native shared = Native()

@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from . import function_overrides as mechanism
-from .native import OverridableProperty
+from .overridable import Overridable, OverridableProperty
 from .state import thread_state
 from .tensor import AbstractOperator, Tensor
 
@@ -239,8 +239,6 @@ _PROTOCOLS = {
 
 
 def _is_overridable(value: Any, name: str) -> bool:
-    from .native import Overridable
-
     return isinstance(value, (AbstractOperator, Overridable)) or name in _PROTOCOLS
 
 

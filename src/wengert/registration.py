@@ -35,7 +35,7 @@ from .generator import Generator
 from .handled import HANDLED
 from .inplace import regenerate_view
 from .layouts import layout, memory_format
-from .native import Overridable, OverridableProperty, native
+from .native import native
 from .operators import (
     arithmetic,
     comparison,
@@ -49,6 +49,8 @@ from .operators import (
     views,
 )
 from .operators.catalogue import DEFERRED, MODULE_OF
+from .overridable import Overridable, OverridableProperty
+from .overridable import bind_overrides as bind_overridable
 from .size import Size
 from .tensor import AbstractOperator, Tensor, bind_operators, bind_overrides
 
@@ -180,7 +182,7 @@ def _overridable_methods(table: dict[str, Any]) -> dict[str, Any]:
 
 def _bind_subclasses() -> None:
     """Complete Tensor for its subclasses."""
-    native.bind_overrides(
+    bind_overridable(
         call_overridable, (Tensor, Size, dtypes.dtype, device, layout, memory_format, Generator)
     )
     MODES_ONLY.add(creation.tensor)

@@ -53,7 +53,7 @@ from .losses import smooth_l1_loss as smooth_l1_loss
 
 def _make_overridable() -> None:
     """Let classes and modes override what is imported above."""
-    from ...native import Overridable
+    from ...overridable import Overridable
     from ...tensor import AbstractOperator
 
     for name, value in list(globals().items()):

@@ -1,0 +1,66 @@
+/* The matrix products of the library that NumPy is linked with, found by name: NumPy's own way to
+   them clears every result first and cannot add to one. */
+#include <Python.h>
+#include <stdint.h>
+#if defined(__unix__) || defined(__APPLE__)
+#include <dlfcn.h>
+#define WENGERT_DL 1
+#endif
+
+#define WENGERT_GEMM(name, real, integer)                                                     \
+typedef void (*name)(int, int, int, integer, integer, integer, real, const real*, integer,    \
+                     const real*, integer, real, real*, integer)
+WENGERT_GEMM(wengert_sgemm64, float, int64_t);
+WENGERT_GEMM(wengert_dgemm64, double, int64_t);
+WENGERT_GEMM(wengert_sgemm32, float, int);
+WENGERT_GEMM(wengert_dgemm32, double, int);
+
+static void* wengert_found[2] = {0, 0};
+static int wengert_wide = 0;
+
+static int wengert_serves(Py_ssize_t largest) {
+    return wengert_wide || largest < INT32_MAX;
+}
+
+static int wengert_find_blas(const char* path) {
+#ifdef WENGERT_DL
+    static const char* names[][2] = {
+        {"scipy_cblas_sgemm64_", "scipy_cblas_dgemm64_"},
+        {"cblas_sgemm64_", "cblas_dgemm64_"},
+        {"scipy_cblas_sgemm", "scipy_cblas_dgemm"},
+        {"cblas_sgemm", "cblas_dgemm"},
+    };
+    void* handle = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
+    if (!handle) return 0;
+    for (int i = 0; i < 4; i++) {
+        void* single = dlsym(handle, names[i][0]);
+        void* other = dlsym(handle, names[i][1]);
+        if (single && other) {
+            wengert_found[0] = single;
+            wengert_found[1] = other;
+            wengert_wide = i < 2;
+            return 1;
+        }
+    }
+    dlclose(handle);
+#endif
+    return 0;
+}
+
+#define WENGERT_CALL(type, real, integer)                                                     \
+    ((type)wengert_found[sizeof(real) == 8])(                                                 \
+        101, turn_a ? 112 : 111, turn_b ? 112 : 111, (integer)m, (integer)n, (integer)k, 1,   \
+        (const real*)a, (integer)a_step, (const real*)b, (integer)b_step, adds ? 1 : 0,       \
+        (real*)out, (integer)n)
+
+static void wengert_gemm(
+        int is_double, int turn_a, int turn_b, Py_ssize_t m, Py_ssize_t n, Py_ssize_t k,
+        const void* a, Py_ssize_t a_step, const void* b, Py_ssize_t b_step, int adds, void* out) {
+    if (wengert_wide) {
+        if (is_double) WENGERT_CALL(wengert_dgemm64, double, int64_t);
+        else WENGERT_CALL(wengert_sgemm64, float, int64_t);
+    } else {
+        if (is_double) WENGERT_CALL(wengert_dgemm32, double, int);
+        else WENGERT_CALL(wengert_sgemm32, float, int);
+    }
+}

@@ -1,0 +1,173 @@
+"""Public functions and properties, which classes and modes may override.
+
+A call looks at the types of its arguments and goes on to the function unless one of them, or a
+mode, might override it. `overridable.py` beside this file is the same interface without C.
+"""
+from cpython.object cimport PyObject
+
+from .native cimport Native
+
+from .native import native
+
+cdef extern from "Python.h":
+    ctypedef struct PyTypeObject:
+        pass
+    PyTypeObject* Py_TYPE(PyObject* value)
+    bint PyType_HasFeature(PyTypeObject* kind, unsigned long feature)
+    unsigned long Py_TPFLAGS_HEAPTYPE
+    bint PyTuple_CheckExact(PyObject* value)
+    bint PyList_CheckExact(PyObject* value)
+    Py_ssize_t PyTuple_GET_SIZE(PyObject* value)
+    Py_ssize_t PyList_GET_SIZE(PyObject* value)
+    PyObject* PyTuple_GET_ITEM(PyObject* value, Py_ssize_t i)
+    PyObject* PyList_GET_ITEM(PyObject* value, Py_ssize_t i)
+    ctypedef PyObject* const_items "PyObject* const"
+    Py_ssize_t PyVectorcall_NARGS(size_t count)
+    PyObject* PyObject_Vectorcall(
+        PyObject* function, const_items* args, size_t count, PyObject* names)
+    object PyMethod_New(object function, object instance)
+    void Py_INCREF(object value)
+
+cdef extern from *:
+    """
+    /* Lets a type be called without a tuple of arguments, as functions and methods are. */
+    static void wengert_call_by_vector(PyTypeObject* type, Py_ssize_t offset) {
+        type->tp_vectorcall_offset = offset;
+        type->tp_call = PyVectorcall_Call;
+        type->tp_flags |= Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR;
+        PyType_Modified(type);
+    }
+    """
+    void wengert_call_by_vector(type cls, Py_ssize_t offset)
+
+cdef enum:
+    MAX_PLAIN_KINDS = 16
+
+cdef Native shared = native
+cdef object override_call = None
+cdef tuple plain_kinds = ()
+cdef PyTypeObject* plain_pointers[MAX_PLAIN_KINDS]
+cdef int plain_count = 0
+
+
+def bind_overrides(object call, tuple plain_types):
+    """Say what a call goes through that may be overridden, and which types never override."""
+    global override_call, plain_kinds, plain_count
+    override_call, plain_kinds = call, plain_types
+    for plain_count, kind in enumerate(plain_types[:MAX_PLAIN_KINDS], 1):
+        plain_pointers[plain_count - 1] = <PyTypeObject*><PyObject*>kind
+
+
+cdef inline bint has_open_type(PyObject* value) noexcept:
+    """Whether a class statement made the type of a value, and none of ours did."""
+    cdef PyTypeObject* kind = Py_TYPE(value)
+    cdef int i
+    if not PyType_HasFeature(kind, Py_TPFLAGS_HEAPTYPE):
+        return False
+    for i in range(plain_count):
+        if kind is plain_pointers[i]:
+            return False
+    return True
+
+
+cdef inline bint may_override(PyObject* value) noexcept:
+    cdef Py_ssize_t i
+    if PyTuple_CheckExact(value):
+        for i in range(PyTuple_GET_SIZE(value)):
+            if has_open_type(PyTuple_GET_ITEM(value, i)):
+                return True
+        return False
+    if PyList_CheckExact(value):
+        for i in range(PyList_GET_SIZE(value)):
+            if has_open_type(PyList_GET_ITEM(value, i)):
+                return True
+        return False
+    return has_open_type(value)
+
+
+cdef PyObject* call_overridable(
+    PyObject* callable, const_items* args, size_t count, PyObject* names
+) except NULL:
+    cdef Overridable self = <Overridable>callable
+    cdef Py_ssize_t i, positional = PyVectorcall_NARGS(count), total = positional
+    if names is not NULL:
+        total += PyTuple_GET_SIZE(names)
+    if not shared.watching:
+        for i in range(total):
+            if may_override(args[i]):
+                break
+        else:
+            return PyObject_Vectorcall(<PyObject*>self.function, args, count, names)
+    cdef tuple given = tuple([<object>args[i] for i in range(positional)])
+    cdef dict keywords = {}
+    for i in range(positional, total):
+        keywords[<object>PyTuple_GET_ITEM(names, i - positional)] = <object>args[i]
+    cdef object result = override_call(self.public, self.function, given, keywords)
+    Py_INCREF(result)
+    return <PyObject*>result
+
+
+cdef class Overridable:
+    """A public function. Overrides are told of `public`; without any, `function` is called."""
+
+    def __cinit__(self, object function, object public=None, str module="wengert", str name=""):
+        self.vectorcall = <void*>call_overridable
+        self.function = function
+        self.public = self if public is None else public
+        name_as(self, function, module, name or function.__name__)
+
+    def __get__(self, instance, owner):
+        return self if instance is None else PyMethod_New(self, instance)
+
+    def __repr__(self):
+        return f"<function {self.__qualname__}>"
+
+    def __reduce__(self):
+        return self.__qualname__
+
+
+cdef Overridable _sample = Overridable(len)
+wengert_call_by_vector(Overridable, <char*>&_sample.vectorcall - <char*><PyObject*>_sample)
+
+
+cdef class OverridableProperty:
+    """A property; overrides are told of its `__get__`, `__set__` and `__delete__`."""
+
+    def __cinit__(self, object source, str name):
+        self.fget, self.fset, self.fdel = source.fget, source.fset, source.fdel
+        name_as(self, source, "wengert.tensor", name)
+
+    def __get__(self, instance, owner):
+        if instance is None:
+            return self
+        if shared.watching or has_open_type(<PyObject*>instance):
+            return override_call(self.__get__, self.fget, (instance,), {})
+        return self.fget(instance)
+
+    def __set__(self, instance, value):
+        if self.fset is None:
+            raise AttributeError(f"attribute '{self.__name__}' of Tensor objects is not writable")
+        if shared.watching or may_override(<PyObject*>instance) or may_override(<PyObject*>value):
+            override_call(self.__set__, self.fset, (instance, value), {})
+        else:
+            self.fset(instance, value)
+
+    def __delete__(self, instance):
+        if self.fdel is None:
+            raise AttributeError(f"attribute '{self.__name__}' of Tensor objects cannot be deleted")
+        if shared.watching or has_open_type(<PyObject*>instance):
+            override_call(self.__delete__, self.fdel, (instance,), {})
+        else:
+            self.fdel(instance)
+
+    def __repr__(self):
+        return f"<attribute '{self.__name__}' of 'wengert.Tensor' objects>"
+
+
+cdef name_as(object wrapper, object wrapped, str module, str name):
+    """Let a wrapper tell of itself what the wrapped function would."""
+    setattr(wrapper, "__wrapped__", wrapped)
+    setattr(wrapper, "__module__", module)
+    setattr(wrapper, "__qualname__", name)
+    setattr(wrapper, "__name__", name.rpartition(".")[2])
+    setattr(wrapper, "__doc__", wrapped.__doc__)
