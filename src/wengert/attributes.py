@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from . import autograd
 from .autograd.cycles import show_graph
 from .autograd.forward_ad import drop_tangent
 from .autograd.node import Node, seen
@@ -207,8 +208,6 @@ def backward(
     inputs: Any = None,
 ) -> None:
     """Accumulate the gradient of this tensor into the leaves; see `wengert.autograd.backward`."""
-    from . import autograd
-
     autograd.backward(self, gradient, retain_graph, create_graph, inputs=inputs)
 
 

@@ -41,7 +41,7 @@ def bind_arguments(operator: Any, args: tuple, kwargs: dict[str, Any]) -> tuple:
         values[index] = value
     if kwargs:
         for name, value in kwargs.items():
-            position = _position(operator, name)
+            position = _position(operator, schema, name)
             if values[position] is not REQUIRED:
                 raise TypeError(f"{_public(operator)}() got multiple values for argument '{name}'")
             values[position] = value
@@ -68,16 +68,15 @@ def _too_many(operator: Any, args: tuple) -> TypeError:
     )
 
 
-def _position(operator: Any, name: str) -> int:
+def _position(operator: Any, schema: Schema, name: str) -> int:
     """Which argument a keyword means, by its own name or an alias."""
-    names = operator.schema.names
-    position = names.get(name)
+    position = schema.names.get(name)
     if position is None:
-        position = names.get(operator.aliases.get(name) or _ALIASES.get(name))
+        position = schema.names.get(operator.aliases.get(name) or _ALIASES.get(name, ""))
     if position is None:
         raise TypeError(
             f"{_public(operator)}() got an unexpected keyword argument '{name}'; signature: "
-            f"{operator.schema.text}"
+            f"{schema.text}"
         )
     return position
 
@@ -170,7 +169,7 @@ def _all_ints(values: Any) -> bool:
     return all(is_int(v) for v in values)
 
 
-def check_operand(operator: Any, value: Any, other: Any) -> Any:
+def check_operand(value: Any) -> Any:
     """A binary operator's operand as a tensor or a Python number, or NotImplemented."""
     if isinstance(value, Tensor):
         return value

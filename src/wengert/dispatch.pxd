@@ -1,5 +1,6 @@
 cimport cython
 from .autograd.node cimport Node
+from .binding cimport bind_arguments, check_operand
 from .declaration cimport Declaration
 from .native cimport Native
 from .recording cimport fill_saved, record, record_small, set_view

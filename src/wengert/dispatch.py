@@ -8,7 +8,6 @@ stands before the kernel.
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import MethodType
 from typing import Any
 
 import numpy as np
@@ -79,9 +78,9 @@ class Operator(Declaration):
         if state.layers or self.outputs != 1:
             a, b = x, y
             if not isinstance(x, Tensor):
-                x = check_operand(self, x, y)
+                x = check_operand(x)
             if not isinstance(y, Tensor):
-                y = check_operand(self, y, x)
+                y = check_operand(y)
             if x is NotImplemented or y is NotImplemented:
                 return _override_operands(self, a, b)
             return self.call((x, y, *self.tail))
@@ -93,7 +92,7 @@ class Operator(Declaration):
                 mask = 1
         else:
             a = x
-            x = check_operand(self, x, y)
+            x = check_operand(x)
             if x is NotImplemented:
                 return _override_operands(self, a, y)
             a = x.array if isinstance(x, Tensor) else x
@@ -106,7 +105,7 @@ class Operator(Declaration):
             b = y
         else:
             b = y
-            y = check_operand(self, y, x)
+            y = check_operand(y)
             if y is NotImplemented:
                 return _override_operands(self, x, b)
             b = y.array if isinstance(y, Tensor) else y
@@ -194,7 +193,7 @@ class Operator(Declaration):
         return copy_to_out(self.name, result, out, bound if self.broadcasts else ())
 
     def __get__(self, instance: Any, owner: Any) -> Any:
-        return self if instance is None else MethodType(self, instance)
+        return self if instance is None else _native.method(self, instance)
 
     def __getattr__(self, name: str) -> Any:
         return function_attribute(self, name)

@@ -1,6 +1,7 @@
 cimport cython
 from .autograd.accumulation cimport edge_node, edges
 from .autograd.node cimport Node
+from .binding cimport bind_arguments, check_operand
 from .dispatch cimport Operator, any_foreign, any_requires, arrays_of
 from .native cimport Native
 from .recording cimport fill_saved, record

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import weakref
-from types import MethodType
 from typing import Any
 
 import numpy as np
@@ -73,7 +72,7 @@ class InplaceOperator(AbstractOperator):
     def call2(self, x: Any, y: Any) -> Any:
         if not isinstance(y, Tensor):
             given = y
-            y = check_operand(self, y, x)
+            y = check_operand(y)
             if y is NotImplemented:
                 return override_operands(self, x, given)
         state = thread_state()
@@ -215,7 +214,7 @@ class InplaceOperator(AbstractOperator):
         return self.call(args)
 
     def __get__(self, instance: Any, owner: Any) -> Any:
-        return self if instance is None else MethodType(self, instance)
+        return self if instance is None else _native.method(self, instance)
 
     def __getattr__(self, name: str) -> Any:
         return function_attribute(self, name)

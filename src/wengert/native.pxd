@@ -42,6 +42,7 @@ cdef class Native:
     cpdef bint logistic_tail(self, object e)
     cpdef object matmul(self, object a, object b)
     cpdef object sum_all(self, object a)
+    cpdef object method(self, object function, object instance)
     cpdef name_function(self, object operator, str name)
     cpdef attach(self, type cls, str name, object value)
     cpdef set_attribute(self, object target, str name, object value)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from _thread import get_ident
-from types import CodeType, FrameType
+from types import CodeType, FrameType, MethodType
 from typing import Any
 
 import numpy as np
@@ -206,6 +206,10 @@ class Native:
 
     def logistic_tail(self, e: Any) -> bool:
         return False
+
+    def method(self, function: Any, instance: Any) -> Any:
+        """The method that `function` is on an instance."""
+        return MethodType(function, instance)
 
     def name_function(self, operator: Any, name: str) -> None:
         """Let an operator have the names of a function; a compiled one has __getattr__ for them."""

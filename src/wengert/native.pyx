@@ -30,6 +30,7 @@ cdef extern from "Python.h":
     void Py_DECREF(void* value)
     int PyObject_GenericSetAttr(object target, object name, object value) except -1
     void PyType_Modified(type cls)
+    object PyMethod_New(object function, object instance)
     void PyObject_GC_Track(object value)
     void PyObject_GC_UnTrack(object value)
     bint PyObject_GC_IsTracked(object value)
@@ -780,6 +781,10 @@ cdef class Native:
             wengert_double_sum(
                 <double*>cnp.PyArray_DATA(x), <double*>cnp.PyArray_DATA(out), cnp.PyArray_SIZE(x))
         return out
+
+    cpdef object method(self, object function, object instance):
+        """The method that `function` is on an instance."""
+        return PyMethod_New(function, instance)
 
     cpdef name_function(self, object operator, str name):
         """Uncompiled operators are given the names of a function here."""

@@ -240,7 +240,8 @@ def _grads_tuple(grads: Any, length: int) -> tuple:
 def _make_grads(outputs: tuple, grads: Sequence[Tensor | None]) -> tuple:
     """One gradient per output: those given, checked, and ones for scalars."""
     made: list[Tensor | None] = []
-    for i, (out, g) in enumerate(zip(outputs, grads, strict=False)):
+    for i in range(min(len(outputs), len(grads))):
+        out, g = outputs[i], grads[i]
         shape, dtype, differentiable = _root_facts(out)
         if g is None:
             made.append(_implicit_grad(out, shape, dtype) if differentiable else None)

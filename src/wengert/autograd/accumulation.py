@@ -32,14 +32,13 @@ class AccumulateGrad(Node):
     """The sink of a leaf: adds what arrives to the leaf's ``.grad``."""
 
     def __init__(self, variable: Tensor) -> None:
-        Node.__init__(self, _ACCUMULATE_PLAN, (), None)
+        self.start(_ACCUMULATE_PLAN, (), None)
         self.variable = variable
         _native.show(variable)
         self.sequence = ACCUMULATE_SEQUENCE
         self.out_shape = variable.array.shape
         self.out_dtype = variable.array.dtype
         self.is_accumulator = True
-        self.code = None
 
     def make_cold(self) -> NodeCold:
         """Hooks on a leaf's sink live as long as the leaf, which from now on holds the sink."""

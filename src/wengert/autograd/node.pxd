@@ -43,6 +43,8 @@ cdef class Node:
     cdef public flag shown
     cdef public flag is_accumulator
 
+    @cython.locals(state=ThreadState)
+    cdef start(self, GradientPlan plan, tuple next_nodes, tuple next_nrs)
     cdef list run(self, object grads)
     cdef release(self, object freed)
     cpdef NodeCold make_cold(self)

@@ -85,6 +85,12 @@ class Node:
     """One recorded operation. `run` maps the gradients of its outputs to those of its inputs."""
 
     def __init__(self, plan: GradientPlan, next_nodes: tuple, next_nrs: tuple | None) -> None:
+        self.start(plan, next_nodes, next_nrs)
+        self.code: Any = _native.caller()
+        self.lasti = _native.lasti
+
+    def start(self, plan: GradientPlan, next_nodes: tuple, next_nrs: tuple | None) -> None:
+        """Fill the fields, but for the place in the user's program."""
         state = thread_state()
         self.plan = plan
         self.next_nodes = next_nodes
@@ -99,8 +105,8 @@ class Node:
         self.out_device: Any = None
         self.outputs_meta: Any = None
         self.cold: Any = None
-        self.code: Any = _native.caller()
-        self.lasti = _native.lasti
+        self.code = None
+        self.lasti = -1
         self.claim: Any = None
         self.buffer: Any = None
         self.pending = 0

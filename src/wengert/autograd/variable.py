@@ -61,7 +61,8 @@ class ImperativeEngine:
         if len(tensors) != len(grad_tensors):
             raise RuntimeError(f"got {len(tensors)} tensors and {len(grad_tensors)} gradients")
         roots, grads = [], []
-        for i, (tensor, grad) in enumerate(zip(tensors, grad_tensors, strict=True)):
+        for i, tensor in enumerate(tensors):
+            grad = grad_tensors[i]
             if isinstance(tensor, GradientEdge):
                 node, nr = checked_edge(tensor)
             elif isinstance(tensor, Tensor):

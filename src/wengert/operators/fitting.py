@@ -45,6 +45,10 @@ def _check_complex(producer: Any, index: int, given: Any, expected: Any) -> None
 
 
 def _expands_to(shape: tuple, larger: tuple) -> bool:
-    return len(shape) <= len(larger) and all(
-        a == b or a == 1 for a, b in zip(reversed(shape), reversed(larger), strict=False)
-    )
+    missing = len(larger) - len(shape)
+    if missing < 0:
+        return False
+    for i in range(len(shape)):  # noqa: SIM110 - a generator would be made for every gradient
+        if shape[i] != 1 and shape[i] != larger[missing + i]:
+            return False
+    return True

@@ -7,7 +7,6 @@ transposed view is made on the way.
 
 from __future__ import annotations
 
-from types import MethodType
 from typing import Any
 
 import numpy as np
@@ -197,7 +196,7 @@ class Matmul(Operator):
                 return out
         if not isinstance(x, Tensor) or not isinstance(y, Tensor):
             given = (x, y)
-            x, y = check_operand(self, x, y), check_operand(self, y, x)
+            x, y = check_operand(x), check_operand(y)
             if not isinstance(x, Tensor) or not isinstance(y, Tensor):
                 return override_operands(self, *given)
         if x.array.ndim == 2 and y.array.ndim == 2:
@@ -208,7 +207,7 @@ class Matmul(Operator):
         return self.call2(*args)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
-        return self if instance is None else MethodType(self, instance)
+        return self if instance is None else _native.method(self, instance)
 
 
 matmul = Matmul()
