@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
+from ..creation import ones, ones_for, ones_like, zeros_like
 from ..function_overrides import PLAIN, override_operator
 from ..handled import handle_by_class
 from ..inside import in_transform
@@ -211,8 +212,6 @@ def _warn_of_cycle() -> None:
 
 
 def _materialized(result: tuple, targets: tuple, create_graph: bool) -> tuple:
-    from ..creation import zeros_like
-
     if any(g is None and not isinstance(t, Tensor) for g, t in zip(result, targets, strict=True)):
         raise RuntimeError(
             "materialize_grads cannot be used when the given input is a GradientEdge"
@@ -277,8 +276,6 @@ def _root_facts(out: Any) -> tuple:
 
 
 def _implicit_grad(out: Any, shape: tuple, dtype: Any) -> Tensor:
-    from ..creation import ones, ones_for, ones_like
-
     size = 1
     for n in shape:
         size *= n
