@@ -41,6 +41,15 @@ FIRST_STEPS = [
     "assert wengert.ones(2).real.sum() == 2",
     "x = wengert.zeros(2, dtype=wengert.complex64); x.imag = 1; assert x[0] == 1j",
     "x = wengert.zeros(3); x[wengert.tensor([0, 2])] = 1; assert x.sum() == 2",
+    "assert wengert.arange(4)[1:3].tolist() == [1, 2]",
+    "x = wengert.zeros(3); x[1] = 5; assert x.tolist() == [0, 5, 0]",
+    "assert (wengert.ones(2, 3) @ wengert.ones(3)).tolist() == [3, 3]",
+    "import numpy; assert (numpy.ones((2, 3)) @ wengert.ones(3).double()).shape == (2,)",
+    "assert wengert.ones(2, 3).T.shape == wengert.ones(2, 3).mT.shape == (3, 2)",
+    "b = wengert.ones(2, requires_grad=True); (wengert.ones(3, 2) * b).sum().backward(); "
+    "assert b.grad.tolist() == [3, 3]",
+    "x = wengert.ones(2, requires_grad=True); (x.double() * 2).backward(wengert.ones(2).double()); "
+    "assert x.grad.dtype is wengert.float32",
     "x = wengert.zeros(3, 2); x.t_(); assert x.shape == (2, 3)",
     "x = wengert.ones(2); y = x.abs_(); assert y is x",
     "import copy; assert copy.deepcopy(wengert.ones(2)).sum() == 2",

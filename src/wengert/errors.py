@@ -1,10 +1,22 @@
-"""Messages of errors that several modules raise."""
+"""Messages of errors that several modules raise, and warnings that name the user's line."""
 
 from __future__ import annotations
 
+import sys
+import warnings
 from typing import Any
 
 import numpy as np
+
+_PACKAGE_FOLDER = __file__.rpartition("/")[0] + "/"
+
+
+def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn about the innermost line outside this package; compiled modules have no frames."""
+    level, frame = 1, sys._getframe(0)
+    while frame.f_code.co_filename.startswith(_PACKAGE_FOLDER) and frame.f_back is not None:
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)
 
 
 def shape_text(shape: tuple[int, ...]) -> str:

@@ -302,6 +302,17 @@ def imag(self: Tensor) -> Tensor:
     return imag(self)
 
 
+def _view_property(name: str, doc: str) -> property:
+    """A property that a function of `operators/views.py` computes."""
+
+    def view(self: Tensor) -> Tensor:
+        from .operators import views
+
+        return getattr(views, name)(self)
+
+    return property(view, doc=doc)
+
+
 def set_real(self: Tensor, value: Any) -> None:
     self.real.copy_(value)
 
@@ -357,6 +368,10 @@ def _sampler(name: str, fill_name: str) -> Any:
 PROPERTIES = {
     "real": property(real, set_real),
     "imag": property(imag, set_imag),
+    "T": _view_property("reverse_dims", "The dimensions in reverse order."),
+    "mT": _view_property("matrix_transpose", "The last two dimensions exchanged."),
+    "H": _view_property("matrix_adjoint", "A matrix transposed and conjugated."),
+    "mH": _view_property("batch_adjoint", "The last two dimensions exchanged, conjugated."),
     "shape": property(shape),
     "ndim": property(dim),
     "nbytes": property(nbytes),

@@ -36,18 +36,7 @@ from .handled import HANDLED
 from .inplace import regenerate_view
 from .layouts import layout, memory_format
 from .native import native
-from .operators import (
-    arithmetic,
-    comparison,
-    copying,
-    fitting,
-    getitem,
-    matmul,
-    reduce,
-    selection,
-    transcendental,
-    views,
-)
+from .operators import arithmetic, comparison, copying, selection, transcendental
 from .operators.catalogue import DEFERRED, MODULE_OF
 from .overridable import Overridable, OverridableProperty
 from .overridable import bind_overrides as bind_overridable
@@ -57,7 +46,7 @@ from .tensor import AbstractOperator, Tensor, bind_operators, bind_overrides
 # What a module lists in `__all__`, or the catalogue for it, becomes a function and a method, but
 # for the names below.
 CORE_MODULES: tuple[ModuleType, ...] = (
-    arithmetic, transcendental, selection, comparison, copying, reduce, views, matmul, getitem,
+    arithmetic, transcendental, selection, comparison, copying,
 )  # fmt: skip
 FUNCTIONS_ONLY = {
     "atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_tensors", "bucketize",
@@ -97,6 +86,52 @@ class _DeferredMethod:
 
     def __get__(self, instance: Any, owner: type) -> Any:
         return function_of(self.name).__get__(instance, owner)
+
+
+class _DeferredMatmul(AbstractOperator):
+    """Stands for ``@`` in the table of Tensor until its first use."""
+
+    def call2(self, x: Any, y: Any) -> Any:
+        from .operators.matmul import matmul
+
+        _complete_table(matmul=matmul)
+        return matmul.call2(x, y)
+
+
+def _deferred_getitem(self: Tensor, index: Any) -> Any:
+    _bind_indexing()
+    return Tensor.__getitem__(self, index)
+
+
+def _deferred_setitem(self: Tensor, index: Any, value: Any) -> None:
+    _bind_indexing()
+    Tensor.__setitem__(self, index, value)
+
+
+def _bind_indexing() -> None:
+    """Let ``x[i]`` and ``x[i] = y`` go to their operators."""
+    from .operators.getitem import getitem, setitem
+
+    _complete_table(
+        getitem=Overridable(getitem, public=Tensor.__getitem__),
+        setitem=Overridable(setitem, public=Tensor.__setitem__),
+    )
+
+
+def _deferred_reduce_gradient(*args: Any) -> Tensor:
+    from .operators.fitting import reduce_gradient
+
+    engine.bind_operators(_table["add"], reduce_gradient)
+    return reduce_gradient(*args)
+
+
+# What Tensor's own methods call, see `bind_operators`.
+_table: dict[str, Any] = {}
+
+
+def _complete_table(**operators: Any) -> None:
+    _table.update(operators)
+    bind_operators(_table)
 
 
 _deferred: dict[str, dict[str, Any]] = {}
@@ -142,10 +177,6 @@ def _methods(found: dict[str, Any]) -> dict[str, Any]:
             table[alias + "_"] = table[name + "_"]
     table.update({name: getattr(creation, name) for name in creation.NEW_METHODS})
     table["where"] = _where_method
-    table["T"] = property(views.reverse_dims)
-    table["mT"] = property(views.matrix_transpose)
-    table["H"] = property(views.matrix_adjoint)
-    table["mH"] = property(views.batch_adjoint)
     for source in (attributes, methods, numpy_protocol):
         table.update(source.PROPERTIES | source.METHODS)
     return table
@@ -211,13 +242,15 @@ def bind() -> dict[str, Any]:
         if name not in FUNCTIONS_ONLY:
             native.attach(Tensor, name, _DeferredMethod(name))
     _bind_subclasses()
-    table: dict[str, Any] = dict(declared_operators())
-    table["matmul"] = matmul.matmul
-    table["getitem"] = Overridable(getitem.getitem, public=Tensor.__getitem__)
-    table["setitem"] = Overridable(getitem.setitem, public=Tensor.__setitem__)
-    table["regenerate_view"], table["show_graph"] = regenerate_view, show_graph
-    bind_operators(table)
-    engine.bind_operators(table["add"], fitting.reduce_gradient)
+    _table.update(declared_operators())
+    _complete_table(
+        matmul=_DeferredMatmul(),
+        getitem=_deferred_getitem,
+        setitem=_deferred_setitem,
+        regenerate_view=regenerate_view,
+        show_graph=show_graph,
+    )
+    engine.bind_operators(_table["add"], _deferred_reduce_gradient)
     for module in (dispatch, inplace):
         module.bind_layers(layers.call_layers, layers.run_below)
     _bind_handled()

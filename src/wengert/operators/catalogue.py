@@ -1,10 +1,9 @@
 """The operators that are declared when they are first asked for, by module.
 
 Importing the package declares what the core stands on: `arithmetic`, `transcendental`,
-`selection`, `comparison`, `copying`, `views`, `reduce`, `matmul` and `getitem`, which list their
-public names in `__all__`. The modules below are imported by the first use of a name in their list;
-a name with an underscore at its end is an in-place variant. So the number of operators does not
-slow down the import.
+`selection`, `comparison` and `copying`, which list their public names in `__all__`. The modules
+below are imported by the first use of a name in their list; a name with an underscore at its end is
+an in-place variant. So the number of operators does not slow down the import.
 """
 
 from __future__ import annotations
@@ -30,6 +29,7 @@ DEFERRED: dict[str, tuple[str, ...]] = {
         "triu_",
     ),
     "extrema": ("amax", "amin", "aminmax", "argmax", "argmin", "max", "min"),
+    "getitem": ("index", "index_put", "index_put_"),
     "indexing": (
         "argwhere", "embedding", "index_add", "index_add_", "index_copy", "index_copy_",
         "index_fill", "index_fill_", "index_select", "masked_fill", "masked_fill_",
@@ -46,8 +46,13 @@ DEFERRED: dict[str, tuple[str, ...]] = {
         "tensor_split", "unbind", "vsplit", "vstack",
     ),
     "losses": (),
+    "matmul": ("bmm", "dot", "ger", "kron", "matmul", "mm", "mv", "outer", "trace", "vdot"),
     "nn": ("constant_pad_nd", "native_layer_norm"),
     "norms": ("norm",),
+    "reduce": (
+        "all", "allclose", "any", "count_nonzero", "equal", "isclose", "mean", "nanmean", "nansum",
+        "prod", "std", "std_mean", "sum", "sum_to_size", "var", "var_mean",
+    ),
     "scan": (
         "cummax", "cummin", "cumprod", "cumprod_", "cumsum", "cumsum_", "cumulative_trapezoid",
         "diff", "logcumsumexp", "trapezoid",
@@ -62,6 +67,11 @@ DEFERRED: dict[str, tuple[str, ...]] = {
         "quantile", "searchsorted", "sort", "topk", "unique", "unique_consecutive",
     ),
     "strides": ("as_strided", "unfold"),
+    "views": (
+        "adjoint", "broadcast_to", "expand", "expand_as", "flatten", "moveaxis", "movedim",
+        "narrow", "permute", "ravel", "reshape", "reshape_as", "select", "squeeze", "swapaxes",
+        "swapdims", "t", "transpose", "unflatten", "unsqueeze", "view", "view_as",
+    ),
     "write_view": (),
 }  # fmt: skip
 MODULE_OF = {name: module for module, names in DEFERRED.items() for name in names}

@@ -8,7 +8,6 @@ are looked at, so unlike in NumPy it has no influence on where their dimensions 
 from __future__ import annotations
 
 import operator as python_operator
-import warnings
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ from ..batching.views import in_place
 from ..conversion import check_number, retype
 from ..conversion import tensor as make_tensor
 from ..dispatch import Operator, arrays_of, operator_named, replace
-from ..errors import broadcast_error, shape_text
+from ..errors import broadcast_error, shape_text, warn_user
 from ..inplace import InplaceOperator
 from ..levels import is_batched
 from ..overlap import check_not_overlapping, check_sources, is_expanded
@@ -30,8 +29,6 @@ from . import views
 from .declare import linear, nondifferentiable, primitive
 from .pointwise import zeros_like
 from .shapes import as_first
-
-__all__ = ["index", "index_put"]
 
 INTEGER_TYPES = (dtypes.int64.numpy, dtypes.int32.numpy)
 _MASK_TYPES = (dtypes.bool.numpy, dtypes.uint8.numpy)
@@ -292,11 +289,9 @@ class UpdateOperator(InplaceOperator):
         if not self.to_expanded:
             check_not_overlapping(self.name, arrays[0])
         elif is_expanded(arrays[0]):
-            warnings.warn(
+            warn_user(
                 f"Use of {self.name} on expanded tensors is deprecated: several elements are one "
                 "in memory. Write to a clone() of it",
-                UserWarning,
-                stacklevel=2,
             )
 
 
@@ -557,11 +552,9 @@ def _items(item: Any) -> tuple:
     if isinstance(item, list) and len(item) < _MOST_SEPARATE_INDICES:
         separate = (slice, Tensor, np.ndarray, list, tuple, range, type(None), type(Ellipsis))
         if any(isinstance(each, separate) for each in item):
-            warnings.warn(
+            warn_user(
                 "a list that holds more than numbers is taken for a tuple of indices; write "
                 "x[tuple(seq)] for that, or x[wengert.tensor(seq)] for a tensor of indices",
-                UserWarning,
-                stacklevel=4,
             )
             return tuple(item)
     return (item,)
@@ -594,11 +587,9 @@ def _convert(item: Any) -> Any:
     ):
         raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
     if item.array.dtype == dtypes.uint8.numpy:
-        warnings.warn(
+        warn_user(
             "indexing with dtype wengert.uint8 is now deprecated, please use a dtype wengert.bool "
             "instead: it is taken for a mask",
-            UserWarning,
-            stacklevel=5,
         )
     if item.array.ndim or is_batched(item):
         return item

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from ..backends import meta
@@ -12,7 +11,7 @@ from ..batching.views import parts as parts_rule
 from ..creation import zeros
 from ..dispatch import Operator
 from ..dtypes import result_dtype
-from ..errors import shape_text
+from ..errors import shape_text, warn_user
 from ..native import native
 from ..out import copy_to_out
 from ..tensor import Tensor
@@ -514,10 +513,8 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     """Vectors expanded to the grid they span, one tensor of coordinates for each."""
     items = _tensor_list("meshgrid", _several(tensors))
     if indexing is None:
-        warnings.warn(
+        warn_user(
             "meshgrid: in an upcoming release, it will be required to pass the indexing argument.",
-            UserWarning,
-            stacklevel=2,
         )
         indexing = "ij"
     if not items:

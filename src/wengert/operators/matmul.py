@@ -24,11 +24,6 @@ from . import products, shapes, views
 from .declare import by_loop, linear
 from .loops import PRODUCT
 
-__all__ = [
-    "bmm", "dot", "ger", "kron", "matmul", "mm", "mv", "outer",
-    "trace", "vdot",
-]  # fmt: skip
-
 _native = native
 
 # Matrices -----------------------------------------------------------------------------------------

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +10,7 @@ from .. import dtypes
 from ..backends import meta
 from ..batching.moving import apply, at_front
 from ..batching.rules import along, elementwise, flat, over_all
-from ..errors import broadcast_error, shape_text
+from ..errors import broadcast_error, shape_text, warn_user
 from ..native import native
 from ..out import copy_to_out
 from ..tensor import Tensor
@@ -32,11 +31,6 @@ from .along import (
 )
 from .declare import linear, nondifferentiable, primitive
 from .pointwise import isnan, logical_not, where, zeros_like
-
-__all__ = [
-    "all", "allclose", "any", "count_nonzero", "equal", "isclose", "mean", "nanmean", "nansum",
-    "prod", "std", "std_mean", "sum", "sum_to_size", "var", "var_mean",
-]  # fmt: skip
 
 # Sums --------------------------------------------------------------------------------------------
 
@@ -306,10 +300,9 @@ def _checked_freedom(name: str, x: Any, dims: tuple[int, ...], correction: Any) 
         raise RuntimeError("std and var only support floating point and complex dtypes")
     freedom = _freedom(x.shape, dims, correction)
     if freedom <= 0:
-        warnings.warn(
+        warn_user(
             f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the "
             "reduction factor (input numel divided by output numel).",
-            stacklevel=2,
         )
     return freedom
 

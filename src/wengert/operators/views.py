@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator as python_operator
-import warnings
 from typing import Any
 
 from .. import dtypes
@@ -11,7 +10,7 @@ from ..backends.numpy import view_shape
 from ..batching import views as batched
 from ..batching.rules import sized
 from ..dispatch import Operator
-from ..errors import shape_text
+from ..errors import shape_text, warn_user
 from ..tensor import Tensor
 from . import shapes
 from .copying import pack
@@ -26,12 +25,6 @@ from .geometry import (
     wrap_dim,
     wrap_dims,
 )
-
-__all__ = [
-    "adjoint", "broadcast_to", "expand", "expand_as", "flatten", "moveaxis", "movedim", "narrow",
-    "permute", "ravel", "reshape", "reshape_as", "select", "squeeze", "swapaxes", "swapdims", "t",
-    "transpose", "unflatten", "unsqueeze", "view", "view_as",
-]  # fmt: skip
 
 # Other shapes ------------------------------------------------------------------------------------
 
@@ -369,9 +362,9 @@ def reverse_dims(input: Tensor) -> Tensor:
     """The dimensions in reverse order: ``x.T``."""
     ndim = input.array.ndim
     if ndim == 0:
-        _warn("Tensor.T is deprecated on 0-D tensors. This function is the identity there.")
+        warn_user("Tensor.T is deprecated on 0-D tensors. This function is the identity there.")
     elif ndim != 2:
-        _warn(
+        warn_user(
             "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is "
             "deprecated. Use `x.mT` to transpose batches of matrices or `x.permute(...)`."
         )
@@ -411,13 +404,9 @@ def _matrices(input: Tensor, name: str) -> Tensor:
             f"{name} is only supported on matrices or batches of matrices. Got 1-D tensor."
         )
     if ndim == 0:
-        _warn(f"{name} is deprecated on 0-D tensors, where transposing changes nothing.")
+        warn_user(f"{name} is deprecated on 0-D tensors, where transposing changes nothing.")
         return input
     return transpose.call((input, -2, -1))
-
-
-def _warn(message: str) -> None:
-    warnings.warn(message, UserWarning, stacklevel=4)
 
 
 # Parts -------------------------------------------------------------------------------------------
