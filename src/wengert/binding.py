@@ -110,7 +110,7 @@ def convert(operator: Any, argument: Argument, index: int, value: Any) -> Any:
         if isinstance(value, np.generic) or (isinstance(value, Tensor) and value.array.ndim == 0):
             return value.item()
     elif code == _BOOLEAN:
-        if isinstance(value, (bool, int, np.bool_)):
+        if isinstance(value, (bool, np.bool_)):
             return bool(value)
     elif code == _STRING:
         if isinstance(value, str):

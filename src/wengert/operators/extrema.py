@@ -55,7 +55,7 @@ def _tangent_by_count(t: Tensor, x: Tensor, out: Tensor, dim: Any, keepdim: bool
 def _extremum(name: str, function: str) -> Any:
     def kernel(xp: Any, x: Any, dim: Any, keepdim: bool) -> Any:
         check_ordered(name, x)
-        if dim == ():
+        if dim is None or dim == ():
             _check_any(name, x)
         dims = normal_dims(dim, x.ndim)
         check_not_empty(name, x, dims)

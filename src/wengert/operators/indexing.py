@@ -191,6 +191,8 @@ def _index_fill(xp: Any, out: Any, dim: int, index: Any, value: Any) -> None:
     if index.ndim > 1:
         raise RuntimeError("Index has to be a vector/scalar")
     _check_value("index_fill_", value)
+    if not hasattr(value, "dtype"):
+        value = check_number(value, dtypes.from_numpy(out.dtype))
     length = out.shape[dim] if out.ndim else 1
     if index.size and (index.min() < -length or index.max() >= length):
         wrong = index[(index < -length) | (index >= length)][0]

@@ -51,9 +51,15 @@ def _several(args: tuple) -> list:
 def _room(xp: Any, shape: tuple[int, ...], arrays: list) -> Any:
     """An array without values that can hold `arrays` joined, a meta array if one of them is."""
     dtype = result_dtype(arrays)
-    if any(isinstance(a, meta.MetaArray) for a in arrays):
-        return meta.empty(shape, dtype)
-    return xp.empty(shape, dtype)
+    on_meta = [isinstance(a, meta.MetaArray) for a in arrays]
+    if not any(on_meta):
+        return xp.empty(shape, dtype)
+    if not all(on_meta):
+        raise RuntimeError(
+            "cat(): Expected all tensors to be on the same device, but found at least two "
+            "devices, meta and cpu!"
+        )
+    return meta.empty(shape, dtype)
 
 
 def _is_legacy_empty(shape: tuple[int, ...]) -> bool:

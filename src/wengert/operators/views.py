@@ -81,7 +81,7 @@ def _view_dtype(xp: Any, x: Any, dtype: dtypes.dtype) -> Any:
     words = f"to view {words} (different element sizes)"
     if x.ndim == 0:
         raise RuntimeError(f"self.dim() cannot be 0 {words}")
-    if x.strides[-1] != old and x.shape[-1] != 1:
+    if x.strides[-1] != old and x.shape[-1] != 1 and x.size:
         raise RuntimeError(f"self.stride(-1) must be 1 {words}, but got {x.strides[-1] // old}")
     ratio = new // old
     if ratio > 1:

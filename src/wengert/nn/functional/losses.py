@@ -222,7 +222,11 @@ def _nll(
     shape, batch = input.array.shape, target.array.shape
     if not shape:
         raise ValueError(f"Expected 1 or more dimensions (got {len(shape)})")
-    if len(shape) == 1 and batch == (1,):
+    if len(shape) == 1 and len(batch) == 1:
+        if batch != (1,):
+            raise ValueError(
+                f"For 1D input, 1D target must have size 1, but got target size: {batch[0]}"
+            )
         target = target.reshape(())
     elif len(shape) > 1 and batch[:1] != shape[:1]:
         raise ValueError(
