@@ -132,6 +132,47 @@ def test_an_argument_of_another_type_is_refused(lib, compute):
         compute(lib, lib.ones(2, 3))
 
 
+@pytest.mark.parametrize(
+    "compute",
+    [
+        lambda lib, x: lib.exp(3),
+        lambda lib, x: lib.neg(3),
+        lambda lib, x: lib.max(3),
+        lambda lib, x: lib.outer(x, 3),
+        lambda lib, x: lib.outer(3, x),
+        lambda lib, x: lib.reshape(3, (1,)),
+        lambda lib, x: lib.flatten(3),
+        lambda lib, x: lib.real(3),
+        lambda lib, x: lib.imag(3),
+        lambda lib, x: lib.conj(3),
+        lambda lib, x: lib.chunk(3, 2),
+        lambda lib, x: lib.nonzero(3),
+        lambda lib, x: x.masked_fill(True, 0),
+        lambda lib, x: x.masked_select(True),
+        lambda lib, x: x.index_fill(0, 0, 1),
+        lambda lib, x: lib.nn.functional.linear(x, 3),
+        lambda lib, x: lib.nn.functional.linear(3, x),
+        lambda lib, x: lib.nn.functional.nll_loss(x, 0),
+        lambda lib, x: lib.nn.functional.cross_entropy(3, x),
+    ],
+)
+def test_a_number_is_no_tensor(lib, compute):
+    with pytest.raises(TypeError, match="must be Tensor, not (int|bool)|invalid combination"):
+        compute(lib, lib.ones(2))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "complex64"])
+def test_only_whole_numbers_have_bits_to_invert(lib, dtype):
+    with pytest.raises(TypeError, match="only implemented on integer and Boolean-type tensors"):
+        ~lib.ones(2, dtype=getattr(lib, dtype))
+
+
+def test_nonzero_into_a_given_tensor(lib):
+    out = lib.empty(0, dtype=lib.int64)
+    assert lib.nonzero(lib.tensor([0, 3, 4]), out=out) is out
+    assert out.tolist() == [[1], [2]]
+
+
 @pytest.mark.parametrize("other", [2, "tensor"])
 def test_the_condition_of_where_is_a_truth_value(lib, other):
     other = lib.ones(2) if other == "tensor" else other
@@ -185,6 +226,54 @@ def test_extremum_of_nothing(lib, name):
 def test_a_view_begins_inside_the_memory(lib, device):
     with pytest.raises(RuntimeError, match="storage offset"):
         lib.ones(6, device=device).as_strided((2,), (1,), -1)
+
+
+# Comparisons in place -----------------------------------------------------------------------------
+
+COMPARISONS = ["eq_", "ne_", "lt_", "le_", "gt_", "ge_"]
+
+
+@pytest.mark.parametrize("other", ["number", "tensor"])
+@pytest.mark.parametrize("name", COMPARISONS)
+def test_a_comparison_in_place_has_the_gradient_zero(lib, name, other):
+    x = lib.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    y = x * 2
+    getattr(y, name)(4 if other == "number" else lib.full((3,), 4.0))
+    assert y.grad_fn.name() == f"{name[:2].title()}Backward{int(other == 'tensor')}"
+    assert y.tolist() == [float(v) for v in getattr(x * 2, name[:2])(4).tolist()]
+    y.sum().backward()
+    assert x.grad.tolist() == [0.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize("name", COMPARISONS)
+def test_a_comparison_in_place_of_a_leaf_is_refused(lib, name):
+    x = lib.ones(2, requires_grad=True)
+    with pytest.raises(RuntimeError, match="a leaf Variable that requires grad"):
+        getattr(x, name)(1)
+    assert not getattr(x, name[:2])(1).requires_grad
+
+
+def test_a_comparison_in_place_in_forward_mode(lib):
+    forward_ad = lib.autograd.forward_ad
+    with forward_ad.dual_level():
+        x = forward_ad.make_dual(lib.ones(2), lib.full((2,), 5.0))
+        y = (x * 2).eq_(2)
+        tangent = forward_ad.unpack_dual(y).tangent
+        assert y.tolist() == [1.0, 1.0]
+        assert tangent is None or tangent.tolist() == [0.0, 0.0]
+
+
+# Memory order -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype"),
+    [("square", "bool"), ("angle", "bool"), ("angle", "uint8"), ("round", "int64"),
+     ("square", "int64"), ("round", "float32"), ("angle", "float32")],
+)  # fmt: skip
+def test_result_of_an_expanded_tensor_is_in_row_major_order(lib, name, dtype):
+    x = lib.ones(2, 1, 4, dtype=getattr(lib, dtype)).expand(2, 3, 4)
+    assert getattr(lib, name)(x).stride() == (12, 4, 1)
 
 
 # Memory formats -----------------------------------------------------------------------------------
@@ -242,3 +331,19 @@ def test_class_weights_have_the_type_of_the_input(lib, name):
     loss = getattr(lib.nn.functional, name)
     with pytest.raises(RuntimeError, match="expected scalar type Float but found Double"):
         loss(lib.ones(2, 3), lib.tensor([0, 1]), weight=lib.ones(3, dtype=lib.float64))
+
+
+def test_one_target_for_each_row(lib):
+    with pytest.raises(RuntimeError, match="multi-target not supported"):
+        lib.nn.functional.nll_loss(lib.ones(2, 3), lib.zeros(2, 4, dtype=lib.int64))
+
+
+def test_one_weight_for_each_class(lib):
+    x = lib.ones(2, 3)
+    with pytest.raises(RuntimeError, match="should be defined either for all 3 classes"):
+        lib.nn.functional.cross_entropy(x, x, weight=lib.ones(2))
+
+
+def test_slice_without_dimensions(lib):
+    with pytest.raises(IndexError, match="cannot be applied to a 0-dim tensor"):
+        lib.tensor(5.0)[1:]

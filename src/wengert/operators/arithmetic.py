@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ..backends.numpy import copy_order
 from ..conversion import check_number
 from ..dispatch import Operator, operator_named
 from ..dtypes import from_numpy
@@ -312,7 +313,7 @@ pow = elementwise(
 )
 square = elementwise(
     "square(Tensor self) -> Tensor",
-    lambda xp, x: xp.square(x.astype("int64") if x.dtype.kind == "b" else x),
+    lambda xp, x: xp.square(x.astype("int64", copy_order(x)) if x.dtype.kind == "b" else x),
     lambda t, self: _pow_self(t, self, 2),
     native=SQUARE,
     name="PowBackward0",

@@ -175,7 +175,9 @@ def _named(name: str, pairwise: Any) -> Any:
             return pairwise(input, *args, **kwargs)
         if args or "dim" in kwargs or "axis" in kwargs:
             return along_named(input, *args, **kwargs)
-        return whole(input, **kwargs) if kwargs else whole.call1(input)
+        if kwargs or not isinstance(input, Tensor):
+            return whole(input, **kwargs)
+        return whole.call1(input)
 
     return presented(function, name, __name__, along)
 

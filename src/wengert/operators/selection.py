@@ -9,6 +9,7 @@ from ..batching.rules import elementwise as batched
 from ..conversion import check_number
 from ..dispatch import Operator, operator_named
 from ..dtypes import from_numpy
+from ..errors import argument_error
 from ..out import copy_to_out
 from ..tensor import Tensor
 from . import shapes
@@ -60,7 +61,9 @@ trunc = elementwise(
 )
 round = elementwise(
     "round(Tensor self, *, int decimals=0) -> Tensor",
-    lambda xp, x, decimals: xp.round(x, decimals),
+    lambda xp, x, decimals: (
+        x.copy(copy_order(x)) if x.dtype.kind in "iu" and decimals >= 0 else xp.round(x, decimals)
+    ),
     lambda t: zeros_like(t),
     refuses="bc",
     name=lambda self, decimals: f"RoundBackward{int(decimals != 0)}",
@@ -175,13 +178,10 @@ def where(
     condition: Tensor, input: Any = None, other: Any = None, *, out: Tensor | None = None
 ) -> Any:
     """Elements of `input` where `condition` holds, else of `other`; alone, its true indices."""
+    if not isinstance(condition, Tensor):
+        raise argument_error("where", "condition", 1, condition)
     if input is None and other is None:
         return condition.nonzero(as_tuple=True)
-    if not isinstance(condition, Tensor):
-        raise TypeError(
-            f"where(): argument 'condition' (position 1) must be Tensor, not "
-            f"{type(condition).__name__}"
-        )
     result = where_.call((condition, input, other))
     return result if out is None else copy_to_out("where", result, out, (condition, input, other))
 

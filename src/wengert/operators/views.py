@@ -11,7 +11,7 @@ from ..backends.numpy import view_shape
 from ..batching import views as batched
 from ..batching.rules import sized
 from ..dispatch import Operator
-from ..errors import shape_text
+from ..errors import argument_error, shape_text
 from ..tensor import Tensor
 from . import shapes
 from .copying import pack
@@ -126,7 +126,10 @@ def view(input: Tensor, *shape: Any, size: Any = None, dtype: Any = None) -> Ten
 
 def reshape(input: Tensor, *sizes: Any, shape: Any = None) -> Tensor:
     """The same elements in another shape, as a view where the memory allows it."""
-    array = input.array
+    try:
+        array = input.array
+    except AttributeError:
+        raise argument_error("reshape", "input", 1, input) from None
     size = inferred(int_sequence("reshape", "shape", sizes, shape), array.size)
     if array.flags.c_contiguous:
         return view_.call((input, size))
@@ -147,7 +150,10 @@ def reshape_as(input: Tensor, other: Tensor) -> Tensor:
 
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """The dimensions from `start_dim` to `end_dim` as one."""
-    shape = input.array.shape
+    try:
+        shape = input.array.shape
+    except AttributeError:
+        raise argument_error("flatten", "input", 1, input) from None
     start, end = wrap_dim(start_dim, len(shape)), wrap_dim(end_dim, len(shape))
     if start > end:
         raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import warnings
+from typing import Any
 
 from ...autograd.grad_mode import is_grad_enabled
+from ...errors import argument_error
 from ...operators import losses, pointwise
 from ...operators.softmax import log_softmax
 from ...tensor import Tensor
@@ -213,7 +215,14 @@ def nll_loss(
 ) -> Tensor:
     """The negative log-likelihood of the target classes; `input` holds logarithms."""
     code = _reduction(reduction, size_average, reduce)
+    _check_tensors("nll_loss", input, target)
     return _nll(input, target, weight, code, ignore_index)
+
+
+def _check_tensors(function: str, input: Any, target: Any) -> None:
+    for i, (name, value) in enumerate((("input", input), ("target", target))):
+        if not isinstance(value, Tensor):
+            raise argument_error(function, name, i + 1, value)
 
 
 def _nll(
@@ -232,6 +241,11 @@ def _nll(
         raise ValueError(
             f"Expected input batch_size ({shape[0]}) to match target batch_size "
             f"({batch[0] if batch else 0})."
+        )
+    elif len(shape) == 2 and len(batch) > 1:
+        raise RuntimeError(
+            "0D or 1D target tensor expected, multi-target not supported: got a target of "
+            f"{len(batch)} dimensions"
         )
     elif len(shape) > 2 and len(batch) != len(shape) - 1:
         raise RuntimeError(
@@ -258,6 +272,7 @@ def cross_entropy(
         raise RuntimeError(
             f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}"
         )
+    _check_tensors("cross_entropy", input, target)
     class_dim = 0 if input.array.ndim == 1 else 1
     if input.array.shape == target.array.shape:
         if not target.is_floating_point():
@@ -321,6 +336,11 @@ def _soft_cross_entropy(
         target = target * (1 - label_smoothing) + label_smoothing / classes
     values = likelihood * target
     if weight is not None:
+        if weight.array.shape != (classes,):
+            raise RuntimeError(
+                f"cross_entropy: weight tensor should be defined either for all {classes} classes "
+                f"or no classes but got weight tensor of shape: {list(weight.array.shape)}"
+            )
         values = values * _per_class(weight, likelihood, class_dim)
     if reduction == losses.NONE:
         return -values.sum(class_dim)
