@@ -87,7 +87,7 @@ def convert(operator: Any, argument: Argument, index: int, value: Any) -> Any:
     if code == _TENSOR:
         if isinstance(value, Tensor) or (value is None and argument.optional):
             return value
-        if isinstance(value, (*_NUMBERS, np.generic)) and _takes_numbers(operator):
+        if isinstance(value, (*_NUMBERS, np.generic)) and _takes_numbers(operator, argument):
             return value.item() if isinstance(value, np.generic) else value
     elif value is None and argument.optional:
         return None
@@ -110,7 +110,7 @@ def convert(operator: Any, argument: Argument, index: int, value: Any) -> Any:
         if isinstance(value, np.generic) or (isinstance(value, Tensor) and value.array.ndim == 0):
             return value.item()
     elif code == _BOOLEAN:
-        if isinstance(value, (bool, int, np.bool_)):
+        if isinstance(value, (bool, np.bool_)):
             return bool(value)
     elif code == _STRING:
         if isinstance(value, str):
@@ -136,8 +136,14 @@ def convert(operator: Any, argument: Argument, index: int, value: Any) -> Any:
     )
 
 
-def _takes_numbers(operator: Any) -> bool:
-    return getattr(operator, "functional", operator).broadcasts
+#: Operands that choose elements and are no values.
+_CHOICES = ("condition", "index", "mask")
+
+
+def _takes_numbers(operator: Any, argument: Argument) -> bool:
+    """Whether a number stands for a tensor: for one of several operands that broadcast."""
+    functional = getattr(operator, "functional", operator)
+    return functional.broadcasts and functional.operands > 1 and argument.name not in _CHOICES
 
 
 def _public(operator: Any) -> str:

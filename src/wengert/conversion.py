@@ -367,12 +367,12 @@ def overflow_error(target: dtypes.dtype) -> RuntimeError:
 
 def check_number(value: Any, target: dtypes.dtype) -> Any:
     """`value` if a tensor of type `target` can hold it, as filling a tensor demands."""
+    if target.category == dtypes.BOOL:
+        return bool(value)
     if isinstance(value, complex) and target.category < dtypes.COMPLEX:
         if value.imag != 0:
             raise overflow_error(target)
         value = value.real
-    if target.category == dtypes.BOOL:
-        return bool(value)
     if target.category == dtypes.INTEGRAL:
         limits = dtypes.iinfo(target)
         lowest = limits.min if target.is_signed else -limits.max

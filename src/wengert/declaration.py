@@ -144,6 +144,8 @@ class Declaration(AbstractOperator):
         promoted = self.dtype_rule(args, len(self.tensor_positions))
         if self.refuses:
             self._refuse(promoted)
+        if _has_half(promoted):
+            return _narrow(self.kernel(xp, *_widen(promoted)), promoted)
         return self.kernel(xp, *promoted)
 
 

@@ -39,6 +39,14 @@ def broadcast_error(name: str, args: tuple, cause: ValueError) -> Exception:
     return cause
 
 
+def argument_error(function: str, name: str, position: int, value: Any) -> TypeError:
+    """For an argument that should be a tensor."""
+    return TypeError(
+        f"{function}(): argument '{name}' (position {position}) must be Tensor, not "
+        f"{type(value).__name__}"
+    )
+
+
 def dimension_error(dim: int, ndim: int) -> IndexError:
     low, high = -max(ndim, 1), max(ndim, 1) - 1
     return IndexError(

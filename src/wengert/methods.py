@@ -12,7 +12,7 @@ from .devices import as_device, device, of_array, transfer
 from .dispatch_overrides import override_function
 from .handled import HANDLED, handle
 from .inside import check_readable, plain
-from .layouts import keeps_order, strided
+from .layouts import contiguous_format, keeps_order, strided
 from .levels import is_level
 from .marks import WrapperArray, unreadable_wrapper
 from .native import native
@@ -74,13 +74,22 @@ def storage_offset(self: Tensor) -> int:
     return array.start if type(array) is WrapperArray else offset_of(array)
 
 
-def is_contiguous(self: Tensor, memory_format: Any = None) -> bool:
+def _refuse_order(memory_format: Any) -> None:
+    keeps_order(memory_format)
+    raise RuntimeError("preserve memory format is unsupported by the contiguous operator")
+
+
+def is_contiguous(self: Tensor, *, memory_format: Any = contiguous_format) -> bool:
     """Whether the elements lie in memory in row-major order without gaps."""
+    if memory_format is not contiguous_format:
+        _refuse_order(memory_format)
     return bool(self.array.flags.c_contiguous)
 
 
-def contiguous(self: Tensor, memory_format: Any = None) -> Tensor:
+def contiguous(self: Tensor, *, memory_format: Any = contiguous_format) -> Tensor:
     """This tensor if it is contiguous, else a contiguous copy."""
+    if memory_format is not contiguous_format:
+        _refuse_order(memory_format)
     return self if self.array.flags.c_contiguous else pack.call1(self)
 
 
@@ -157,14 +166,17 @@ def to(
             device = value
     if len(flags) > 1:
         copy = flags[1]
+    row_major = not keeps_order(memory_format)
     target = self.dtype if dtype is None else dtypes.as_dtype(dtype)
     place = self.device if device is None else as_device(device)
     out = self
     if place != out.device:
         out = move(out, place)
     if target is not out.dtype:
-        return cast.call((out, target))
-    return clone.call((out,)) if copy and out is self else out
+        out = cast.call((out, target))
+    elif copy and out is self:
+        return (pack if row_major else clone).call1(self)
+    return contiguous(out) if row_major and out is not self else out
 
 
 def move(self: Tensor, place: device) -> Tensor:
@@ -175,7 +187,9 @@ def move(self: Tensor, place: device) -> Tensor:
 def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
     """The name of the tensor's type, or the tensor cast to one."""
     if dtype is None:
-        return f"wengert.{self.dtype.scalar_name}Tensor"
+        place = self.device.type
+        package = "wengert" if place == "cpu" else f"wengert.{place}"
+        return f"{package}.{self.dtype.scalar_name}Tensor"
     if isinstance(dtype, str):
         name = dtype.rpartition(".")[2].removesuffix("Tensor")
         dtype = next(kind for kind in dtypes.ALL if kind.scalar_name == name)
@@ -187,9 +201,9 @@ def type_as(self: Tensor, other: Tensor) -> Tensor:
     return to(self, other)
 
 
-def cpu(self: Tensor, memory_format: Any = None) -> Tensor:
+def cpu(self: Tensor, *, memory_format: Any = None) -> Tensor:
     """This tensor in CPU memory."""
-    return to(self, device="cpu")
+    return to(self, device="cpu", memory_format=memory_format)
 
 
 def cuda(self: Tensor, device: Any = None, non_blocking: bool = False) -> Tensor:
@@ -198,7 +212,9 @@ def cuda(self: Tensor, device: Any = None, non_blocking: bool = False) -> Tensor
 
 
 def _caster(name: str, target: dtypes.dtype) -> Any:
-    def cast_to(self: Tensor, memory_format: Any = None) -> Tensor:
+    def cast_to(self: Tensor, *, memory_format: Any = None) -> Tensor:
+        if memory_format is not None:
+            return to(self, target, memory_format=memory_format)
         return self if self.dtype is target else cast.call((self, target))
 
     cast_to.__name__ = name

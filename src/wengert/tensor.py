@@ -252,6 +252,10 @@ class Tensor:
         return _abs.call1(self)
 
     def __invert__(self) -> Tensor:
+        if self.array.dtype.kind not in "biu":
+            raise TypeError(
+                "~ (operator.invert) is only implemented on integer and Boolean-type tensors"
+            )
         return _invert.call1(self)
 
     def __and__(self, other: Any) -> Tensor:

@@ -83,8 +83,8 @@ def widened(x: Any) -> Any:
 
 
 def in_dtype(x: Any, dtype: Any) -> Any:
-    """The array in another type; the imaginary part is dropped where that type is real."""
-    if x.dtype.kind == "c" and dtype.kind != "c":
+    """The array in another type; the imaginary part is dropped where that type is a real number."""
+    if x.dtype.kind == "c" and dtype.kind not in "cb":
         x = x.real
     return x.astype(dtype, copy=False)
 

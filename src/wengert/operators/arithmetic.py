@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ..backends.numpy import copy_order
+from ..conversion import check_number
 from ..dispatch import Operator, operator_named
 from ..dtypes import from_numpy
 from ..state import thread_state
@@ -27,9 +29,25 @@ def _times(x: Any, factor: Any) -> Any:
     return product.astype(x.dtype) if hasattr(x, "dtype") and product.dtype != x.dtype else product
 
 
+def _scaled(y: Any, alpha: Any, x: Any) -> Any:
+    """The operand `y` times `alpha`, in the dtype that `x` and `y` have in common."""
+    dtype = y.dtype if hasattr(y, "dtype") else x.dtype
+    if isinstance(alpha, complex) and dtype.kind != "c":
+        raise RuntimeError(
+            "For non-complex input tensors, argument alpha must not be a complex number."
+        )
+    if dtype.kind in "biu":
+        if isinstance(alpha, float):
+            raise RuntimeError(
+                "For integral input tensors, argument alpha must not be a floating point number."
+            )
+        alpha = check_number(alpha, from_numpy(dtype))
+    return _times(y, alpha)
+
+
 add = elementwise(
     "add(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
-    lambda xp, x, y, alpha: xp.add(x, y if alpha == 1 else _times(y, alpha)),
+    lambda xp, x, y, alpha: xp.add(x, y if alpha == 1 else _scaled(y, alpha, x)),
     {
         "self": by_loop(PASS_ON, lambda t: t),
         "other": by_loop(SCALE, lambda t, alpha: t if alpha == 1 else t * alpha),
@@ -59,7 +77,7 @@ def _difference_dtype(args: tuple, count: int) -> tuple:
 
 sub = elementwise(
     "sub(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
-    lambda xp, x, y, alpha: xp.subtract(x, y if alpha == 1 else _times(y, alpha)),
+    lambda xp, x, y, alpha: xp.subtract(x, y if alpha == 1 else _scaled(y, alpha, x)),
     {"self": lambda t: t, "other": lambda t, alpha: -t if alpha == 1 else t * -alpha},
     dtype=_difference_dtype,
     native=SUB,
@@ -70,7 +88,7 @@ sub = elementwise(
 def _reversed_difference(name: str, node_name: str, rules: dict) -> Operator:
     return elementwise(
         f"{name}(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
-        lambda xp, x, y, alpha: xp.subtract(y, x if alpha == 1 else _times(x, alpha)),
+        lambda xp, x, y, alpha: xp.subtract(y, x if alpha == 1 else _scaled(x, alpha, y)),
         {"self": lambda t, alpha: -t if alpha == 1 else t * -alpha, **rules},
         dtype=_difference_dtype,
         inplace=False,
@@ -115,16 +133,16 @@ true_divide = elementwise(
 )
 
 
-def _divisor(y: Any) -> Any:
-    """What integers are divided by, which must not be zero; floats give infinity or NaN."""
-    if getattr(y, "dtype", None) is not None and y.dtype.kind in "iu" and not y.all():
+def _divisor(x: Any, y: Any) -> Any:
+    """What the integers `x` are divided by, not zero if there are any; floats have infinities."""
+    if getattr(y, "dtype", None) is not None and y.dtype.kind in "iu" and x.size and not y.all():
         raise RuntimeError("ZeroDivisionError: an integer tensor is divided by zero")
     return y
 
 
 def _divide_rounded(xp: Any, x: Any, y: Any, rounding_mode: str) -> Any:
     if rounding_mode == "floor":
-        return xp.floor_divide(x, _divisor(y))
+        return xp.floor_divide(x, _divisor(x, y))
     if rounding_mode != "trunc":
         raise RuntimeError(
             "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found "
@@ -132,7 +150,7 @@ def _divide_rounded(xp: Any, x: Any, y: Any, rounding_mode: str) -> Any:
         )
     if x.dtype.kind not in "iu":
         return xp.trunc(xp.divide(x, y))
-    quotient = xp.floor_divide(x, _divisor(y))
+    quotient = xp.floor_divide(x, _divisor(x, y))
     return quotient + ((quotient * y != x) & ((x < 0) != (y < 0)))
 
 
@@ -164,14 +182,14 @@ def div_(input: Tensor, other: Any, *, rounding_mode: str | None = None) -> Tens
 
 floor_divide = elementwise(
     "floor_divide(Tensor self, Tensor other) -> Tensor",
-    lambda xp, x, y: xp.floor_divide(x, _divisor(y)),
+    lambda xp, x, y: xp.floor_divide(x, _divisor(x, y)),
     {"self": lambda t: zeros_like(t), "other": lambda t: zeros_like(t)},
     refuses="bc",
     doc="Quotient rounded down.",
 )
 remainder = elementwise(
     "remainder(Tensor self, Tensor other) -> Tensor",
-    lambda xp, x, y: xp.remainder(x, _divisor(y)),
+    lambda xp, x, y: xp.remainder(x, _divisor(x, y)),
     {
         "self": lambda t: t,
         "other": lambda t, self, other: -t * div(self, other, rounding_mode="floor"),
@@ -182,7 +200,7 @@ remainder = elementwise(
 )
 fmod = elementwise(
     "fmod(Tensor self, Tensor other) -> Tensor",
-    lambda xp, x, y: xp.fmod(x, _divisor(y)),
+    lambda xp, x, y: xp.fmod(x, _divisor(x, y)),
     {
         "self": lambda t: t,
         "other": lambda t, self, other: -t * div(self, other, rounding_mode="trunc"),
@@ -229,8 +247,11 @@ def _power(xp: Any, x: Any, y: Any) -> Any:
 
 def _power_dtype(args: tuple, count: int) -> tuple:
     base, exponent = args
-    if isinstance(exponent, int) and exponent < 0 and base.dtype.kind in "iu":
-        raise RuntimeError("Integers to negative integer powers are not allowed.")
+    if isinstance(exponent, int) and hasattr(base, "dtype") and base.dtype.kind in "biu":
+        if exponent < 0:
+            raise RuntimeError("Integers to negative integer powers are not allowed.")
+        if base.dtype.kind != "b":
+            check_number(exponent, from_numpy(base.dtype))
     return promote(args, count)
 
 
@@ -258,14 +279,19 @@ def _pow_other(t: Tensor, self: Any, other: Tensor, out: Tensor) -> Tensor:
         return where(grows, 0, t * (out * log(self)))
     if self == 0:
         return where(real_part(other) >= 0, 0, t * (out * -math.inf))
-    positive_real = isinstance(self, (int, float)) and self > 0
-    return t * (out * (math.log(self) if positive_real else _clog(self)))
+    return t * (out * _log_of_number(self, out.is_complex()))
 
 
-def _clog(value: complex) -> complex:
+def _log_of_number(base: complex, among_complex: bool) -> complex:
+    """The logarithm of a base that is not zero; a negative one has none among real numbers."""
+    if not isinstance(base, complex):
+        if base > 0:
+            return math.log(base)
+        if not among_complex or math.isnan(base):
+            return math.nan
     import cmath
 
-    return cmath.log(value) if isinstance(value, complex) else math.nan
+    return cmath.log(base)
 
 
 pow = elementwise(
@@ -287,7 +313,7 @@ pow = elementwise(
 )
 square = elementwise(
     "square(Tensor self) -> Tensor",
-    lambda xp, x: xp.square(x.astype("int64") if x.dtype.kind == "b" else x),
+    lambda xp, x: xp.square(x.astype("int64", copy_order(x)) if x.dtype.kind == "b" else x),
     lambda t, self: _pow_self(t, self, 2),
     native=SQUARE,
     name="PowBackward0",
@@ -303,16 +329,18 @@ reciprocal = elementwise(
 )
 
 
-def _wrapped(x: Any, value: Any) -> Any:
-    """A factor for integers of `x`'s dtype, wrapped around as in C."""
-    if getattr(x, "dtype", None) is None or x.dtype.kind != "u":
+def _factor(x: Any, value: Any) -> Any:
+    """A factor for elements of `x`'s dtype: complex if they are, wrapped around as in C."""
+    if getattr(x, "dtype", None) is None:
         return value
-    return x.dtype.type(value % 2 ** (8 * x.dtype.itemsize))
+    if isinstance(value, complex):
+        return check_number(value, from_numpy(x.dtype))
+    return x.dtype.type(value % 2 ** (8 * x.dtype.itemsize)) if x.dtype.kind == "u" else value
 
 
 addcmul = elementwise(
     "addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
-    lambda xp, x, a, b, value: x + (a * b if value == 1 else _times(a * b, _wrapped(x, value))),
+    lambda xp, x, a, b, value: x + (a * b if value == 1 else _times(a * b, _factor(x, value))),
     {
         "self": lambda t: t,
         "tensor1": lambda t, tensor2, value: t * (tensor2 * value),
@@ -334,7 +362,7 @@ def _quotient_dtype(args: tuple, count: int) -> tuple:
 
 addcdiv = elementwise(
     "addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
-    lambda xp, x, a, b, value: x + (a / b if value == 1 else value * a / b),
+    lambda xp, x, a, b, value: x + (a / b if value == 1 else _factor(x, value) * a / b),
     {
         "self": lambda t: t,
         "tensor1": lambda t, tensor2, value: t * (value / tensor2),

@@ -22,9 +22,15 @@ from .views import expand, flatten, reshape, unsqueeze
 
 # Reversed and shifted ----------------------------------------------------------------------------
 
+
+def _flip(xp: Any, x: Any, dims: tuple[int, ...]) -> Any:
+    places = wrap_dims(dims, x.ndim)
+    return xp.flip(x, places if x.ndim else ()).copy(copy_order(x))
+
+
 flip: Operator = linear(
     "flip(Tensor self, int[] dims) -> Tensor",
-    lambda xp, x, dims: xp.flip(x, wrap_dims(dims, x.ndim) if x.ndim else ()).copy(copy_order(x)),
+    _flip,
     lambda g, dims: flip.call((g, dims)),
     shape=shapes.as_first,
     batch=along("dims", empty_means_all=False),
@@ -47,6 +53,8 @@ def flipud(input: Tensor) -> Tensor:
 
 
 def _roll(xp: Any, x: Any, shifts: tuple[int, ...], dims: tuple[int, ...]) -> Any:
+    if not shifts:
+        raise RuntimeError("`shifts` required: roll() was given none")
     if len(shifts) != len(dims) and not (len(shifts) == 1 and not dims):
         raise RuntimeError(
             f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}"

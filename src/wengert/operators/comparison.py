@@ -7,8 +7,9 @@ from typing import Any
 from ..backends import meta
 from ..batching.rules import elementwise as batched
 from ..dtypes import from_numpy
+from ..tensor import Tensor
 from . import shapes
-from .declare import keep, nondifferentiable, promote
+from .declare import differentiable_in_place, keep, nondifferentiable, promote
 
 __all__ = [
     "bitwise_and", "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift",
@@ -18,16 +19,21 @@ __all__ = [
 
 
 def _comparison(name: str, ufunc: str, doc: str, refuses: str = "") -> Any:
-    return nondifferentiable(
+    operator = nondifferentiable(
         f"{name}(Tensor self, Tensor other) -> Tensor",
         ufunc,
         broadcasts=True,
         dtype=promote,
         refuses=refuses,
-        inplace=True,
         batch=batched,
         doc=doc,
     )
+    differentiable_in_place(
+        operator,
+        {"self": lambda t: zeros_like(t), "other": lambda t: zeros_like(t)},
+        lambda self, other: f"{name.title()}Backward{int(isinstance(other, Tensor))}",
+    )
+    return operator
 
 
 eq = _comparison("eq", "equal", "Whether elements are equal.")

@@ -11,6 +11,7 @@ from .. import dtypes
 from ..backends.numpy import copy_order
 from ..batching import views as batched
 from ..batching.rules import elementwise
+from ..errors import argument_error
 from ..out import copy_to_out
 from ..tensor import Tensor
 from . import shapes
@@ -50,14 +51,21 @@ _conjugate_physical = linear(
 )
 
 
+def _is_complex(function: str, input: Any) -> bool:
+    try:
+        return input.array.dtype.kind == "c"
+    except AttributeError:
+        raise argument_error(function, "input", 1, input) from None
+
+
 def conj(input: Tensor) -> Tensor:
     """The complex conjugate; a real tensor is its own."""
-    return _conjugate.call1(input) if input.array.dtype.kind == "c" else input
+    return _conjugate.call1(input) if _is_complex("conj", input) else input
 
 
 def conj_physical(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The complex conjugate; a real tensor is its own."""
-    result = _conjugate_physical.call1(input) if input.array.dtype.kind == "c" else input
+    result = _conjugate_physical.call1(input) if _is_complex("conj_physical", input) else input
     return result if out is None else copy_to_out("conj_physical", result, out)
 
 
@@ -144,14 +152,14 @@ view_as_complex = linear(
 
 def real(input: Tensor) -> Tensor:
     """The real part as a view; a real tensor is its own."""
-    if input.array.dtype.kind != "c":
+    if not _is_complex("real", input):
         return input
     return select.call((view_as_real.call((input,)), -1, 0))
 
 
 def imag(input: Tensor) -> Tensor:
     """The imaginary part as a view."""
-    if input.array.dtype.kind != "c":
+    if not _is_complex("imag", input):
         raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
     return select.call((view_as_real.call((input,)), -1, 1))
 
@@ -240,7 +248,7 @@ def _angle(xp: Any, x: Any) -> Any:
     if x.dtype.kind == "c":
         return packed(xp.angle(x))
     if dtypes.category_of(x.dtype) < dtypes.FLOATING:
-        x = x.astype(dtypes.get_default_dtype().numpy)
+        x = x.astype(dtypes.get_default_dtype().numpy, copy_order(x))
     return xp.where(x < 0, xp.asarray(xp.pi, x.dtype), xp.where(x != x, x, xp.zeros_like(x)))
 
 

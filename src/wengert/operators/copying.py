@@ -78,7 +78,8 @@ to_device = linear(
 
 
 def _loses_imaginary(x: Any, numpy_dtype: Any) -> bool:
-    return x.dtype.kind == "c" and numpy_dtype.kind != "c"
+    """Whether only the real part counts; a truth value says whether the whole number is zero."""
+    return x.dtype.kind == "c" and numpy_dtype.kind not in "cb"
 
 
 def _fitting(value: Any, array_dtype: Any) -> Any:

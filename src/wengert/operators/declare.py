@@ -181,7 +181,27 @@ def nondifferentiable(
     return operator
 
 
-def _operator(
+def differentiable_in_place(operator: Operator, differentials: dict, name: Callable) -> None:
+    """Declare the in-place form of an elementwise operator that alone has no derivative.
+
+    Its result is of a type without gradients, but it may be written into a tensor that has some.
+    """
+    twin = _make(
+        operator.schema.text, "elementwise", operator.kernel, differentials, name, operator.doc,
+        operator.aliases,
+    )  # fmt: skip
+    for field in ("ufunc", "batch_rule", "broadcasts", "dtype_rule", "refuses", "meta_rule"):
+        setattr(twin, field, getattr(operator, field))
+    _declare_inplace(twin)
+
+
+def _operator(*declaration: Any) -> Operator:
+    operator = _make(*declaration)
+    register(operator)
+    return operator
+
+
+def _make(
     schema: str,
     family: str,
     kernel: str | Callable,
@@ -214,7 +234,6 @@ def _operator(
                 operator.loops[argument] = _LOOPS.get(rule, -1)
                 for read in rule_reads(rule):
                     slot_of(operator, read)
-    register(operator)
     return operator
 
 

@@ -55,7 +55,7 @@ def _tangent_by_count(t: Tensor, x: Tensor, out: Tensor, dim: Any, keepdim: bool
 def _extremum(name: str, function: str) -> Any:
     def kernel(xp: Any, x: Any, dim: Any, keepdim: bool) -> Any:
         check_ordered(name, x)
-        if dim == ():
+        if dim is None or dim == ():
             _check_any(name, x)
         dims = normal_dims(dim, x.ndim)
         check_not_empty(name, x, dims)
@@ -175,7 +175,9 @@ def _named(name: str, pairwise: Any) -> Any:
             return pairwise(input, *args, **kwargs)
         if args or "dim" in kwargs or "axis" in kwargs:
             return along_named(input, *args, **kwargs)
-        return whole(input, **kwargs) if kwargs else whole.call1(input)
+        if kwargs or not isinstance(input, Tensor):
+            return whole(input, **kwargs)
+        return whole.call1(input)
 
     return presented(function, name, __name__, along)
 

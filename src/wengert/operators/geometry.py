@@ -196,5 +196,7 @@ def seen_from(x: Any, size: Any, stride: Any, storage_offset: int | None) -> tup
             "as_strided: Negative strides are not supported at the moment, got strides: "
             f"{shape_text(stride)}"
         )
+    if storage_offset is not None and storage_offset < 0:
+        raise RuntimeError(f"as_strided(): invalid storage offset {storage_offset}")
     offset = 0 if storage_offset is None else storage_offset - offset_of(x)
     return size, stride, offset, tuple([s // x.dtype.itemsize for s in x.strides])

@@ -490,6 +490,8 @@ def _split(x: Tensor, item: Any) -> tuple[Tensor, list]:
     if specified > ndim:
         if ndim == 0 and type(items[0]) is int:
             _select(x, 0, 0)
+        if ndim == 0 and type(items[0]) is slice:
+            raise IndexError("slice() cannot be applied to a 0-dim tensor.")
         raise IndexError(f"too many indices for tensor of dimension {ndim}")
     indices: list = []
     covered = 0

@@ -12,7 +12,8 @@ from ..batching import indexing as batched
 from ..batching.rules import varying
 from ..conversion import check_number
 from ..dispatch import Operator
-from ..errors import shape_text
+from ..errors import argument_error, shape_text
+from ..out import copy_to_out
 from ..tensor import Tensor
 from . import shapes
 from .along import packed
@@ -191,6 +192,8 @@ def _index_fill(xp: Any, out: Any, dim: int, index: Any, value: Any) -> None:
     if index.ndim > 1:
         raise RuntimeError("Index has to be a vector/scalar")
     _check_value("index_fill_", value)
+    if not hasattr(value, "dtype"):
+        value = check_number(value, dtypes.from_numpy(out.dtype))
     length = out.shape[dim] if out.ndim else 1
     if index.size and (index.min() < -length or index.max() >= length):
         wrong = index[(index < -length) | (index >= length)][0]
@@ -497,10 +500,15 @@ argwhere = nondifferentiable(
 )
 
 
-def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
+def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False) -> Any:
     """The indices of the elements that are not zero: as rows, or as one tensor per dimension."""
+    if not isinstance(input, Tensor):
+        raise argument_error("nonzero", "input", 1, input)
     if not as_tuple:
-        return argwhere.call1(input)
+        found = argwhere.call1(input)
+        return found if out is None else copy_to_out("nonzero", found, out)
+    if out is not None:
+        raise TypeError("nonzero(): out= and as_tuple=True do not go together")
     found = argwhere.call1(input.reshape(1) if input.array.ndim == 0 else input)
     return found.unbind(1)
 

@@ -11,7 +11,7 @@ from ..batching.views import parts as parts_rule
 from ..creation import zeros
 from ..dispatch import Operator
 from ..dtypes import result_dtype
-from ..errors import shape_text, warn_user
+from ..errors import argument_error, shape_text, warn_user
 from ..native import native
 from ..out import copy_to_out
 from ..tensor import Tensor
@@ -50,9 +50,15 @@ def _several(args: tuple) -> list:
 def _room(xp: Any, shape: tuple[int, ...], arrays: list) -> Any:
     """An array without values that can hold `arrays` joined, a meta array if one of them is."""
     dtype = result_dtype(arrays)
-    if any(isinstance(a, meta.MetaArray) for a in arrays):
-        return meta.empty(shape, dtype)
-    return xp.empty(shape, dtype)
+    on_meta = [isinstance(a, meta.MetaArray) for a in arrays]
+    if not any(on_meta):
+        return xp.empty(shape, dtype)
+    if not all(on_meta):
+        raise RuntimeError(
+            "cat(): Expected all tensors to be on the same device, but found at least two "
+            "devices, meta and cpu!"
+        )
+    return meta.empty(shape, dtype)
 
 
 def _is_legacy_empty(shape: tuple[int, ...]) -> bool:
@@ -415,6 +421,8 @@ def split(
 
 def chunk(input: Tensor, chunks: int, dim: int = 0, *, axis: int | None = None) -> tuple:
     """At most `chunks` parts along a dimension, all of one size but perhaps the last."""
+    if not isinstance(input, Tensor):
+        raise argument_error("chunk", "input", 1, input)
     if not input.array.ndim:
         raise RuntimeError("chunk expects at least a 1-dimensional tensor")
     if chunks <= 0:

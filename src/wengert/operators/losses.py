@@ -301,6 +301,11 @@ def _check_nll(x: Any, target: Any, weight: Any) -> None:
             f"Expected target size {shape_text(expected)}, got {shape_text(target.shape)}"
         )
     classes = x.shape[1] if x.ndim > 1 else x.shape[0]
+    if weight is not None and weight.dtype != x.dtype:
+        raise RuntimeError(
+            f"expected scalar type {dtypes.from_numpy(x.dtype).scalar_name} but found "
+            f"{dtypes.from_numpy(weight.dtype).scalar_name} for the weights"
+        )
     if weight is not None and weight.shape != (classes,):
         raise RuntimeError(
             f"weight tensor should be defined either for all {classes} classes or no classes but "

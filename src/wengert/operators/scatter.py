@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 
 from ..batching import indexing as batched
+from ..conversion import check_number
 from ..dispatch import Operator, operator_named
+from ..dtypes import from_numpy
 from ..errors import shape_text
 from ..tensor import Tensor
 from . import shapes
@@ -169,7 +171,7 @@ def _scatter(xp: Any, out: Any, dim: int, index: Any, src: Any, reduce: str | No
         return
     target = out if out.ndim else out.reshape(1)
     key = _along(xp, dim, index)
-    values = _cropped(src, index.shape) if is_array else src
+    values = _cropped(src, index.shape) if is_array else check_number(src, from_numpy(out.dtype))
     if reduce is None:
         target[key] = values
     else:

@@ -6,7 +6,10 @@ from typing import Any
 
 from ..backends.numpy import copy_order
 from ..batching.rules import elementwise as batched
+from ..conversion import check_number
 from ..dispatch import Operator, operator_named
+from ..dtypes import from_numpy
+from ..errors import argument_error
 from ..out import copy_to_out
 from ..tensor import Tensor
 from . import shapes
@@ -58,12 +61,25 @@ trunc = elementwise(
 )
 round = elementwise(
     "round(Tensor self, *, int decimals=0) -> Tensor",
-    lambda xp, x, decimals: xp.round(x, decimals),
+    lambda xp, x, decimals: (
+        x.copy(copy_order(x)) if x.dtype.kind in "iu" and decimals >= 0 else xp.round(x, decimals)
+    ),
     lambda t: zeros_like(t),
     refuses="bc",
     name=lambda self, decimals: f"RoundBackward{int(decimals != 0)}",
     doc="Nearest integer, halves to even; or to `decimals` places.",
 )
+
+
+def _holding_numbers(args: tuple, count: int, kinds: str = "iuf") -> tuple:
+    """All operands to their common dtype; one of these kinds must hold the numbers among them."""
+    operands = promote(args, count)
+    dtype = next(a.dtype for a in operands if a is not None)
+    if dtype.kind in kinds:
+        for value in args[:count]:
+            if isinstance(value, (int, float)):
+                check_number(value, from_numpy(dtype))
+    return operands
 
 
 def _clamp(xp: Any, x: Any, low: Any, high: Any) -> Any:
@@ -96,6 +112,7 @@ clamp = elementwise(
         "min": lambda t, self, min, max: _clamp_low(t, self, min, max),
         "max": lambda t, self, min, max: _clamp_high(t, self, min, max),
     },
+    dtype=_holding_numbers,
     refuses="bc",
     name=lambda self, min, max: (
         "ClampBackward0"
@@ -133,26 +150,25 @@ def _unless(loses: Tensor, x: Tensor, y: Any, t: Tensor) -> Tensor:
     return where(loses, 0, where(x == y, t / 2, t))
 
 
-def _where_dtype(args: tuple, count: int) -> tuple:
-    condition = args[0]
-    if getattr(condition, "dtype", None) is not None and condition.dtype.kind not in "b":
-        if condition.dtype.kind != "u":
-            raise RuntimeError(
-                "where expected condition to be a boolean tensor, but got a tensor with dtype "
-                f"{condition.dtype}"
-            )
+def _where(xp: Any, condition: Any, x: Any, y: Any) -> Any:
+    if condition.dtype.kind == "u":
         condition = condition.astype(bool)
-    return (condition, *promote(args[1:], count - 1))
+    elif condition.dtype.kind != "b":
+        raise RuntimeError(
+            "where expected condition to be a boolean tensor, but got a tensor with dtype "
+            f"{from_numpy(condition.dtype).scalar_name}"
+        )
+    return xp.where(condition, x, y)
 
 
 where_: Operator = elementwise(
     "where(Tensor condition, Tensor self, Tensor other) -> Tensor",
-    lambda xp, condition, x, y: xp.where(condition, x, y),
+    _where,
     {
         "self": lambda t, condition: where_(condition, t, 0),
         "other": lambda t, condition: where_(condition, 0, t),
     },
-    dtype=_where_dtype,
+    dtype=lambda args, count: (args[0], *_holding_numbers(args[1:], count - 1, "iu")),
     inplace=False,
     doc="Elements of one tensor where the condition holds, else of the other.",
 )
@@ -162,6 +178,8 @@ def where(
     condition: Tensor, input: Any = None, other: Any = None, *, out: Tensor | None = None
 ) -> Any:
     """Elements of `input` where `condition` holds, else of `other`; alone, its true indices."""
+    if not isinstance(condition, Tensor):
+        raise argument_error("where", "condition", 1, condition)
     if input is None and other is None:
         return condition.nonzero(as_tuple=True)
     result = where_.call((condition, input, other))

@@ -10,7 +10,7 @@ from ..backends.numpy import view_shape
 from ..batching import views as batched
 from ..batching.rules import sized
 from ..dispatch import Operator
-from ..errors import shape_text, warn_user
+from ..errors import argument_error, shape_text, warn_user
 from ..tensor import Tensor
 from . import shapes
 from .copying import pack
@@ -74,7 +74,7 @@ def _view_dtype(xp: Any, x: Any, dtype: dtypes.dtype) -> Any:
     words = f"to view {words} (different element sizes)"
     if x.ndim == 0:
         raise RuntimeError(f"self.dim() cannot be 0 {words}")
-    if x.strides[-1] != old and x.shape[-1] != 1:
+    if x.strides[-1] != old and x.shape[-1] != 1 and x.size:
         raise RuntimeError(f"self.stride(-1) must be 1 {words}, but got {x.strides[-1] // old}")
     ratio = new // old
     if ratio > 1:
@@ -119,7 +119,10 @@ def view(input: Tensor, *shape: Any, size: Any = None, dtype: Any = None) -> Ten
 
 def reshape(input: Tensor, *sizes: Any, shape: Any = None) -> Tensor:
     """The same elements in another shape, as a view where the memory allows it."""
-    array = input.array
+    try:
+        array = input.array
+    except AttributeError:
+        raise argument_error("reshape", "input", 1, input) from None
     size = inferred(int_sequence("reshape", "shape", sizes, shape), array.size)
     if array.flags.c_contiguous:
         return view_.call((input, size))
@@ -140,7 +143,10 @@ def reshape_as(input: Tensor, other: Tensor) -> Tensor:
 
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """The dimensions from `start_dim` to `end_dim` as one."""
-    shape = input.array.shape
+    try:
+        shape = input.array.shape
+    except AttributeError:
+        raise argument_error("flatten", "input", 1, input) from None
     start, end = wrap_dim(start_dim, len(shape)), wrap_dim(end_dim, len(shape))
     if start > end:
         raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")

@@ -108,7 +108,7 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
     return activations.prelu_kernel.call2(input, weight)
 
 
-def gelu(input: Tensor, approximate: str = "none") -> Tensor:
+def gelu(input: Tensor, *, approximate: str = "none") -> Tensor:
     """Gaussian error linear unit, exact or with the tanh approximation."""
     return activations.gelu.call((input, approximate))
 

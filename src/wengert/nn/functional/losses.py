@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import warnings
+from typing import Any
 
 from ...autograd.grad_mode import is_grad_enabled
+from ...errors import argument_error
 from ...operators import losses, pointwise
 from ...operators.softmax import log_softmax
 from ...tensor import Tensor
@@ -213,7 +215,14 @@ def nll_loss(
 ) -> Tensor:
     """The negative log-likelihood of the target classes; `input` holds logarithms."""
     code = _reduction(reduction, size_average, reduce)
+    _check_tensors("nll_loss", input, target)
     return _nll(input, target, weight, code, ignore_index)
+
+
+def _check_tensors(function: str, input: Any, target: Any) -> None:
+    for i, (name, value) in enumerate((("input", input), ("target", target))):
+        if not isinstance(value, Tensor):
+            raise argument_error(function, name, i + 1, value)
 
 
 def _nll(
@@ -222,12 +231,21 @@ def _nll(
     shape, batch = input.array.shape, target.array.shape
     if not shape:
         raise ValueError(f"Expected 1 or more dimensions (got {len(shape)})")
-    if len(shape) == 1 and batch == (1,):
+    if len(shape) == 1 and len(batch) == 1:
+        if batch != (1,):
+            raise ValueError(
+                f"For 1D input, 1D target must have size 1, but got target size: {batch[0]}"
+            )
         target = target.reshape(())
     elif len(shape) > 1 and batch[:1] != shape[:1]:
         raise ValueError(
             f"Expected input batch_size ({shape[0]}) to match target batch_size "
             f"({batch[0] if batch else 0})."
+        )
+    elif len(shape) == 2 and len(batch) > 1:
+        raise RuntimeError(
+            "0D or 1D target tensor expected, multi-target not supported: got a target of "
+            f"{len(batch)} dimensions"
         )
     elif len(shape) > 2 and len(batch) != len(shape) - 1:
         raise RuntimeError(
@@ -254,6 +272,7 @@ def cross_entropy(
         raise RuntimeError(
             f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}"
         )
+    _check_tensors("cross_entropy", input, target)
     class_dim = 0 if input.array.ndim == 1 else 1
     if input.array.shape == target.array.shape:
         if not target.is_floating_point():
@@ -317,6 +336,11 @@ def _soft_cross_entropy(
         target = target * (1 - label_smoothing) + label_smoothing / classes
     values = likelihood * target
     if weight is not None:
+        if weight.array.shape != (classes,):
+            raise RuntimeError(
+                f"cross_entropy: weight tensor should be defined either for all {classes} classes "
+                f"or no classes but got weight tensor of shape: {list(weight.array.shape)}"
+            )
         values = values * _per_class(weight, likelihood, class_dim)
     if reduction == losses.NONE:
         return -values.sum(class_dim)
