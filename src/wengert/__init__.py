@@ -101,6 +101,9 @@ def __getattr__(name: str) -> _Any:
         return import_module("." + name, __name__)
     if name in _NAMES:
         return getattr(import_module("." + _NAMES[name], __name__), name)
+    if name == "__all__":  # what `from wengert import *` takes: no modules
+        here = {each for each, value in globals().items() if type(value) is not type(_numpy)}
+        return sorted(each for each in {*here, *_FUNCTIONS, *_NAMES} if each[0] != "_")
     raise AttributeError(f"module 'wengert' has no attribute {name!r}")
 
 

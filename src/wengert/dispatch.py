@@ -315,10 +315,20 @@ _OPERATORS: dict[str, AbstractOperator] = {}
 
 
 def register(operator: Any) -> None:
-    """Make an operator known by its name."""
-    if operator.name in _OPERATORS:
+    """Make an operator known by its name.
+
+    A declaration may be run again: the import of its module may have been interrupted.
+    """
+    known = _OPERATORS.get(operator.name)
+    if known is not None and _origin(known) != _origin(operator):
         raise ValueError(f"operator {operator.name} is declared twice")
     _OPERATORS[operator.name] = operator
+
+
+def _origin(operator: Any) -> tuple:
+    """What tells the declaration of an operator from others of the name."""
+    functional = getattr(operator, "functional", operator)
+    return operator.schema.text, getattr(functional.kernel, "__code__", None)
 
 
 def replace(operator: Any) -> None:

@@ -108,13 +108,21 @@ def function_of(name: str) -> Any:
     if module not in _deferred:
         source = import_module(f".operators.{module}", __package__)
         made = _overridable_functions(
-            {each: getattr(source, each, None) or operator_named(each) for each in DEFERRED[module]}
+            {each: _declared(source, each) for each in DEFERRED[module]}
         )
-        # Threads that come here together agree on what the first of them has made.
+        # Threads that come here together agree on what the first of them has made. What a program
+        # has put into Tensor or taken from it in the meantime remains so.
         for each, value in _deferred.setdefault(module, made).items():
-            if each not in FUNCTIONS_ONLY:
+            if isinstance(Tensor.__dict__.get(each), _DeferredMethod):
                 native.attach(Tensor, each, value)
     return _deferred[module][name]
+
+
+def _declared(source: ModuleType, name: str) -> Any:
+    """What a module has under a name; the operator if the name is of a derived in-place form."""
+    if name.endswith("_") and not hasattr(source, name):
+        return operator_named(name)
+    return getattr(source, name)
 
 
 def deferred_functions() -> frozenset[str]:

@@ -79,9 +79,7 @@ def elementwise(
     operator.dtype_rule = dtype or promote
     operator.native_code = native
     operator.refuses = refuses
-    if inplace:
-        _declare_inplace(operator)
-    return operator
+    return _known(operator, inplace)
 
 
 def linear(
@@ -110,9 +108,7 @@ def linear(
     operator.widens = widens
     operator.guarded = guarded
     operator.meta_rule = meta or _by_shape(operator, shape)
-    if inplace:
-        _declare_inplace(operator)
-    return operator
+    return _known(operator, inplace)
 
 
 def primitive(
@@ -147,9 +143,7 @@ def primitive(
     operator.widens = widens
     operator.guarded = guarded
     operator.meta_rule = meta or _by_shape(operator, shape)
-    if inplace:
-        _declare_inplace(operator)
-    return operator
+    return _known(operator, inplace)
 
 
 def nondifferentiable(
@@ -176,9 +170,7 @@ def nondifferentiable(
     operator.dtype_rule = dtype
     operator.is_view = view
     operator.meta_rule = meta or _by_shape(operator, shape)
-    if inplace:
-        _declare_inplace(operator)
-    return operator
+    return _known(operator, inplace)
 
 
 def _operator(
@@ -214,7 +206,14 @@ def _operator(
                 operator.loops[argument] = _LOOPS.get(rule, -1)
                 for read in rule_reads(rule):
                     slot_of(operator, read)
+    return operator
+
+
+def _known(operator: Operator, inplace: bool) -> Operator:
+    """Make a finished operator known by name; only then, as other threads may be looking."""
     register(operator)
+    if inplace:
+        _declare_inplace(operator)
     return operator
 
 
