@@ -154,6 +154,59 @@ assert x.sort()[0].tolist() == [1.0, 2.0] and wengert.topk(x, 1)[0] == 2
 """)
 
 
+def test_fork_waits_for_a_first_use():
+    """A child could not finish the import that another thread of its parent has begun."""
+    run_alone("""
+import os, signal, sys, threading, time
+import wengert
+from wengert.operators import declare
+
+x, known, begun = wengert.tensor([2.0, 1.0]), declare.register, threading.Event()
+
+def register(operator):
+    begun.set()
+    time.sleep(0.1)
+    known(operator)
+
+declare.register = register
+thread = threading.Thread(target=lambda: x.sort())
+thread.start()
+begun.wait()
+child = os.fork()
+if not child:
+    signal.alarm(10)
+    os._exit(x.sort()[0].tolist() != [1.0, 2.0])
+thread.join()
+assert os.waitpid(child, 0)[1] == 0
+""")
+
+
+def test_threads_look_up_operators_while_they_become_more():
+    run_alone("""
+import sys, threading
+import wengert
+from wengert.library import overloads
+
+failures = []
+
+def look_up():
+    try:
+        for _ in range(50):
+            overloads._own_count = 0
+            assert wengert.ops.aten.sort.default is not None
+    except AttributeError as error:
+        failures.append(error)
+
+sys.setswitchinterval(1e-6)
+threads = [threading.Thread(target=look_up) for _ in range(4)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+assert not failures
+""")
+
+
 def test_two_declarations_of_one_name_are_refused():
     linear_in = {"self": lambda t: t}
     with pytest.raises(ValueError, match="operator sort is declared twice"):

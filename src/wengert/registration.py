@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from types import ModuleType
 from typing import Any
 
@@ -35,6 +34,7 @@ from .generator import Generator
 from .handled import HANDLED
 from .inplace import regenerate_view
 from .layouts import layout, memory_format
+from .loading import load
 from .native import native
 from .operators import (
     arithmetic,
@@ -106,7 +106,7 @@ def function_of(name: str) -> Any:
     """The function of that name in the catalogue, after binding all those of its module."""
     module = MODULE_OF[name]
     if module not in _deferred:
-        source = import_module(f".operators.{module}", __package__)
+        source = load("operators." + module)
         made = _overridable_functions(
             {each: _declared(source, each) for each in DEFERRED[module]}
         )
