@@ -27,6 +27,39 @@ def broadcast_error(name: str, args: tuple, cause: ValueError) -> Exception:
     return cause
 
 
+def argument_error(
+    cause: AttributeError, function: Any, args: tuple, kwargs: dict[str, Any]
+) -> Exception:
+    """For an argument that should have been a tensor; any other AttributeError is passed through.
+
+    It failed where a function read an attribute that tensors have.
+    """
+    from .tensor import Tensor
+
+    given = cause.obj
+    if isinstance(given, Tensor) or not hasattr(Tensor, cause.name or ""):
+        return cause
+    code = getattr(function, "__code__", None)
+    names = code.co_varnames[: code.co_argcount] if code is not None else ()
+    positions = [(i, names[i] if i < len(names) else "", a) for i, a in enumerate(args)]
+    place = {name: i for i, name in enumerate(names)}
+    positions += [(place.get(name, -1), name, a) for name, a in kwargs.items()]
+    for i, name, value in positions:
+        if value is given:
+            where = f" (position {i + 1})" if i >= 0 else ""
+            return TypeError(
+                f"{function.__name__}(): argument '{name}'{where} must be Tensor, not "
+                + type(given).__name__
+            )
+        if isinstance(value, (list, tuple)) and any(item is given for item in value):
+            element = next(j for j, item in enumerate(value) if item is given)
+            return TypeError(
+                f"{function.__name__}(): expected Tensor as element {element} in argument {i}, "
+                f"but got {type(given).__name__}"
+            )
+    return cause
+
+
 def dimension_error(dim: int, ndim: int) -> IndexError:
     low, high = -max(ndim, 1), max(ndim, 1) - 1
     return IndexError(
