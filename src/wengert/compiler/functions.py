@@ -40,6 +40,9 @@ class _FunctionLevel(TraceLevel):
         "grads", "once", "captured",
     )  # fmt: skip
 
+    args: tuple[Any, ...]
+    results: tuple[Any, ...]
+    grads: tuple[Any, ...]
     captured: list[Tensor]  # what the methods have from elsewhere
     vjps: range  # the places among the inputs of the gradients that backward is given
 
