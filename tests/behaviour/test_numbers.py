@@ -178,3 +178,12 @@ def test_conversion_to_python_numbers(lib):
             convert(lib.tensor(1j))
     assert int(lib.tensor([2.7])) == 2
     assert complex(lib.tensor(1j)) == 1j
+
+
+@pytest.mark.parametrize("number", [2, 0.5])
+@pytest.mark.parametrize("exponent", [2.0, 0.5, 3.0])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+def test_number_to_the_power_of_a_scalar(lib, number, exponent, dtype):
+    out = number ** lib.tensor(exponent, dtype=getattr(lib, dtype))
+    assert out.dtype is getattr(lib, dtype)
+    assert abs(out.item() - number**exponent) < 1e-2
