@@ -14,6 +14,7 @@ import numpy as np
 
 from .binding import bind_arguments, check_operand, signature_text
 from .declaration import Declaration
+from .errors import argument_error
 from .native import native
 from .out import copy_to_out
 from .recording import fill_saved, record, record_small, set_view
@@ -187,7 +188,11 @@ class Operator(Declaration):
             if result is not _PLAIN:
                 return result
             raise
-        result = self.call(bound)
+        try:
+            result = self.call(bound)
+        except AttributeError as error:
+            parameters = tuple(["input" if n == "self" else n for n in self.schema.names])
+            raise argument_error(error, self.name, parameters, bound, {}) from None
         if out is None:
             return result
         return copy_to_out(self.name, result, out, bound if self.broadcasts else ())

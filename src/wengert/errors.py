@@ -28,7 +28,7 @@ def broadcast_error(name: str, args: tuple, cause: ValueError) -> Exception:
 
 
 def argument_error(
-    cause: AttributeError, function: Any, args: tuple, kwargs: dict[str, Any]
+    cause: AttributeError, name: str, parameters: tuple, args: tuple, kwargs: dict[str, Any]
 ) -> Exception:
     """For an argument that should have been a tensor; any other AttributeError is passed through.
 
@@ -39,25 +39,27 @@ def argument_error(
     given = cause.obj
     if isinstance(given, Tensor) or not hasattr(Tensor, cause.name or ""):
         return cause
-    code = getattr(function, "__code__", None)
-    names = code.co_varnames[: code.co_argcount] if code is not None else ()
-    positions = [(i, names[i] if i < len(names) else "", a) for i, a in enumerate(args)]
-    place = {name: i for i, name in enumerate(names)}
-    positions += [(place.get(name, -1), name, a) for name, a in kwargs.items()]
-    for i, name, value in positions:
+    places = [(i, parameters[i] if i < len(parameters) else "") for i in range(len(args))]
+    places += [(parameters.index(key) if key in parameters else -1, key) for key in kwargs]
+    for (i, parameter), value in zip(places, (*args, *kwargs.values()), strict=True):
         if value is given:
-            where = f" (position {i + 1})" if i >= 0 else ""
             return TypeError(
-                f"{function.__name__}(): argument '{name}'{where} must be Tensor, not "
+                f"{name}(): argument '{parameter}' (position {i + 1}) must be Tensor, not "
                 + type(given).__name__
             )
-        if isinstance(value, (list, tuple)) and any(item is given for item in value):
-            element = next(j for j, item in enumerate(value) if item is given)
-            return TypeError(
-                f"{function.__name__}(): expected Tensor as element {element} in argument {i}, "
-                f"but got {type(given).__name__}"
-            )
+        for element, item in enumerate(value) if isinstance(value, (list, tuple)) else ():
+            if item is given:
+                return TypeError(
+                    f"{name}(): expected Tensor as element {element} in argument {i}, but got "
+                    + type(given).__name__
+                )
     return cause
+
+
+def name_and_parameters(function: Any) -> tuple[str, tuple]:
+    """What a Python function is called, and its parameters that may be given by position."""
+    code = getattr(function, "__code__", None)
+    return function.__name__, () if code is None else code.co_varnames[: code.co_argcount]
 
 
 def dimension_error(dim: int, ndim: int) -> IndexError:
