@@ -42,7 +42,7 @@ def argument_error(
     places = [(i, parameters[i] if i < len(parameters) else "") for i in range(len(args))]
     places += [(parameters.index(key) if key in parameters else -1, key) for key in kwargs]
     for (i, parameter), value in zip(places, (*args, *kwargs.values()), strict=True):
-        if value is given:
+        if value is given or type(value) is type(given) is list:  # operators copy lists
             return TypeError(
                 f"{name}(): argument '{parameter}' (position {i + 1}) must be Tensor, not "
                 + type(given).__name__

@@ -9,6 +9,7 @@ CALLS = [
     ("take_along_dim", lambda lib: lib.take_along_dim(lib.ones(3), 1), "int"),
     ("masked_scatter", lambda lib: lib.masked_scatter(lib.ones(3), 1, lib.ones(3)), "int"),
     ("masked_select", lambda lib: lib.masked_select(lib.ones(3), mask=1), "int"),
+    ("max", lambda lib: lib.max([lib.ones(2), lib.ones(2)]), "list"),
     ("neg", lambda lib: lib.neg(0.5), "float"),
     ("is_floating_point", lambda lib: lib.is_floating_point("x"), "str"),
     ("where", lambda lib: lib.where([True]), "list"),
