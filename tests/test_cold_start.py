@@ -119,7 +119,7 @@ def test_subclass_reaches_a_deferred_method_by_super():
 
 def run_alone(program):
     done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=120
     )
     assert done.returncode == 0, done.stderr
 
@@ -174,7 +174,7 @@ thread.start()
 begun.wait()
 child = os.fork()
 if not child:
-    signal.alarm(10)
+    signal.alarm(30)
     os._exit(x.sort()[0].tolist() != [1.0, 2.0])
 thread.join()
 assert os.waitpid(child, 0)[1] == 0
