@@ -8,7 +8,7 @@ import pytest
 import wengert
 from wengert.dispatch import Operator, operators
 from wengert.inplace import InplaceOperator
-from wengert.operators import catalogue
+from wengert.operators import catalogue, declare
 from wengert.overridable import Overridable
 from wengert.registration import ALIASES, FUNCTIONS_ONLY, METHODS_ONLY
 
@@ -64,6 +64,11 @@ FIRST_STEPS = [
     "assert not wengert.is_anomaly_enabled(); wengert.set_printoptions(precision=3)",
     "T = type('T', (wengert.Tensor,), {'sort': lambda self: super(T, self).sort()}); "
     "assert T([2.0, 1.0]).sort()[0][0] == 1",
+    "from wengert import *; assert cat([ones(1)]).shape == (1,); assert vmap(sin)(ones(1)) > 0",
+    "from wengert import *; import random; assert 'random' not in wengert.__all__",
+    "import wengert.operators.sorting; assert wengert.sort is wengert.Tensor.sort",
+    "import wengert.nn.functional as F; assert F.one_hot(wengert.tensor([1])).shape == (1, 2)",
+    "import importlib; importlib.reload(wengert); assert wengert.ones(2).sort()[0].sum() == 2",
     "from concurrent.futures import ThreadPoolExecutor as Pool; "
     "assert len(set(Pool(8).map(lambda _: id(wengert.Tensor.sort), range(99)))) == 1",
 ]
@@ -119,6 +124,137 @@ def test_subclass_reaches_a_deferred_method_by_super():
             return super().flip(dims)
 
     assert Reversed([1.0, 2.0]).flip([0]).tolist() == [2.0, 1.0]
+
+
+def run_alone(program):
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_interrupted_first_use_can_be_repeated():
+    """Interrupted after one operator, two operators and so on, until the module is complete."""
+    run_alone("""
+import wengert
+from wengert.operators import declare
+
+x, known, interruptions = wengert.tensor([2.0, 1.0]), declare.register, 0
+
+def interrupt_after(count):
+    def register(operator):
+        nonlocal count
+        known(operator)
+        count -= 1
+        if count == 0:
+            raise KeyboardInterrupt
+    declare.register = register
+
+for count in range(1, 1000):
+    interrupt_after(count)
+    try:
+        x.sort()
+        break
+    except KeyboardInterrupt:
+        interruptions += 1
+assert interruptions > 3
+declare.register = known
+assert x.sort()[0].tolist() == [1.0, 2.0] and wengert.topk(x, 1)[0] == 2
+""")
+
+
+def test_fork_waits_for_a_first_use():
+    """A child could not finish the import that another thread of its parent has begun."""
+    run_alone("""
+import os, signal, sys, threading, time
+import wengert
+from wengert.operators import declare
+
+x, known, begun = wengert.tensor([2.0, 1.0]), declare.register, threading.Event()
+
+def register(operator):
+    begun.set()
+    time.sleep(0.1)
+    known(operator)
+
+declare.register = register
+thread = threading.Thread(target=lambda: x.sort())
+thread.start()
+begun.wait()
+child = os.fork()
+if not child:
+    signal.alarm(30)
+    os._exit(x.sort()[0].tolist() != [1.0, 2.0])
+thread.join()
+assert os.waitpid(child, 0)[1] == 0
+""")
+
+
+def test_threads_look_up_operators_while_they_become_more():
+    run_alone("""
+import sys, threading
+import wengert
+from wengert.library import overloads
+
+failures = []
+
+def look_up():
+    try:
+        for _ in range(50):
+            overloads._own_count = 0
+            assert wengert.ops.aten.sort.default is not None
+    except AttributeError as error:
+        failures.append(error)
+
+sys.setswitchinterval(1e-6)
+threads = [threading.Thread(target=look_up) for _ in range(4)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+assert not failures
+""")
+
+
+def test_two_declarations_of_one_name_are_refused():
+    linear_in = {"self": lambda t: t}
+    with pytest.raises(ValueError, match="operator sort is declared twice"):
+        declare.elementwise("sort(Tensor self) -> Tensor", "negative", linear_in)
+    first = declare.elementwise("_once(Tensor self) -> Tensor", "negative", linear_in)
+    with pytest.raises(ValueError, match="operator _once is declared twice"):
+        declare.elementwise("_once(Tensor self) -> Tensor", lambda xp, x: -x, linear_in)
+    assert operators()["_once"] is first
+    del operators()["_once"], operators()["_once_"]
+
+
+def test_what_a_program_changes_in_tensor_remains():
+    if wengert.__compiled__:
+        with pytest.raises(TypeError, match="immutable type"):
+            wengert.Tensor.sort = None
+        return
+    run_alone("""
+import wengert
+
+wengert.Tensor.sort = lambda self: "mine"
+del wengert.Tensor.msort
+x = wengert.tensor([2.0, 1.0])
+assert x.topk(1)[0] == 2
+assert x.sort() == "mine" and not hasattr(x, "msort")
+assert wengert.sort(x)[0].tolist() == [1.0, 2.0]
+""")
+
+
+def test_function_that_a_program_replaces_remains():
+    run_alone("""
+import wengert
+from wengert.dispatch import operators
+
+wengert.cat = "mine"
+x = wengert.ones(2, requires_grad=True)
+wengert.hstack([x, x]).sum().backward()
+operators()
+assert wengert.cat == "mine" and x.grad.tolist() == [2.0, 2.0]
+""")
 
 
 def test_unknown_name():

@@ -223,6 +223,38 @@ def test_root_kept_by_gradient_only(no_collector):
     assert gradient.item() == 4.0
 
 
+def differentiate_partly(kind):
+    """A graph of two leaves, of which one is differentiated; returns references to both."""
+    x = wengert.ones(3, requires_grad=True)
+    w = wengert.ones(3, requires_grad=True)
+    y = x * w
+    root = (y.sin() * w).sum()
+    if kind == "backward":
+        root.backward(inputs=[x])
+    elif kind == "unused":
+        wengert.autograd.grad(root, wengert.ones(3, requires_grad=True), allow_unused=True)
+    else:
+        wengert.autograd.grad(root, {"leaf": x, "intermediate": y, "retained": w}[kind],
+                              retain_graph=kind == "retained")  # fmt: skip
+    return weakref.ref(x), weakref.ref(w)
+
+
+@pytest.mark.parametrize("kind", ["leaf", "intermediate", "retained", "unused", "backward"])
+def test_graph_that_was_differentiated_partly_dies(no_collector, kind):
+    x, w = differentiate_partly(kind)
+    assert x() is None
+    assert w() is None
+
+
+def test_retained_graph_does_not_keep_the_gradient(no_collector):
+    x, w = wengert.ones(3, requires_grad=True), wengert.ones(3, requires_grad=True)
+    root = (x * w).sum()
+    (gradient,) = wengert.autograd.grad(root, x, retain_graph=True)
+    alive = weakref.ref(gradient)
+    del gradient
+    assert alive() is None
+
+
 def test_differentiable_gradient_keeps_only_what_it_needs(no_collector):
     x = wengert.tensor(2.0, requires_grad=True)
     (gradient,) = wengert.autograd.grad(x.exp(), x, create_graph=True)

@@ -56,6 +56,7 @@ from .layouts import layout as layout
 from .layouts import memory_format as memory_format
 from .layouts import preserve_format as preserve_format
 from .layouts import strided as strided
+from .loading import load as _load
 from .native import native as _native
 from .random import *  # noqa: F403
 from .size import Size as Size
@@ -95,12 +96,13 @@ def __getattr__(name: str) -> _Any:
     if name in _FUNCTIONS:
         value = globals()[name] = _registration.function_of(name)
         return value
-    from importlib import import_module
-
     if name in _MODULES:
-        return import_module("." + name, __name__)
+        return _load(name)
     if name in _NAMES:
-        return getattr(import_module("." + _NAMES[name], __name__), name)
+        return getattr(_load(_NAMES[name]), name)
+    if name == "__all__":  # what `from wengert import *` takes: no modules
+        here = {each for each, value in globals().items() if type(value) is not type(_numpy)}
+        return sorted(each for each in {*here, *_FUNCTIONS, *_NAMES} if each[0] != "_")
     raise AttributeError(f"module 'wengert' has no attribute {name!r}")
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from .binding import bind_arguments, check_operand, signature_text
 from .declaration import Declaration
+from .errors import argument_error
 from .native import native
 from .out import copy_to_out
 from .recording import fill_saved, record, record_small, set_view
@@ -187,7 +188,11 @@ class Operator(Declaration):
             if result is not _PLAIN:
                 return result
             raise
-        result = self.call(bound)
+        try:
+            result = self.call(bound)
+        except AttributeError as error:
+            parameters = tuple(["input" if n == "self" else n for n in self.schema.names])
+            raise argument_error(error, self.name, parameters, bound, {}) from None
         if out is None:
             return result
         return copy_to_out(self.name, result, out, bound if self.broadcasts else ())
@@ -315,10 +320,20 @@ _OPERATORS: dict[str, AbstractOperator] = {}
 
 
 def register(operator: Any) -> None:
-    """Make an operator known by its name."""
-    if operator.name in _OPERATORS:
+    """Make an operator known by its name.
+
+    A declaration may be run again: the import of its module may have been interrupted.
+    """
+    known = _OPERATORS.get(operator.name)
+    if known is not None and _origin(known) != _origin(operator):
         raise ValueError(f"operator {operator.name} is declared twice")
     _OPERATORS[operator.name] = operator
+
+
+def _origin(operator: Any) -> tuple:
+    """What tells the declaration of an operator from others of the name."""
+    functional = getattr(operator, "functional", operator)
+    return operator.schema.text, getattr(functional.kernel, "__code__", None)
 
 
 def replace(operator: Any) -> None:

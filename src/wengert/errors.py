@@ -39,12 +39,39 @@ def broadcast_error(name: str, args: tuple, cause: ValueError) -> Exception:
     return cause
 
 
-def argument_error(function: str, name: str, position: int, value: Any) -> TypeError:
-    """For an argument that should be a tensor."""
-    return TypeError(
-        f"{function}(): argument '{name}' (position {position}) must be Tensor, not "
-        f"{type(value).__name__}"
-    )
+def argument_error(
+    cause: AttributeError, name: str, parameters: tuple, args: tuple, kwargs: dict[str, Any]
+) -> Exception:
+    """For an argument that should have been a tensor; any other AttributeError is passed through.
+
+    It failed where a function read an attribute that tensors have.
+    """
+    from .tensor import Tensor
+
+    given = cause.obj
+    if isinstance(given, Tensor) or not hasattr(Tensor, cause.name or ""):
+        return cause
+    places = [(i, parameters[i] if i < len(parameters) else "") for i in range(len(args))]
+    places += [(parameters.index(key) if key in parameters else -1, key) for key in kwargs]
+    for (i, parameter), value in zip(places, (*args, *kwargs.values()), strict=True):
+        if value is given or type(value) is type(given) is list:  # operators copy lists
+            return TypeError(
+                f"{name}(): argument '{parameter}' (position {i + 1}) must be Tensor, not "
+                + type(given).__name__
+            )
+        for element, item in enumerate(value) if isinstance(value, (list, tuple)) else ():
+            if item is given:
+                return TypeError(
+                    f"{name}(): expected Tensor as element {element} in argument {i}, but got "
+                    + type(given).__name__
+                )
+    return cause
+
+
+def name_and_parameters(function: Any) -> tuple[str, tuple]:
+    """What a Python function is called, and its parameters that may be given by position."""
+    code = getattr(function, "__code__", None)
+    return function.__name__, () if code is None else code.co_varnames[: code.co_argcount]
 
 
 def dimension_error(dim: int, ndim: int) -> IndexError:

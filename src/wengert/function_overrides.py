@@ -13,6 +13,7 @@ from typing import Any
 
 from . import dispatch
 from .dispatch_overrides import add_by_class, call_form, overrides_dispatch
+from .errors import argument_error, name_and_parameters
 from .handled import handle
 from .native import native
 from .state import ThreadState, thread_state
@@ -151,7 +152,11 @@ def call_overridable(public: Any, function: Callable[..., Any], args: tuple, kwa
         out = handle(HANDLED_FUNCTIONS[function], args, kwargs)
         if out is not NotImplemented:
             return out
-    return function(*args, **kwargs)
+    try:
+        return function(*args, **kwargs)
+    except AttributeError as error:
+        name, parameters = name_and_parameters(function)
+        raise argument_error(error, name, parameters, args, kwargs) from None
 
 
 def override_operator(operator: Any, args: tuple, kwargs: dict[str, Any]) -> Any:

@@ -59,7 +59,13 @@ class Overridable:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if native.watching or _may_override(args) or (kwargs and _may_override(kwargs.values())):
             return _override_call(self.public, self.function, args, kwargs)
-        return self.function(*args, **kwargs)
+        try:
+            return self.function(*args, **kwargs)
+        except AttributeError as error:
+            from .errors import argument_error, name_and_parameters
+
+            name, parameters = name_and_parameters(self.function)
+            raise argument_error(error, name, parameters, args, kwargs) from None
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else MethodType(self, instance)

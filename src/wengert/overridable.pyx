@@ -26,6 +26,7 @@ cdef extern from "Python.h":
     PyObject* PyObject_Vectorcall(
         PyObject* function, const_items* args, size_t count, PyObject* names)
     object PyMethod_New(object function, object instance)
+    bint PyErr_ExceptionMatches(object kind)
     void Py_INCREF(object value)
 
 cdef extern from *:
@@ -85,6 +86,11 @@ cdef inline bint may_override(PyObject* value) noexcept:
     return has_open_type(value)
 
 
+cdef int raise_pending() except -1:
+    """Raise the exception that a function of C has left."""
+    return -1
+
+
 cdef PyObject* call_overridable(
     PyObject* callable, const_items* args, size_t count, PyObject* names
 ) except NULL:
@@ -92,16 +98,28 @@ cdef PyObject* call_overridable(
     cdef Py_ssize_t i, positional = PyVectorcall_NARGS(count), total = positional
     if names is not NULL:
         total += PyTuple_GET_SIZE(names)
+    cdef PyObject* out
+    cdef object failure = None
     if not shared.watching:
         for i in range(total):
             if may_override(args[i]):
                 break
         else:
-            return PyObject_Vectorcall(<PyObject*>self.function, args, count, names)
+            out = PyObject_Vectorcall(<PyObject*>self.function, args, count, names)
+            if out is not NULL or not PyErr_ExceptionMatches(AttributeError):
+                return out
+            try:
+                raise_pending()
+            except AttributeError as error:
+                failure = error
     cdef tuple given = tuple([<object>args[i] for i in range(positional)])
     cdef dict keywords = {}
     for i in range(positional, total):
         keywords[<object>PyTuple_GET_ITEM(names, i - positional)] = <object>args[i]
+    if failure is not None:
+        from .errors import argument_error, name_and_parameters
+
+        raise argument_error(failure, *name_and_parameters(self.function), given, keywords) from None
     cdef object result = override_call(self.public, self.function, given, keywords)
     Py_INCREF(result)
     return <PyObject*>result

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from types import ModuleType
 from typing import Any
 
@@ -35,6 +34,7 @@ from .generator import Generator
 from .handled import HANDLED
 from .inplace import regenerate_view
 from .layouts import layout, memory_format
+from .loading import load
 from .native import native
 from .operators import arithmetic, comparison, copying, selection, transcendental
 from .operators.catalogue import DEFERRED, MODULE_OF
@@ -92,8 +92,7 @@ class _DeferredMatmul(AbstractOperator):
     """Stands for ``@`` in the table of Tensor until its first use."""
 
     def call2(self, x: Any, y: Any) -> Any:
-        from .operators.matmul import matmul
-
+        matmul = load("operators.matmul").matmul
         _complete_table(matmul=matmul)
         return matmul.call2(x, y)
 
@@ -110,17 +109,15 @@ def _deferred_setitem(self: Tensor, index: Any, value: Any) -> None:
 
 def _bind_indexing() -> None:
     """Let ``x[i]`` and ``x[i] = y`` go to their operators."""
-    from .operators.getitem import getitem, setitem
-
+    source = load("operators.getitem")
     _complete_table(
-        getitem=Overridable(getitem, public=Tensor.__getitem__),
-        setitem=Overridable(setitem, public=Tensor.__setitem__),
+        getitem=Overridable(source.getitem, public=Tensor.__getitem__),
+        setitem=Overridable(source.setitem, public=Tensor.__setitem__),
     )
 
 
 def _deferred_reduce_gradient(*args: Any) -> Tensor:
-    from .operators.fitting import reduce_gradient
-
+    reduce_gradient = load("operators.fitting").reduce_gradient
     engine.bind_operators(_table["add"], reduce_gradient)
     return reduce_gradient(*args)
 
@@ -141,15 +138,23 @@ def function_of(name: str) -> Any:
     """The function of that name in the catalogue, after binding all those of its module."""
     module = MODULE_OF[name]
     if module not in _deferred:
-        source = import_module(f".operators.{module}", __package__)
+        source = load("operators." + module)
         made = _overridable_functions(
-            {each: getattr(source, each, None) or operator_named(each) for each in DEFERRED[module]}
+            {each: _declared(source, each) for each in DEFERRED[module]}
         )
-        # Threads that come here together agree on what the first of them has made.
+        # Threads that come here together agree on what the first of them has made. What a program
+        # has put into Tensor or taken from it in the meantime remains so.
         for each, value in _deferred.setdefault(module, made).items():
-            if each not in FUNCTIONS_ONLY:
+            if isinstance(Tensor.__dict__.get(each), _DeferredMethod):
                 native.attach(Tensor, each, value)
     return _deferred[module][name]
+
+
+def _declared(source: ModuleType, name: str) -> Any:
+    """What a module has under a name; the operator if the name is of a derived in-place form."""
+    if name.endswith("_") and not hasattr(source, name):
+        return operator_named(name)
+    return getattr(source, name)
 
 
 def deferred_functions() -> frozenset[str]:

@@ -6,6 +6,7 @@ from functools import cache
 from typing import Any
 
 _LITERALS = {"None": None, "True": True, "False": False, "[]": ()}
+_SUFFIXES = ("", "?", "[]", "[]?", "?[]")
 
 
 # What an argument takes, as a number that binding can switch on.
@@ -98,16 +99,22 @@ def _is_open(text: str) -> bool:
 @cache
 def _argument(text: str, keyword_only: bool) -> Argument:
     """One argument; schemas share those that are written alike."""
-    declared, _, default = text.partition("=")
+    declared, equals, default = text.partition("=")
     kind, _, name = declared.strip().rpartition(" ")
-    base, _, rest = kind.partition("(")
-    alias, _, suffix = rest.partition(")")
-    kind = (base + suffix).strip()
-    if not (name.isidentifier() and kind[:1].isalpha()):
+    base, opened, rest = kind.strip().partition("(")
+    alias, closed, suffix = rest.partition(")")
+    element, listed, rest = (base + suffix).partition("[")
+    kind = element + listed + rest.lstrip("0123456789")  # how many a list has is not looked at
+    element = element.removesuffix("?")
+    if not (
+        name.isidentifier()
+        and element.isalnum()
+        and not suffix[:1].isalnum()
+        and kind[len(element) :] in _SUFFIXES
+        and bool(alias) == bool(opened) == bool(closed)
+        and bool(default.strip()) == bool(equals)
+    ):
         raise ValueError(f"not a schema argument: {text!r}")
-    if "[" in kind:  # how many elements a list has is not looked at
-        element, _, rest = kind.partition("[")
-        kind = element + "[" + rest.lstrip("0123456789")
     value = _literal(default.strip()) if default else REQUIRED
     return Argument(name, kind, value, keyword_only, alias or None)
 

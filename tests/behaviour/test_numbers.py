@@ -178,3 +178,20 @@ def test_conversion_to_python_numbers(lib):
             convert(lib.tensor(1j))
     assert int(lib.tensor([2.7])) == 2
     assert complex(lib.tensor(1j)) == 1j
+
+
+@pytest.mark.parametrize("number", [2, 0.5])
+@pytest.mark.parametrize("exponent", [2.0, 0.5, 3.0])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+def test_number_to_the_power_of_a_scalar(lib, number, exponent, dtype):
+    out = number ** lib.tensor(exponent, dtype=getattr(lib, dtype))
+    assert out.dtype is getattr(lib, dtype)
+    assert abs(out.item() - number**exponent) < 1e-2
+
+
+@pytest.mark.parametrize("name", ["trapezoid", "cumulative_trapezoid"])
+def test_places_of_more_dimensions_than_samples(lib, name):
+    """`dim` counts the dimensions of the samples, from the first on."""
+    places = lib.tensor([[0.0, 0.0], [1.0, 2.0], [3.0, 6.0]])
+    areas = getattr(lib, name)(lib.ones(3), places)
+    assert areas.tolist() == ([3.0, 6.0] if name == "trapezoid" else [[1.0, 2.0], [3.0, 6.0]])

@@ -11,6 +11,7 @@ from ..function_overrides import PLAIN, override_operator
 from ..handled import handle_by_class
 from ..inside import in_transform
 from ..levels import has_class, is_level, seen_inside
+from ..loading import load
 from ..native import native
 from ..state import thread_state
 from ..tensor import Tensor
@@ -314,12 +315,10 @@ def _get_sequence_nr() -> int:
 
 
 def __getattr__(name: str) -> Any:
-    from importlib import import_module
-
     if name in _LAZY_MODULES:
-        return import_module(f".{name}", __name__)
+        return load("autograd." + name)
     if name in _LAZY_NAMES:
-        return getattr(import_module(f".{_LAZY_NAMES[name]}", __name__), name)
+        return getattr(load("autograd." + _LAZY_NAMES[name]), name)
     from .out_of_scope import look_up
 
     return look_up(__name__, name)

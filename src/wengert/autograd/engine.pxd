@@ -6,7 +6,7 @@ from .accumulation cimport AccumulateGrad
 from .node cimport Node, NodeCold, unpack_saved
 from .plans cimport GradientPlan, GradientStep, apply_loop
 from .saved cimport Freed
-from .tasks cimport GraphTask, Slot, count_dependencies, pop, queue
+from .tasks cimport GraphTask, Slot, count_dependencies, pop, queue, release
 
 
 cdef Native _native

@@ -21,7 +21,7 @@ from .hooks import run_post_hooks, run_pre_hooks, run_tensor_hooks
 from .node import Node, unpack_saved
 from .plans import apply_loop
 from .saved import Freed
-from .tasks import GraphTask, abandon, count_dependencies, plan_execution, pop, queue
+from .tasks import GraphTask, abandon, count_dependencies, plan_execution, pop, queue, release
 
 _native = native
 _anomaly = anomaly
@@ -89,8 +89,7 @@ def _run(
         task.done = True
         state.graph_task, state.needed, state.grad_enabled, state.node, state.depth = saved
         task.parent = None
-        task.parallel_run = None
-        task.roots = task.reachable = None
+        release(task)
 
 
 def run_on_caller(task: GraphTask) -> None:

@@ -45,6 +45,7 @@ cpdef count_dependencies(GraphTask task, list roots)
 @cython.locals(slot=Slot, owner=GraphTask)
 cdef bint claim(GraphTask task, Node node)
 cdef list find_needed(list roots)
+cpdef release(GraphTask task)
 
 @cython.locals(first=Node, top=Node)
 cpdef queue(GraphTask task, Node node)

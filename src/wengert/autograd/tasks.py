@@ -173,6 +173,14 @@ def abandon(task: GraphTask, roots: list) -> None:
     task.overflow.clear()
 
 
+def release(task: GraphTask) -> None:
+    """Let go of the graph, whose nodes that did not run still refer to the task."""
+    if task.needed is not None:
+        task.needed = task.executed = set()
+    task.captures = task.captured = task.parallel_run = task.roots = task.reachable = None
+    task.overflow.clear()
+
+
 # The nodes that are ready ------------------------------------------------------------------------
 
 

@@ -28,16 +28,8 @@ from .types import without_grad
 def call_traced(function: Any, args: tuple, setup: Any) -> Any:
     """A call of a Function with tensors of a trace level; what it returns, at that level."""
     inner = _FunctionLevel(args)
-    with inner.entered():
-        inner.run(function, setup)
-    tensors = [a for a in args if isinstance(a, Tensor)]
-    graph = inner.finish(function.__name__)
-    arrays: list[Any] = [t.array for t in inner.results if isinstance(t, Tensor)]
-    examples = [array.value.array for array in arrays]
-    outputs = TracedCall.apply(graph, examples, *tensors, *inner.captured)
-    supply = iter(outputs)
-    made = tuple([next(supply) if isinstance(t, Tensor) else t for t in inner.results])
-    return made if inner.several else made[0]
+    with inner.released():
+        return inner.traced(function, args, setup)
 
 
 class _FunctionLevel(TraceLevel):
@@ -48,6 +40,9 @@ class _FunctionLevel(TraceLevel):
         "grads", "once", "captured",
     )  # fmt: skip
 
+    args: tuple[Any, ...]
+    results: tuple[Any, ...]
+    grads: tuple[Any, ...]
     captured: list[Tensor]  # what the methods have from elsewhere
     vjps: range  # the places among the inputs of the gradients that backward is given
 
@@ -57,6 +52,24 @@ class _FunctionLevel(TraceLevel):
             [self.add_argument(a) if isinstance(a, Tensor) else a for a in args]
         )
         self.arguments = len(self.inputs)
+
+    def traced(self, function: Any, args: tuple, setup: Any) -> Any:
+        """Trace the Function and call what it has become."""
+        with self.entered():
+            self.run(function, setup)
+        tensors = [a for a in args if isinstance(a, Tensor)]
+        graph = self.finish(function.__name__)
+        arrays: list[Any] = [t.array for t in self.results if isinstance(t, Tensor)]
+        examples = [array.value.array for array in arrays]
+        outputs = TracedCall.apply(graph, examples, *tensors, *self.captured)
+        supply = iter(outputs)
+        made = tuple([next(supply) if isinstance(t, Tensor) else t for t in self.results])
+        return made if self.several else made[0]
+
+    def release(self) -> None:
+        TraceLevel.release(self)
+        self.args = self.results = self.grads = ()
+        self.captured = []
 
     def add_argument(self, t: Tensor) -> Tensor:
         """An input for an argument. It is no leaf, so that the Function may change it, which is

@@ -173,7 +173,7 @@ def _record(
         gradient = grads
     conjugates = operator.family == "elementwise" and _is_complex(results[0])
     values: list[Tensor | None] = [None] * len(types)
-    with level.entered():
+    with level.released(), level.entered():
         if conjugates:
             gradient = gradient.conj()
         if prim.is_custom(operator):

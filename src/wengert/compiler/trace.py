@@ -86,7 +86,7 @@ def record(
     leaves, in_tree = tree_flatten((args, kwargs))
     level = TraceLevel()
     names = _parameter_names(function, args, kwargs)
-    with level.entered(), _without_hooks():
+    with level.released(), level.entered(), _without_hooks():
         for i, leaf in enumerate(leaves):
             if isinstance(leaf, Tensor):
                 known = level.stand_ins.get(id(leaf))
@@ -182,6 +182,19 @@ class TraceLevel(Level):
         self.inputs.append(stand_in)
         self.input_values.append(value)
         return stand_in
+
+    @contextmanager
+    def released(self) -> Iterator[None]:
+        """Afterwards let go of the tensors: they refer to the level, unseen by the collector."""
+        try:
+            yield
+        finally:
+            self.release()
+
+    def release(self) -> None:
+        for t in self.inputs:
+            t.node = None
+        self.inputs, self.stand_ins, self.originals = [], {}, []
 
     def stand_in(self, value: Value, array: Any) -> Tensor:
         """A tensor of this level for a value of the graph."""

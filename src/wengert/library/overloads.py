@@ -234,15 +234,15 @@ def _operators_of(namespace: str, name: str) -> dict[str, Any]:
 
 def _own_operators() -> dict[str, dict[str, Any]]:
     """The operators of the library by name and overload; they become more as modules are loaded."""
-    global _own_count
+    global _own, _own_count
     declared = operators()
     if len(declared) != _own_count:
-        _own.clear()
-        for table in (declared, HANDLED):
-            for full_name, operator in table.items():
-                name, overload = overload_name(full_name)
-                _own.setdefault(name, {}).setdefault(overload, operator)
-        _own_count = len(declared)
+        count = len(declared)
+        found: dict[str, dict[str, Any]] = {}
+        for full_name, operator in (*declared.items(), *HANDLED.items()):
+            name, overload = overload_name(full_name)
+            found.setdefault(name, {}).setdefault(overload, operator)
+        _own, _own_count = found, count
     return _own
 
 
@@ -253,9 +253,7 @@ def find_packet(namespace: str, name: str) -> OpOverloadPacket:
     if namespace == OWN_NAMESPACE and name not in _custom.get(namespace, {}):
         namespace = NAMESPACE
     key = (namespace, name)
-    if key not in _packets:
-        _packets[key] = OpOverloadPacket(namespace, name)
-    return _packets[key]
+    return _packets.get(key) or _packets.setdefault(key, OpOverloadPacket(namespace, name))
 
 
 def find_overload(namespace: str, name: str, overload: str) -> OpOverload:

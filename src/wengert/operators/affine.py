@@ -6,7 +6,7 @@ from typing import Any
 
 from .. import dtypes
 from ..batching import products as batched
-from ..errors import argument_error, shape_text
+from ..errors import shape_text
 from ..native import native
 from ..tensor import Tensor
 from . import products, shapes
@@ -318,14 +318,8 @@ def _affine_tangent(tangents: dict, x: Tensor, weight: Tensor) -> Tensor:
 
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """`input @ weight.T + bias`, over the last dimension of `input`."""
-    try:
-        ndim, weight_ndim = input.array.ndim, weight.array.ndim
-    except AttributeError:
-        for i, (name, value) in enumerate((("input", input), ("weight", weight))):
-            if not isinstance(value, Tensor):
-                raise argument_error("linear", name, i + 1, value) from None
-        raise
-    if weight_ndim != 2 or ndim == 0:
+    ndim = input.array.ndim
+    if weight.array.ndim != 2 or ndim == 0:
         product = matmul.call2(input, weight.t())
         return product if bias is None else product + bias
     if bias is None:

@@ -234,7 +234,7 @@ def positive(input: Tensor) -> Tensor:
 
 
 def _power(xp: Any, x: Any, y: Any) -> Any:
-    if getattr(y, "ndim", 0) == 0:
+    if getattr(y, "ndim", 0) == 0 and hasattr(x, "ndim"):  # of a number, `y` says the dtype
         exponent = y.item() if hasattr(y, "item") else y
         if exponent == 2:
             return xp.multiply(x, x)

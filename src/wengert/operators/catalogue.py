@@ -8,7 +8,7 @@ an in-place variant. So the number of operators does not slow down the import.
 
 from __future__ import annotations
 
-from importlib import import_module
+from ..loading import load
 
 DEFERRED: dict[str, tuple[str, ...]] = {
     "activations": ("hardshrink",),
@@ -82,7 +82,7 @@ _complete = False
 def declare(name: str) -> None:
     """Import the module that declares `name`, or all if the name is none of the public ones."""
     if name in MODULE_OF:
-        import_module("." + MODULE_OF[name], __package__)
+        load("operators." + MODULE_OF[name])
     else:
         declare_all()
 
@@ -92,5 +92,5 @@ def declare_all() -> None:
     global _complete
     if not _complete:
         for module in DEFERRED:
-            import_module("." + module, __package__)
+            load("operators." + module)
         _complete = True

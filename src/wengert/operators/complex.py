@@ -11,7 +11,6 @@ from .. import dtypes
 from ..backends.numpy import copy_order
 from ..batching import views as batched
 from ..batching.rules import elementwise
-from ..errors import argument_error
 from ..out import copy_to_out
 from ..tensor import Tensor
 from . import shapes
@@ -51,21 +50,18 @@ _conjugate_physical = linear(
 )
 
 
-def _is_complex(function: str, input: Any) -> bool:
-    try:
-        return input.array.dtype.kind == "c"
-    except AttributeError:
-        raise argument_error(function, "input", 1, input) from None
+def _is_complex(input: Tensor) -> bool:
+    return input.array.dtype.kind == "c"
 
 
 def conj(input: Tensor) -> Tensor:
     """The complex conjugate; a real tensor is its own."""
-    return _conjugate.call1(input) if _is_complex("conj", input) else input
+    return _conjugate.call1(input) if _is_complex(input) else input
 
 
 def conj_physical(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The complex conjugate; a real tensor is its own."""
-    result = _conjugate_physical.call1(input) if _is_complex("conj_physical", input) else input
+    result = _conjugate_physical.call1(input) if _is_complex(input) else input
     return result if out is None else copy_to_out("conj_physical", result, out)
 
 
@@ -152,14 +148,14 @@ view_as_complex = linear(
 
 def real(input: Tensor) -> Tensor:
     """The real part as a view; a real tensor is its own."""
-    if not _is_complex("real", input):
+    if not _is_complex(input):
         return input
     return select.call((view_as_real.call((input,)), -1, 0))
 
 
 def imag(input: Tensor) -> Tensor:
     """The imaginary part as a view."""
-    if not _is_complex("imag", input):
+    if not _is_complex(input):
         raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
     return select.call((view_as_real.call((input,)), -1, 1))
 

@@ -79,9 +79,7 @@ def elementwise(
     operator.dtype_rule = dtype or promote
     operator.native_code = native
     operator.refuses = refuses
-    if inplace:
-        _declare_inplace(operator)
-    return operator
+    return _known(operator, inplace)
 
 
 def linear(
@@ -110,9 +108,7 @@ def linear(
     operator.widens = widens
     operator.guarded = guarded
     operator.meta_rule = meta or _by_shape(operator, shape)
-    if inplace:
-        _declare_inplace(operator)
-    return operator
+    return _known(operator, inplace)
 
 
 def primitive(
@@ -147,9 +143,7 @@ def primitive(
     operator.widens = widens
     operator.guarded = guarded
     operator.meta_rule = meta or _by_shape(operator, shape)
-    if inplace:
-        _declare_inplace(operator)
-    return operator
+    return _known(operator, inplace)
 
 
 def nondifferentiable(
@@ -176,9 +170,7 @@ def nondifferentiable(
     operator.dtype_rule = dtype
     operator.is_view = view
     operator.meta_rule = meta or _by_shape(operator, shape)
-    if inplace:
-        _declare_inplace(operator)
-    return operator
+    return _known(operator, inplace)
 
 
 def differentiable_in_place(operator: Operator, differentials: dict, name: Callable) -> None:
@@ -186,7 +178,7 @@ def differentiable_in_place(operator: Operator, differentials: dict, name: Calla
 
     Its result is of a type without gradients, but it may be written into a tensor that has some.
     """
-    twin = _make(
+    twin = _operator(
         operator.schema.text, "elementwise", operator.kernel, differentials, name, operator.doc,
         operator.aliases,
     )  # fmt: skip
@@ -195,13 +187,7 @@ def differentiable_in_place(operator: Operator, differentials: dict, name: Calla
     _declare_inplace(twin)
 
 
-def _operator(*declaration: Any) -> Operator:
-    operator = _make(*declaration)
-    register(operator)
-    return operator
-
-
-def _make(
+def _operator(
     schema: str,
     family: str,
     kernel: str | Callable,
@@ -234,6 +220,14 @@ def _make(
                 operator.loops[argument] = _LOOPS.get(rule, -1)
                 for read in rule_reads(rule):
                     slot_of(operator, read)
+    return operator
+
+
+def _known(operator: Operator, inplace: bool) -> Operator:
+    """Make a finished operator known by name; only then, as other threads may be looking."""
+    register(operator)
+    if inplace:
+        _declare_inplace(operator)
     return operator
 
 

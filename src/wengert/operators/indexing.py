@@ -12,7 +12,7 @@ from ..batching import indexing as batched
 from ..batching.rules import varying
 from ..conversion import check_number
 from ..dispatch import Operator
-from ..errors import argument_error, shape_text
+from ..errors import shape_text
 from ..out import copy_to_out
 from ..tensor import Tensor
 from . import shapes
@@ -502,14 +502,13 @@ argwhere = nondifferentiable(
 
 def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False) -> Any:
     """The indices of the elements that are not zero: as rows, or as one tensor per dimension."""
-    if not isinstance(input, Tensor):
-        raise argument_error("nonzero", "input", 1, input)
+    ndim = input.array.ndim
     if not as_tuple:
         found = argwhere.call1(input)
         return found if out is None else copy_to_out("nonzero", found, out)
     if out is not None:
         raise TypeError("nonzero(): out= and as_tuple=True do not go together")
-    found = argwhere.call1(input.reshape(1) if input.array.ndim == 0 else input)
+    found = argwhere.call1(input.reshape(1) if ndim == 0 else input)
     return found.unbind(1)
 
 

@@ -11,7 +11,7 @@ from ..batching.views import parts as parts_rule
 from ..creation import zeros
 from ..dispatch import Operator
 from ..dtypes import result_dtype
-from ..errors import argument_error, shape_text, warn_user
+from ..errors import shape_text, warn_user
 from ..native import native
 from ..out import copy_to_out
 from ..tensor import Tensor
@@ -421,8 +421,6 @@ def split(
 
 def chunk(input: Tensor, chunks: int, dim: int = 0, *, axis: int | None = None) -> tuple:
     """At most `chunks` parts along a dimension, all of one size but perhaps the last."""
-    if not isinstance(input, Tensor):
-        raise argument_error("chunk", "input", 1, input)
     if not input.array.ndim:
         raise RuntimeError("chunk expects at least a 1-dimensional tensor")
     if chunks <= 0:

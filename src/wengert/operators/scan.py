@@ -307,18 +307,20 @@ def _trapezoids(name: str, y: Tensor, x: Tensor | None, dx: Any, dim: int) -> Te
         if x.array.shape[0] != y.array.shape[dim]:
             raise RuntimeError(f"{name}: There must be one `x` value for each sample point")
         return heights * (diff(x) / 2).reshape((-1,) + (1,) * (y.array.ndim - dim - 1))
-    return heights * (diff(x, dim=dim - y.array.ndim) / 2)
+    along = dim if x.array.ndim > y.array.ndim else dim - y.array.ndim
+    return heights * (diff(x, dim=along) / 2)
 
 
 def trapezoid(
     y: Tensor, x: Tensor | None = None, *, dx: Any = 1, dim: int = -1
 ) -> Tensor:
     """The integral of samples `y`, at the places `x` or `dx` apart, by the trapezoidal rule."""
-    return sum(_trapezoids("trapezoid", y, x, dx, dim), dim)
+    return sum(_trapezoids("trapezoid", y, x, dx, dim), normal_dim(dim, y.array.ndim))
 
 
 def cumulative_trapezoid(
     y: Tensor, x: Tensor | None = None, *, dx: Any = 1, dim: int = -1
 ) -> Tensor:
     """The integrals of samples `y` up to each place by the trapezoidal rule."""
-    return cumsum(_trapezoids("cumulative_trapezoid", y, x, dx, dim), dim)
+    areas = _trapezoids("cumulative_trapezoid", y, x, dx, dim)
+    return cumsum(areas, normal_dim(dim, y.array.ndim))

@@ -9,7 +9,6 @@ from ..batching.rules import elementwise as batched
 from ..conversion import check_number
 from ..dispatch import Operator, operator_named
 from ..dtypes import from_numpy
-from ..errors import argument_error
 from ..out import copy_to_out
 from ..tensor import Tensor
 from . import shapes
@@ -178,8 +177,6 @@ def where(
     condition: Tensor, input: Any = None, other: Any = None, *, out: Tensor | None = None
 ) -> Any:
     """Elements of `input` where `condition` holds, else of `other`; alone, its true indices."""
-    if not isinstance(condition, Tensor):
-        raise argument_error("where", "condition", 1, condition)
     if input is None and other is None:
         return condition.nonzero(as_tuple=True)
     result = where_.call((condition, input, other))

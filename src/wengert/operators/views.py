@@ -10,7 +10,7 @@ from ..backends.numpy import view_shape
 from ..batching import views as batched
 from ..batching.rules import sized
 from ..dispatch import Operator
-from ..errors import argument_error, shape_text, warn_user
+from ..errors import shape_text, warn_user
 from ..tensor import Tensor
 from . import shapes
 from .copying import pack
@@ -119,10 +119,7 @@ def view(input: Tensor, *shape: Any, size: Any = None, dtype: Any = None) -> Ten
 
 def reshape(input: Tensor, *sizes: Any, shape: Any = None) -> Tensor:
     """The same elements in another shape, as a view where the memory allows it."""
-    try:
-        array = input.array
-    except AttributeError:
-        raise argument_error("reshape", "input", 1, input) from None
+    array = input.array
     size = inferred(int_sequence("reshape", "shape", sizes, shape), array.size)
     if array.flags.c_contiguous:
         return view_.call((input, size))
@@ -143,10 +140,7 @@ def reshape_as(input: Tensor, other: Tensor) -> Tensor:
 
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """The dimensions from `start_dim` to `end_dim` as one."""
-    try:
-        shape = input.array.shape
-    except AttributeError:
-        raise argument_error("flatten", "input", 1, input) from None
+    shape = input.array.shape
     start, end = wrap_dim(start_dim, len(shape)), wrap_dim(end_dim, len(shape))
     if start > end:
         raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")

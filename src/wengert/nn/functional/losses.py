@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import Any
 
 from ...autograd.grad_mode import is_grad_enabled
-from ...errors import argument_error
 from ...operators import losses, pointwise
 from ...operators.softmax import log_softmax
 from ...tensor import Tensor
@@ -215,14 +213,7 @@ def nll_loss(
 ) -> Tensor:
     """The negative log-likelihood of the target classes; `input` holds logarithms."""
     code = _reduction(reduction, size_average, reduce)
-    _check_tensors("nll_loss", input, target)
     return _nll(input, target, weight, code, ignore_index)
-
-
-def _check_tensors(function: str, input: Any, target: Any) -> None:
-    for i, (name, value) in enumerate((("input", input), ("target", target))):
-        if not isinstance(value, Tensor):
-            raise argument_error(function, name, i + 1, value)
 
 
 def _nll(
@@ -272,7 +263,6 @@ def cross_entropy(
         raise RuntimeError(
             f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}"
         )
-    _check_tensors("cross_entropy", input, target)
     class_dim = 0 if input.array.ndim == 1 else 1
     if input.array.shape == target.array.shape:
         if not target.is_floating_point():
