@@ -226,6 +226,8 @@ class Tensor:
         return _iremainder.call2(self, other)
 
     def __pow__(self, other: Any, modulo: None = None) -> Tensor:
+        if modulo is not None:
+            return NotImplemented
         return _pow.call2(self, other)
 
     def __rpow__(self, other: Any) -> Tensor:
@@ -252,6 +254,10 @@ class Tensor:
         return _abs.call1(self)
 
     def __invert__(self) -> Tensor:
+        if self.array.dtype.kind not in "biu" and not _native.overriding:
+            raise TypeError(
+                "~ (operator.invert) is only implemented on integer and Boolean-type tensors"
+            )
         return _invert.call1(self)
 
     def __and__(self, other: Any) -> Tensor:
@@ -322,6 +328,9 @@ class Tensor:
 
     def __setitem__(self, index: Any, value: Any) -> None:
         _setitem(self, index, value)
+
+    def __delitem__(self, index: Any) -> None:
+        raise TypeError("Tensor does not support deleting items")
 
     # Python protocols ----------------------------------------------------------------------
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
+from ..conversion import check_number
 from ..dispatch import Operator, operator_named
-from ..dtypes import from_numpy
+from ..dtypes import BOOL, INTEGRAL, from_numpy
 from ..state import thread_state
 from ..tensor import Tensor
 from .comparison import zeros_like
@@ -27,6 +30,30 @@ def _times(x: Any, factor: Any) -> Any:
     return product.astype(x.dtype) if hasattr(x, "dtype") and product.dtype != x.dtype else product
 
 
+def _sum_dtype(args: tuple, count: int) -> tuple:
+    """The common dtype of two operands, which is also that of the factor of the second."""
+    promoted = promote(args, count)
+    alpha = args[count]
+    if type(alpha) is int and alpha == 1:
+        return promoted
+    kind = from_numpy(promoted[0].dtype)
+    if isinstance(alpha, bool) and kind.category != BOOL:
+        raise RuntimeError(
+            f"Boolean alpha only supported for Boolean results. This one is {kind.name}"
+        )
+    if isinstance(alpha, (float, np.floating)) and kind.category <= INTEGRAL:
+        raise RuntimeError(
+            "For integral input tensors, argument alpha must not be a floating point number. "
+            f"Got {alpha}"
+        )
+    if isinstance(alpha, complex) and not kind.is_complex:
+        raise RuntimeError(
+            "For non-complex input tensors, argument alpha must not be a complex number. "
+            f"Got {alpha}"
+        )
+    return (*promoted[:count], check_number(alpha, kind))
+
+
 add = elementwise(
     "add(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
     lambda xp, x, y, alpha: xp.add(x, y if alpha == 1 else _times(y, alpha)),
@@ -34,6 +61,7 @@ add = elementwise(
         "self": by_loop(PASS_ON, lambda t: t),
         "other": by_loop(SCALE, lambda t, alpha: t if alpha == 1 else t * alpha),
     },
+    dtype=_sum_dtype,
     native=ADD,
     doc="Sum of two tensors, the second multiplied by `alpha`.",
 )
@@ -54,7 +82,7 @@ def _difference_dtype(args: tuple, count: int) -> tuple:
             "Subtraction, the `-` operator, with a bool tensor is not supported. "
             "Use `~` or logical_not() to invert a mask."
         )
-    return promote(args, count)
+    return _sum_dtype(args, count)
 
 
 sub = elementwise(
@@ -229,8 +257,10 @@ def _power(xp: Any, x: Any, y: Any) -> Any:
 
 def _power_dtype(args: tuple, count: int) -> tuple:
     base, exponent = args
-    if isinstance(exponent, int) and exponent < 0 and base.dtype.kind in "iu":
-        raise RuntimeError("Integers to negative integer powers are not allowed.")
+    if isinstance(exponent, int) and base.dtype.kind in "iu":
+        if exponent < 0:
+            raise RuntimeError("Integers to negative integer powers are not allowed.")
+        check_number(exponent, from_numpy(base.dtype))
     return promote(args, count)
 
 

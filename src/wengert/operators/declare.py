@@ -36,6 +36,7 @@ from ..autograd.plans import rule_reads, slot_of
 from ..backends.meta import sampled
 from ..backends.numpy import copy_order
 from ..batching import rules as batch_rules
+from ..conversion import check_number
 from ..dispatch import Operator, register
 from ..dtypes import result_dtype
 from ..inplace import InplaceOperator
@@ -43,6 +44,8 @@ from ..schema import Argument, Schema, parse
 
 Rules = Callable | dict[str, Callable | None]
 
+# Numbers up to this one, with either sign, are values of every dtype.
+_FITS_ALL = 127
 _LOOPS: dict[Callable, int] = {}
 
 
@@ -269,6 +272,17 @@ def promote(args: tuple, count: int) -> tuple:
     """All operands to their common dtype."""
     operands = [a for a in args[:count] if a is not None]
     return _cast(args, result_dtype(operands), count)
+
+
+def promote_held(args: tuple, count: int) -> tuple:
+    """All operands to their common dtype, which must be able to hold those that are numbers."""
+    dtype = result_dtype([a for a in args[:count] if a is not None])
+    for each in args[:count]:
+        if isinstance(each, (int, float)) and not -_FITS_ALL <= each <= _FITS_ALL:
+            kind = dtypes.from_numpy(dtype)
+            # a number too large for a 16-bit float becomes infinity
+            check_number(each, kind if kind.itemsize > 2 or dtype.kind in "iu" else dtypes.float64)
+    return _cast(args, dtype, count)
 
 
 def promote_float(args: tuple, count: int) -> tuple:

@@ -58,6 +58,11 @@ def array_key(x: Any, indices: list) -> tuple:
             key.append(slice(None))
             dim += 1
             continue
+        if isinstance(index, meta.MetaArray) and not isinstance(x, meta.MetaArray):
+            raise RuntimeError(
+                "indices should be on the same device as the indexed tensor: those on the meta "
+                "device have no values"
+            )
         if index.dtype not in _INDEX_TYPES:
             raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
         if index.dtype in _MASK_TYPES:
@@ -104,6 +109,8 @@ def index_error(error: IndexError, key: tuple) -> IndexError:
             "shape mismatch: indexing tensors could not be broadcast together with shapes "
             + ", ".join(shape_text(shape) for shape in shapes)
         )
+    if text.startswith("cannot do a non-empty take"):
+        return IndexError("index is out of bounds for dimension with size 0")
     return IndexError(text.replace("for axis", "for dimension"))
 
 
@@ -495,6 +502,8 @@ def _split(x: Tensor, item: Any) -> tuple[Tensor, list]:
     if specified > ndim:
         if ndim == 0 and type(items[0]) is int:
             _select(x, 0, 0)
+        if ndim == 0 and type(items[0]) is slice:
+            raise IndexError("slice() cannot be applied to a 0-dim tensor.")
         raise IndexError(f"too many indices for tensor of dimension {ndim}")
     indices: list = []
     covered = 0

@@ -11,7 +11,7 @@ from ..out import copy_to_out
 from ..tensor import Tensor
 from . import shapes
 from .comparison import zeros_like
-from .declare import elementwise, primitive, promote
+from .declare import elementwise, primitive, promote_held
 from .loops import ABS
 
 __all__ = [
@@ -96,6 +96,7 @@ clamp = elementwise(
         "min": lambda t, self, min, max: _clamp_low(t, self, min, max),
         "max": lambda t, self, min, max: _clamp_high(t, self, min, max),
     },
+    dtype=promote_held,
     refuses="bc",
     name=lambda self, min, max: (
         "ClampBackward0"
@@ -142,7 +143,7 @@ def _where_dtype(args: tuple, count: int) -> tuple:
                 f"{condition.dtype}"
             )
         condition = condition.astype(bool)
-    return (condition, *promote(args[1:], count - 1))
+    return (condition, *promote_held(args[1:], count - 1))
 
 
 where_: Operator = elementwise(

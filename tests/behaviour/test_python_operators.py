@@ -1,0 +1,89 @@
+"""What Python's operators and brackets do with numbers and keys that do not fit."""
+
+import pytest
+
+
+class TestOperators:
+    @pytest.mark.parametrize("value", [1.0, 1j])
+    def test_only_whole_numbers_and_truth_values_are_inverted(self, lib, value):
+        with pytest.raises(TypeError, match="only implemented on integer and Boolean"):
+            ~lib.tensor([value])
+
+    def test_there_are_no_powers_modulo_a_number(self, lib):
+        with pytest.raises(TypeError, match="unsupported operand type"):
+            pow(lib.tensor([2]), 3, 5)
+        assert pow(lib.tensor([2]), 3).tolist() == [8]
+
+    def test_items_are_not_deleted(self, lib):
+        x = lib.arange(3)
+        with pytest.raises(TypeError, match="does not support deleting items"):
+            del x[0]
+
+
+class TestFactor:
+    """`alpha` of add and sub."""
+
+    @pytest.mark.parametrize("name", ["add", "sub", "rsub"])
+    def test_it_is_of_the_type_of_the_result(self, lib, name):
+        function = getattr(lib, name)
+        integers, floats = lib.tensor([1, 2]), lib.tensor([1.0, 2.0])
+        for other in (1, integers):
+            with pytest.raises(RuntimeError, match="must not be a floating point number"):
+                function(integers, other, alpha=2.5)
+        with pytest.raises(RuntimeError, match="Boolean alpha only supported"):
+            function(integers, 1, alpha=True)
+        with pytest.raises(RuntimeError, match="must not be a complex number"):
+            function(integers, floats, alpha=1j)
+        assert function(integers, floats, alpha=2.5).dtype == lib.float32
+
+    def test_in_place(self, lib):
+        x = lib.tensor([1, 2])
+        with pytest.raises(RuntimeError, match="must not be a floating point number"):
+            x.add_(1, alpha=2.5)
+        assert x.tolist() == [1, 2]
+
+    def test_it_wraps_around_or_is_refused(self, lib):
+        byte = lib.tensor([3], dtype=lib.uint8)
+        assert byte.add(1, alpha=-1).tolist() == [2]
+        with pytest.raises(RuntimeError, match="cannot be converted to type uint8"):
+            byte.add(1, alpha=300)
+
+
+class TestNumbersThatDoNotFit:
+    def test_limits(self, lib):
+        small = lib.tensor([1, -100], dtype=lib.int8)
+        for limits in ({"min": -1000, "max": 1000}, {"max": 300}, {"min": -129}):
+            with pytest.raises(RuntimeError, match="cannot be converted to type int8"):
+                small.clamp(**limits)
+            with pytest.raises(RuntimeError, match="cannot be converted to type int8"):
+                small.clamp_(**limits)
+        assert small.clamp(-128, 127).tolist() == [1, -100]
+        assert small.float().clamp(max=300).tolist() == [1, -100]
+        assert lib.tensor([1.0]).clamp(max=float("inf")).tolist() == [1.0]
+
+    def test_choices(self, lib):
+        condition = lib.tensor([True, False])
+        byte = lib.tensor([1, 2], dtype=lib.uint8)
+        with pytest.raises(RuntimeError, match="cannot be converted to type uint8"):
+            lib.where(condition, byte, 300)
+        with pytest.raises(RuntimeError, match="cannot be converted to type float"):
+            lib.where(condition, lib.ones(2), 1e300)
+        assert lib.where(condition, byte, -1).tolist() == [1, 255]
+        assert lib.where(condition, 1, 300).tolist() == [1, 300]
+
+    def test_exponents(self, lib):
+        byte = lib.tensor([2], dtype=lib.uint8)
+        with pytest.raises(RuntimeError, match="cannot be converted to type uint8"):
+            byte**300
+        assert (byte**7).tolist() == [128]
+
+
+class TestKeys:
+    def test_nothing_can_be_taken_from_an_empty_dimension(self, lib):
+        for x, key in ((lib.zeros(0), [0]), (lib.zeros(2, 0), (slice(None), [0]))):
+            with pytest.raises(IndexError, match="out of bounds for dimension with size 0"):
+                x[key]
+
+    def test_a_scalar_has_no_slices(self, lib):
+        with pytest.raises(IndexError, match="slice.. cannot be applied to a 0-dim tensor"):
+            lib.tensor(5)[:]
