@@ -53,7 +53,19 @@ def copy_array(array: Any) -> Any:
 def retype(array: Any, kind: dtypes.dtype) -> Any:
     """The values in another type; what does not fit becomes infinite or wraps around."""
     with np.errstate(over="ignore", invalid="ignore"):
-        return array.astype(kind.numpy, copy=False)
+        return as_real_for(kind.numpy, array).astype(kind.numpy, copy=False)
+
+
+def as_real_for(target: Any, array: Any) -> Any:
+    """The real part where `target` is a type of real numbers; any part makes a complex one true."""
+    if array.dtype.kind != "c" or target.kind in "cb":
+        return array
+    warnings.warn(
+        "Casting complex values to real discards the imaginary part; take `.real` to say so",
+        UserWarning,
+        stacklevel=2,
+    )
+    return array.real
 
 
 # Public functions.
@@ -186,24 +198,29 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
 def legacy_array(args: tuple[Any, ...], device: Any = None) -> Any:
     """The array of `Tensor(*args)`: sizes of a blank tensor, or data in the default type."""
     kind = dtypes.get_default_dtype()
-    if len(args) == 1 and isinstance(args[0], Tensor):
-        if dtype_of(args[0]) is not kind:
-            raise TypeError(
-                f"expected {kind.scalar_name} (got {dtype_of(args[0]).scalar_name}): "
-                "Tensor(tensor) shares memory and cannot convert"
+    given = args[0] if len(args) == 1 else None
+    if isinstance(given, Tensor):
+        if device is not None:
+            raise RuntimeError(
+                "Legacy tensor constructor of the form wengert.Tensor(tensor, device=device) is "
+                "not supported. Use tensor.to(device)"
             )
-        return args[0].array
-    if len(args) == 1 and not isinstance(args[0], int) and not _is_size(args[0]):
-        array = array_from(args[0], kind)
-    else:
-        shape = args[0] if len(args) == 1 and not isinstance(args[0], int) else args
+        array = given.array
+    elif len(args) != 1 or _is_size(given):
+        shape = given if isinstance(given, tuple) else args
         if not all(isinstance(each, (int, np.integer)) for each in shape):
             raise TypeError("Tensor(): expected one sequence of data, or sizes given as ints")
         array = np.empty(shape if args else (0,), kind.numpy)
+    elif not isinstance(given, np.ndarray) and not _is_sequence(given):
+        raise TypeError(f"new(): data must be a sequence (got {type(given).__name__})")
+    else:
+        array = array_from(given, kind)
     return transfer(array, as_device(device))
 
 
 def _is_size(given: Any) -> bool:
+    if isinstance(given, (int, np.integer)):
+        return not isinstance(given, bool)
     return type(given).__name__ == "Size"
 
 
@@ -367,12 +384,12 @@ def overflow_error(target: dtypes.dtype) -> RuntimeError:
 
 def check_number(value: Any, target: dtypes.dtype) -> Any:
     """`value` if a tensor of type `target` can hold it, as filling a tensor demands."""
+    if target.category == dtypes.BOOL:
+        return bool(value)
     if isinstance(value, complex) and target.category < dtypes.COMPLEX:
         if value.imag != 0:
             raise overflow_error(target)
         value = value.real
-    if target.category == dtypes.BOOL:
-        return bool(value)
     if target.category == dtypes.INTEGRAL:
         limits = dtypes.iinfo(target)
         lowest = limits.min if target.is_signed else -limits.max
@@ -463,7 +480,15 @@ def _checked(data: Any, dim: int, shape: Sequence[int], leaves: set[Any]) -> Any
 def _leaf(value: Any, leaves: set[Any]) -> Any:
     if isinstance(value, Tensor):
         if value.array.size != 1:
-            raise ValueError("only one element tensors can be converted to Python scalars")
+            if dtype_of(value).category <= dtypes.INTEGRAL:
+                raise TypeError(
+                    "only integer tensors of a single element can be converted to an index; "
+                    "join tensors by stack()"
+                )
+            raise ValueError(
+                "only one element tensors can be converted to Python scalars; "
+                "join tensors by stack()"
+            )
         leaves.add(dtype_of(value))
         return value.item()
     if isinstance(value, (np.generic, np.ndarray)):

@@ -34,7 +34,14 @@ def bare(cls: type) -> Any:
 
 
 def tensor_new(cls: type, *args: Any, device: Any = None, **options: Any) -> Any:
-    """``Tensor.__new__``: an instance of a subclass from data or sizes, as `Tensor` takes them."""
+    """``Tensor.__new__``: an instance of a subclass from data or sizes, as `Tensor` takes them.
+
+    A tensor is no data but gives a view of itself, which gradients flow through.
+    """
+    if len(args) == 1 and device is None and not options:
+        source = args[0]
+        if isinstance(source, Tensor) and not overrides_dispatch(type(source)):
+            return as_subclass(source, cls)
     out = bare(cls)
     if cls is not Tensor:
         if options:
