@@ -87,3 +87,35 @@ class TestKeys:
     def test_a_scalar_has_no_slices(self, lib):
         with pytest.raises(IndexError, match="slice.. cannot be applied to a 0-dim tensor"):
             lib.tensor(5)[:]
+
+
+class TestAssignedValues:
+    @pytest.mark.parametrize("shape", [(), (1,), (1, 1)])
+    def test_one_value_for_one_mask_may_be_of_another_dtype(self, lib, shape):
+        for dtype in (lib.int64, lib.float64):
+            x = lib.arange(4.0)
+            x[x > 1] = lib.full(shape, 7, dtype=dtype)
+            assert x.tolist() == [0.0, 1.0, 7.0, 7.0] and x.dtype == lib.float32
+            rows = lib.zeros(2, 2)
+            rows[:, lib.tensor([True, False])] = lib.full(shape, 7, dtype=dtype)
+            assert rows.tolist() == [[7.0, 0.0], [7.0, 0.0]]
+
+    def test_gradients_have_the_dtype_of_the_value(self, lib):
+        value = lib.ones(1, dtype=lib.float64, requires_grad=True)
+        x = lib.arange(4.0)
+        x[x > 1] = value
+        x.sum().backward()
+        assert value.grad.tolist() == [2.0] and value.grad.dtype == lib.float64
+
+    def test_index_put(self, lib):
+        x = lib.arange(4.0)
+        assert x.index_put_((x > 1,), lib.tensor([7])).tolist() == [0.0, 1.0, 7.0, 7.0]
+        with pytest.raises(RuntimeError, match="source and destination dtypes match"):
+            x.index_put_((x > 1,), lib.tensor([7]), accumulate=True)
+
+    @pytest.mark.parametrize("value", [7, [7], [7, 8]])
+    def test_other_values_are_of_the_dtype_of_the_target(self, lib, value):
+        for key in ([0, 2], ([0, 1], [1, 0]), (lib.tensor([True, True]), [0, 1])):
+            x = lib.zeros(4, 2) if not isinstance(key, tuple) else lib.zeros(2, 2)
+            with pytest.raises(RuntimeError, match="source and destination dtypes match"):
+                x[key] = lib.tensor(value)

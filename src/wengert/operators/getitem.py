@@ -243,6 +243,9 @@ def _index_put_meta(x: Any, indices: list, values: Any, accumulate: bool) -> Any
 def _index_put(xp: Any, out: Any, indices: list, values: Any, accumulate: bool) -> None:
     key = array_key(out, indices)
     if values.dtype != out.dtype:
+        if not accumulate and values.size == 1 and _is_masked_fill(indices, values, out):
+            values = values.astype(out.dtype)
+    if values.dtype != out.dtype:
         raise RuntimeError(
             "Index put requires the source and destination dtypes match, got "
             f"{dtypes.from_numpy(out.dtype).scalar_name} for the destination and "
@@ -260,6 +263,13 @@ def _index_put(xp: Any, out: Any, indices: list, values: Any, accumulate: bool) 
             f"shape mismatch: value tensor of shape {shape_text(values.shape)} cannot be broadcast "
             f"to indexing result of shape {shape_text(out[key].shape)}"
         ) from None
+
+
+def _is_masked_fill(indices: list, values: Any, target: Any) -> bool:
+    """Whether one value is written where one mask says so; then it may be of another dtype."""
+    given = [each for each in indices if each is not None]
+    loses = values.dtype.kind == "c" and target.dtype.kind != "c"
+    return len(given) == 1 and given[0].dtype in _MASK_TYPES and not loses
 
 
 class UpdateOperator(InplaceOperator):
@@ -413,11 +423,11 @@ def setitem(tensor: Tensor, item: Any, value: Any) -> None:
     if indices and _selects_apart(indices):
         # Where each example writes is found by reading: positions from positions.
         places = wrap(np.arange(tensor.array.size).reshape(tensor.array.shape))[item]
-        value = _without_leading_ones(_values(tensor, value), places.array.ndim)
+        value = _without_leading_ones(_values(tensor, value, indices), places.array.ndim)
         operator_named("put_").call((tensor, places, value.expand(places.array.shape), False))
         return
     if indices:
-        index_put_.call((part, indices, _values(part, value), False))
+        index_put_.call((part, indices, _values(part, value, indices), False))
         return
     if not isinstance(value, (int, float, complex)):
         value = _without_leading_ones(_as_tensor(tensor, value), part.array.ndim)
@@ -427,19 +437,21 @@ def setitem(tensor: Tensor, item: Any, value: Any) -> None:
             operator_named("copy_").call((part, value, False))
             return
     else:
-        value = _values(part, value)
+        value = _values(part, value, [])
     operator_named("fill_").call((part, value))
 
 
-def _values(target: Tensor, value: Any) -> Tensor:
+def _values(target: Tensor, value: Any, indices: list) -> Tensor:
     """What is assigned through tensors of indices, a number in the type of the target."""
     if not isinstance(value, (int, float, complex)):
-        given = isinstance(value, Tensor)
+        converts = not isinstance(value, Tensor)
         value = _as_tensor(target, value)
-        loses = value.array.dtype.kind == "c" and target.array.dtype.kind != "c"
-        if given and (value.array.ndim or value.array.dtype == target.array.dtype or loses):
-            return _without_leading_ones(value, 0)
-        return value.to(dtypes.from_numpy(target.array.dtype))
+        if converts or (
+            value.array.size == 1
+            and _is_masked_fill(list(arrays_of(tuple(indices))), value.array, target.array)
+        ):
+            value = value.to(dtypes.from_numpy(target.array.dtype))
+        return _without_leading_ones(value, 0)
     kind = dtypes.from_numpy(target.array.dtype)
     # a number too large for a 16-bit float becomes infinity
     check_number(value, dtypes.float64 if kind in (dtypes.float16, dtypes.bfloat16) else kind)
