@@ -27,6 +27,31 @@ def broadcast_error(name: str, args: tuple, cause: ValueError) -> Exception:
     return cause
 
 
+def wrong_argument(
+    called: Any, args: tuple, kwargs: dict, error: AttributeError
+) -> Exception | None:
+    """For a public function that asked one of its arguments for what only tensors have."""
+    code = getattr(called.function, "__code__", None)
+    if code is None or error.name is None:
+        return None
+    named = code.co_varnames[: code.co_argcount]
+    skipped = called.__qualname__.startswith("Tensor.")
+    for i, value in enumerate(args):
+        if value is error.obj and not hasattr(value, "requires_grad"):
+            name = f"'{named[i]}' " if i < len(named) else ""
+            return _not_a_tensor(called.__name__, f"{name}(position {i + 1 - skipped})", value)
+    for name, value in kwargs.items():
+        if value is error.obj and not hasattr(value, "requires_grad"):
+            return _not_a_tensor(called.__name__, f"'{name}'", value)
+    return None
+
+
+def _not_a_tensor(function: str, argument: str, value: Any) -> TypeError:
+    return TypeError(
+        f"{function}(): argument {argument} must be Tensor, not {type(value).__name__}"
+    )
+
+
 def dimension_error(dim: int, ndim: int) -> IndexError:
     low, high = -max(ndim, 1), max(ndim, 1) - 1
     return IndexError(

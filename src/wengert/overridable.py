@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from types import MethodType
 from typing import Any
 
+from .errors import wrong_argument
 from .native import native
 
 _HEAPTYPE = 1 << 9
@@ -59,7 +60,13 @@ class Overridable:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if native.watching or _may_override(args) or (kwargs and _may_override(kwargs.values())):
             return _override_call(self.public, self.function, args, kwargs)
-        return self.function(*args, **kwargs)
+        try:
+            return self.function(*args, **kwargs)
+        except AttributeError as error:
+            wrong = wrong_argument(self, args, kwargs, error)
+            if wrong is None:
+                raise
+            raise wrong from None
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else MethodType(self, instance)

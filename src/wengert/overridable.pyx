@@ -7,6 +7,7 @@ from cpython.object cimport PyObject
 
 from .native cimport Native
 
+from .errors import wrong_argument
 from .native import native
 
 cdef extern from "Python.h":
@@ -15,6 +16,7 @@ cdef extern from "Python.h":
     PyTypeObject* Py_TYPE(PyObject* value)
     bint PyType_HasFeature(PyTypeObject* kind, unsigned long feature)
     unsigned long Py_TPFLAGS_HEAPTYPE
+    bint PyErr_ExceptionMatches(object kind)
     bint PyTuple_CheckExact(PyObject* value)
     bint PyList_CheckExact(PyObject* value)
     Py_ssize_t PyTuple_GET_SIZE(PyObject* value)
@@ -39,6 +41,13 @@ cdef extern from *:
     }
     """
     void wengert_call_by_vector(type cls, Py_ssize_t offset)
+
+cdef extern from *:
+    """
+    /* Brings an exception that C code has set under the eyes of `except`. */
+    static int wengert_raise_set(void) { return -1; }
+    """
+    int wengert_raise_set() except -1
 
 cdef enum:
     MAX_PLAIN_KINDS = 16
@@ -90,6 +99,7 @@ cdef PyObject* call_overridable(
 ) except NULL:
     cdef Overridable self = <Overridable>callable
     cdef Py_ssize_t i, positional = PyVectorcall_NARGS(count), total = positional
+    cdef PyObject* returned
     if names is not NULL:
         total += PyTuple_GET_SIZE(names)
     if not shared.watching:
@@ -97,14 +107,45 @@ cdef PyObject* call_overridable(
             if may_override(args[i]):
                 break
         else:
-            return PyObject_Vectorcall(<PyObject*>self.function, args, count, names)
-    cdef tuple given = tuple([<object>args[i] for i in range(positional)])
-    cdef dict keywords = {}
-    for i in range(positional, total):
-        keywords[<object>PyTuple_GET_ITEM(names, i - positional)] = <object>args[i]
-    cdef object result = override_call(self.public, self.function, given, keywords)
+            returned = PyObject_Vectorcall(<PyObject*>self.function, args, count, names)
+            if returned is NULL and PyErr_ExceptionMatches(AttributeError):
+                name_wrong_argument(self, args, positional, names)
+            return returned
+    cdef object result = override_call(
+        self.public, self.function,
+        positional_items(args, positional), keyword_items(args, positional, names),
+    )
     Py_INCREF(result)
     return <PyObject*>result
+
+
+cdef int name_wrong_argument(
+    Overridable self, const_items* args, Py_ssize_t positional, PyObject* names
+) except -1:
+    """Called with an AttributeError set, which is raised, or what explains it better."""
+    try:
+        wengert_raise_set()
+    except AttributeError as error:
+        wrong = wrong_argument(
+            self, positional_items(args, positional), keyword_items(args, positional, names), error
+        )
+        if wrong is None:
+            raise
+        raise wrong from None
+
+
+cdef tuple positional_items(const_items* args, Py_ssize_t positional):
+    cdef Py_ssize_t i
+    return tuple([<object>args[i] for i in range(positional)])
+
+
+cdef dict keyword_items(const_items* args, Py_ssize_t positional, PyObject* names):
+    cdef dict keywords = {}
+    cdef Py_ssize_t i
+    if names is not NULL:
+        for i in range(positional, positional + PyTuple_GET_SIZE(names)):
+            keywords[<object>PyTuple_GET_ITEM(names, i - positional)] = <object>args[i]
+    return keywords
 
 
 cdef class Overridable:

@@ -119,3 +119,28 @@ class TestAssignedValues:
             x = lib.zeros(4, 2) if not isinstance(key, tuple) else lib.zeros(2, 2)
             with pytest.raises(RuntimeError, match="source and destination dtypes match"):
                 x[key] = lib.tensor(value)
+
+
+class TestArgumentsThatAreNoTensors:
+    @pytest.mark.parametrize("wrong", [3, [1.0], None, "a"])
+    @pytest.mark.parametrize("name", ["flatten", "reshape", "tile", "chunk", "numel", "is_complex"])
+    def test_functions(self, lib, name, wrong):
+        more = {"reshape": (1,), "tile": (1,), "chunk": 1}
+        arguments = (more[name],) if name in more else ()
+        with pytest.raises(TypeError, match=f"{name}.*must be Tensor, not {type(wrong).__name__}"):
+            getattr(lib, name)(wrong, *arguments)
+
+    def test_methods_and_keywords(self, lib):
+        with pytest.raises(TypeError, match="'other' .*must be Tensor, not int"):
+            lib.ones(2).view_as(3)
+        with pytest.raises(TypeError, match="must be Tensor, not int"):
+            lib.flatten(input=3)
+
+    def test_attributes_that_are_missing_elsewhere(self, lib):
+        class Unfinished(lib.Tensor):
+            @classmethod
+            def __torch_function__(cls, func, types, args=(), kwargs=None):
+                return cls.nothing
+
+        with pytest.raises(AttributeError, match="nothing"):
+            lib.flatten(Unfinished([1.0]))
