@@ -175,7 +175,8 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
     """A tensor that shares the memory of any array with the DLPack protocol, or of a capsule."""
     if isinstance(ext_tensor, Tensor) and ext_tensor.requires():
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
-    if type(ext_tensor).__name__ == "PyCapsule":
+    is_capsule = type(ext_tensor).__name__ == "PyCapsule"
+    if is_capsule:
         ext_tensor = _Capsule(ext_tensor)
     if not hasattr(ext_tensor, "__dlpack__"):
         raise RuntimeError(
@@ -185,6 +186,8 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
     on_cpu = ext_tensor.__dlpack_device__()[0] == 1
     if not on_cpu:
         array = require_cupy().from_dlpack(ext_tensor)
+    elif is_capsule:
+        array = _from_capsule(ext_tensor, copy)
     elif copy is None:
         array = np.from_dlpack(ext_tensor)
     else:
@@ -300,6 +303,30 @@ def _as_foreign_array(obj: Any, kind: dtypes.dtype | None) -> Any:
     if hasattr(obj, "__array__"):
         return from_numpy(np.asarray(obj)).array
     return None
+
+
+def _from_capsule(capsule: _Capsule, copy: bool | None) -> Any:
+    try:
+        array = np.from_dlpack(capsule)
+    except ValueError as error:
+        raise RuntimeError(
+            "from_dlpack received an invalid capsule: each can be taken only once, "
+            "and this one may have been"
+        ) from error
+    if copy:
+        return array.copy()
+    # A capsule of the old kind cannot say that it may be written to, which NumPy takes for a no.
+    return array if array.flags.writeable else np.asarray(_Writable(array))
+
+
+class _Writable:
+    """Offers the memory of an array to be written to."""
+
+    def __init__(self, array: np.ndarray[Any, Any]) -> None:
+        self.array = array
+        described: dict[str, Any] = dict(array.__array_interface__)
+        described["data"] = (described["data"][0], False)
+        self.__array_interface__ = described
 
 
 class _Capsule:

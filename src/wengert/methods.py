@@ -68,6 +68,7 @@ def dim(self: Tensor) -> int:
 
 def numel(input: Tensor) -> int:
     """The number of elements."""
+    check_tensor("numel", "input", input)
     return input.array.size
 
 
@@ -149,21 +150,25 @@ def device_of(self: Tensor) -> device:
 
 def is_floating_point(input: Tensor) -> bool:
     """Whether the elements are real floating-point numbers."""
+    check_tensor("is_floating_point", "input", input)
     return dtypes.from_numpy(input.array.dtype).is_floating_point
 
 
 def is_complex(input: Tensor) -> bool:
     """Whether the elements are complex numbers."""
+    check_tensor("is_complex", "input", input)
     return input.array.dtype.kind == "c"
 
 
 def is_signed(input: Tensor) -> bool:
     """Whether the elements can be negative."""
+    check_tensor("is_signed", "input", input)
     return dtypes.from_numpy(input.array.dtype).is_signed
 
 
 def is_nonzero(input: Tensor) -> bool:
     """Whether the one element is not zero."""
+    check_tensor("is_nonzero", "input", input)
     return bool(input)
 
 
@@ -232,6 +237,7 @@ _DEVICE_OF_TENSOR_TYPE = {
 
 def type_as(self: Tensor, other: Tensor) -> Tensor:
     """This tensor with the dtype and on the device of `other`."""
+    check_tensor("type_as", "other", other)
     return to(self, other)
 
 
@@ -339,6 +345,8 @@ def dlpack(self: Tensor, *, stream: Any = None, **options: Any) -> Any:
             "Can't export tensors that require gradient, use tensor.detach()"
         )
     check_readable(self)
+    if of_array(self.array).type == "meta":
+        raise BufferError("Cannot pack tensors on meta: they have no data")
     return self.array.__dlpack__(stream=stream, **options)
 
 

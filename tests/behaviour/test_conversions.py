@@ -134,3 +134,16 @@ def test_requires_grad_takes_a_bool(lib):
     for wrong in (1, "a", None):
         with pytest.raises(TypeError, match="must be bool"):
             lib.ones(2).requires_grad_(wrong)
+
+
+def test_dlpack_capsules(lib):
+    x = lib.arange(3)
+    y = lib.utils.dlpack.from_dlpack(lib.utils.dlpack.to_dlpack(x))
+    y[0] = 7
+    assert x.tolist() == [7, 1, 2]
+    capsule = x.__dlpack__()
+    lib.from_dlpack(capsule)
+    with pytest.raises(RuntimeError, match="invalid capsule"):
+        lib.from_dlpack(capsule)
+    with pytest.raises(BufferError, match="Cannot pack tensors on meta"):
+        lib.ones(2, device="meta").__dlpack__()

@@ -219,7 +219,10 @@ fmod = elementwise(
     name=lambda self, other: f"FmodBackward{int(isinstance(other, Tensor))}",
     doc="Remainder with the sign of the dividend, as C's fmod.",
 )
+
+
 def _number_dtype(args: tuple, count: int) -> tuple:
+    args = promote(args, count)
     if args[0].dtype.kind == "b":
         raise RuntimeError(
             "Negation, the `-` operator, on a bool tensor is not supported. "
@@ -257,7 +260,7 @@ def _power(xp: Any, x: Any, y: Any) -> Any:
 
 def _power_dtype(args: tuple, count: int) -> tuple:
     base, exponent = args
-    if isinstance(exponent, int) and base.dtype.kind in "iu":
+    if isinstance(exponent, int) and hasattr(base, "dtype") and base.dtype.kind in "iu":
         if exponent < 0:
             raise RuntimeError("Integers to negative integer powers are not allowed.")
         check_number(exponent, from_numpy(base.dtype))
