@@ -242,9 +242,8 @@ def _index_put_meta(x: Any, indices: list, values: Any, accumulate: bool) -> Any
 
 def _index_put(xp: Any, out: Any, indices: list, values: Any, accumulate: bool) -> None:
     key = array_key(out, indices)
-    if values.dtype != out.dtype:
-        if not accumulate and values.size == 1 and _is_masked_fill(indices, values, out):
-            values = values.astype(out.dtype)
+    if not accumulate and values.size == 1 and _is_masked_fill(indices, values, out):
+        values = values.astype(out.dtype, copy=False)
     if values.dtype != out.dtype:
         raise RuntimeError(
             "Index put requires the source and destination dtypes match, got "
