@@ -392,12 +392,13 @@ _WIDEST = {
 
 
 def _narrowed(wide: Any, target: dtypes.dtype) -> Any:
-    """Numbers in a smaller discrete type; unsigned types let negative ones wrap around."""
+    """Numbers in a smaller discrete type; negative ints wrap around in unsigned ones."""
     if target.category == dtypes.BOOL:
         return np.asarray(wide != 0)
     if wide.dtype != target.numpy:
         limits = dtypes.iinfo(target)
-        lowest = limits.min if target.is_signed else -limits.max
+        wraps = not target.is_signed and wide.dtype.kind == "i"
+        lowest = -limits.max if wraps else limits.min
         # 2**63 - 1 rounds up as a double, hence the strict comparison with its successor.
         if wide.size and not (np.min(wide) >= lowest and np.max(wide) < limits.max + 1):
             raise overflow_error(target)
@@ -419,7 +420,8 @@ def check_number(value: Any, target: dtypes.dtype) -> Any:
         value = value.real
     if target.category == dtypes.INTEGRAL:
         limits = dtypes.iinfo(target)
-        lowest = limits.min if target.is_signed else -limits.max
+        wraps = not target.is_signed and isinstance(value, (int, np.integer))
+        lowest = -limits.max if wraps else limits.min
         if value != value or not lowest <= value < limits.max + 1:
             raise overflow_error(target)
         whole = int(value)

@@ -144,3 +144,37 @@ class TestArgumentsThatAreNoTensors:
 
         with pytest.raises(AttributeError, match="nothing"):
             lib.flatten(Unfinished([1.0]))
+
+
+class TestUnsignedNumbers:
+    def test_whole_negative_numbers_wrap_around(self, lib):
+        assert lib.tensor([-1], dtype=lib.uint8).tolist() == [255]
+        assert lib.full((1,), -1, dtype=lib.uint8).tolist() == [255]
+        assert lib.linspace(-17, 7, 4, dtype=lib.uint8).tolist() == [239, 161, 84, 7]
+
+    def test_negative_fractions_are_refused(self, lib):
+        byte = lib.ones(2, dtype=lib.uint8)
+
+        def assign():
+            byte[0] = -3.5
+
+        for call in (
+            lambda: lib.tensor(-1.3, dtype=lib.uint8),
+            lambda: lib.tensor([[-0.2]], dtype=lib.uint8),
+            lambda: lib.full((2,), -1.0, dtype=lib.uint8),
+            lambda: byte.fill_(-8.0),
+            lambda: byte.masked_fill(byte == 1, -1.5),
+            assign,
+        ):
+            with pytest.raises(RuntimeError, match="cannot be converted to type uint8"):
+                call()
+        assert lib.tensor([-0.0], dtype=lib.uint8).tolist() == [0]
+
+    @pytest.mark.parametrize("end", [float("nan"), float("inf"), 3e10])
+    def test_ends_of_whole_numbers_are_finite(self, lib, end):
+        with pytest.raises(RuntimeError, match="cannot be converted to type int"):
+            lib.linspace(0, end, 4, dtype=lib.int32)
+
+    def test_steps_are_numbers(self, lib):
+        with pytest.raises(RuntimeError, match="step must be nonzero"):
+            lib.arange(1, 5, float("nan"))

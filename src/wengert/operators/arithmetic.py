@@ -260,7 +260,7 @@ def _power(xp: Any, x: Any, y: Any) -> Any:
 
 def _power_dtype(args: tuple, count: int) -> tuple:
     base, exponent = args
-    if isinstance(exponent, int) and hasattr(base, "dtype") and base.dtype.kind in "iu":
+    if isinstance(exponent, int) and hasattr(base, "dtype") and base.dtype.kind in "biu":
         if exponent < 0:
             raise RuntimeError("Integers to negative integer powers are not allowed.")
         check_number(exponent, from_numpy(base.dtype))
