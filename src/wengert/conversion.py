@@ -203,13 +203,11 @@ def legacy_array(args: tuple[Any, ...], device: Any = None) -> Any:
     kind = dtypes.get_default_dtype()
     given = args[0] if len(args) == 1 else None
     if isinstance(given, Tensor):
-        if device is not None:
-            raise RuntimeError(
-                "Legacy tensor constructor of the form wengert.Tensor(tensor, device=device) is "
-                "not supported. Use tensor.to(device)"
-            )
-        array = given.array
-    elif len(args) != 1 or _is_size(given):
+        raise RuntimeError(
+            "Legacy tensor constructor of the form wengert.Tensor(tensor, device=device) is not "
+            "supported. Use tensor.to(device)"
+        )
+    if len(args) != 1 or _is_size(given):
         shape = given if isinstance(given, tuple) else args
         if not all(isinstance(each, (int, np.integer)) for each in shape):
             raise TypeError("Tensor(): expected one sequence of data, or sizes given as ints")

@@ -104,7 +104,11 @@ class Tensor:
             return
         from .creation import legacy_array
         from .levels import made_here
+        from .subclasses import become_view
 
+        if len(args) == 1 and device is None and isinstance(args[0], Tensor):
+            become_view(self, args[0])
+            return
         self.adopt(made_here(wrap(legacy_array(args, device))))
 
     def adopt(self, source: Tensor) -> None:
