@@ -100,6 +100,20 @@ class TestAssignedValues:
             rows[:, lib.tensor([True, False])] = lib.full(shape, 7, dtype=dtype)
             assert rows.tolist() == [[7.0, 0.0], [7.0, 0.0]]
 
+    def test_it_must_fit(self, lib):
+        x = lib.ones(3, dtype=lib.int8)
+        for value in (300, float("nan")):
+            with pytest.raises(RuntimeError, match="cannot be converted to type int8"):
+                x[x == 1] = lib.tensor(value)
+        assert x.tolist() == [1, 1, 1]
+
+    def test_true_is_a_mask(self, lib):
+        x = lib.zeros(2)
+        x[True] = lib.tensor(3)
+        assert x.tolist() == [3.0, 3.0]
+        x[True] = lib.tensor([[1, 2]])
+        assert x.tolist() == [1.0, 2.0]
+
     def test_gradients_have_the_dtype_of_the_value(self, lib):
         value = lib.ones(1, dtype=lib.float64, requires_grad=True)
         x = lib.arange(4.0)

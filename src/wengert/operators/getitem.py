@@ -418,6 +418,8 @@ def setitem(tensor: Tensor, item: Any, value: Any) -> None:
     """`tensor[item] = value` for a number, a tensor that broadcasts, or an array."""
     if item is False:
         return
+    if item is True:
+        item = Ellipsis
     part, indices = _split(tensor, item)
     if indices and _selects_apart(indices):
         # Where each example writes is found by reading: positions from positions.
@@ -449,7 +451,10 @@ def _values(target: Tensor, value: Any, indices: list) -> Tensor:
             value.array.size == 1
             and _is_masked_fill(list(arrays_of(tuple(indices))), value.array, target.array)
         ):
-            value = value.to(dtypes.from_numpy(target.array.dtype))
+            kind = dtypes.from_numpy(target.array.dtype)
+            if not converts and type(value.array) is np.ndarray:
+                check_number(value.item(), kind)
+            value = value.to(kind)
         return _without_leading_ones(value, 0)
     kind = dtypes.from_numpy(target.array.dtype)
     # a number too large for a 16-bit float becomes infinity
