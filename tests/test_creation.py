@@ -435,14 +435,28 @@ class TestLegacyConstructor:
         assert tuple(lib.Tensor(2, 3).shape) == (2, 3)
         assert lib.Tensor([1, 2]).tolist() == [1.0, 2.0]
         assert lib.Tensor([1, 2]).dtype == lib.float32
-        shared = lib.ones(2)
-        assert lib.Tensor(shared).tolist() == [1.0, 1.0]
+        assert tuple(lib.Tensor(np.int64(3)).shape) == (3,)
+        assert lib.Tensor(np.array(2.0)).tolist() == 2.0
 
-    def test_refusals(self):
-        with pytest.raises(TypeError, match="expected Float"):
-            wengert.Tensor(wengert.ones(2, dtype=wengert.int8))
-        with pytest.raises(TypeError, match="sizes given as ints"):
-            wengert.Tensor(2, 3.0)
+    def test_a_tensor_gives_a_view_of_itself(self, lib):
+        integers = lib.arange(3)
+        view = lib.Tensor(integers)
+        view[0] = 7
+        assert integers.tolist() == [7, 1, 2] and integers._version == 1
+        assert view.dtype == lib.int64
+        leaf = lib.ones(2, requires_grad=True)
+        assert lib.Tensor(leaf).grad_fn.name() == "AliasBackward0"
+
+    @pytest.mark.parametrize("data", [2.5, 1j, True, None, np.float32(2), {}, object()])
+    def test_what_is_no_sequence_is_no_data(self, lib, data):
+        with pytest.raises(TypeError, match="data must be a sequence"):
+            lib.Tensor(data)
+
+    def test_refusals(self, lib):
+        with pytest.raises(RuntimeError, match="Legacy tensor constructor"):
+            lib.Tensor(lib.ones(2), device="cpu")
+        with pytest.raises(TypeError):
+            lib.Tensor(2, 3.0)
 
 
 def test_ranges_agree_with_pytorch():

@@ -7,6 +7,7 @@ import threading
 import numpy as np
 import pytest
 
+import wengert
 from wengert import devices
 from wengert.devices import device, get_default_device, set_default_device
 
@@ -130,3 +131,9 @@ class TestArrays:
         monkeypatch.setitem(__import__("sys").modules, "cupy", None)
         with pytest.raises(RuntimeError, match="CuPy, which is not installed"):
             devices.transfer(np.zeros(2), device("cuda"))
+
+
+def test_programs_that_prefer_cuda_find_none():
+    assert not wengert.cuda.is_available() and wengert.cuda.device_count() == 0
+    chosen = wengert.device("cuda" if wengert.cuda.is_available() else "cpu")
+    assert wengert.ones(2, device=chosen).sum() == 2

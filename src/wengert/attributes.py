@@ -65,6 +65,11 @@ def set_requires_grad(self: Tensor, value: bool) -> None:
 def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
     """Set whether operations on this leaf are recorded; returns the tensor."""
     check_outside("Tensor.requires_grad_()")
+    if not isinstance(requires_grad, bool):
+        raise TypeError(
+            "requires_grad_(): argument 'requires_grad' must be bool, not "
+            f"{type(requires_grad).__name__}"
+        )
     if requires_grad is not True or self.current_node() is None:
         set_requires_grad(self, requires_grad)
     return self
@@ -269,6 +274,11 @@ def set_data(self: Tensor, value: Tensor) -> None:
     if self.requires() and not is_differentiable(value.array.dtype):
         raise RuntimeError(
             "data set to a tensor that requires gradients must be floating point or complex dtype"
+        )
+    if value.device != self.device and "meta" in (value.device.type, self.device.type):
+        raise RuntimeError(
+            "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have "
+            f"incompatible tensor type: one is on {self.device}, the other on {value.device}"
         )
     self.array = marked(type(self), value.array)
     self.inference = value.inference

@@ -10,6 +10,7 @@ import numpy as np
 
 from . import dtypes
 from .devices import CPU, as_device, get_default_device, of_array, require_cupy, transfer
+from .errors import warn_user
 from .inside import detached_copy
 from .levels import is_level, made_here
 from .marks import unmarked
@@ -53,7 +54,15 @@ def copy_array(array: Any) -> Any:
 def retype(array: Any, kind: dtypes.dtype) -> Any:
     """The values in another type; what does not fit becomes infinite or wraps around."""
     with np.errstate(over="ignore", invalid="ignore"):
-        return array.astype(kind.numpy, copy=False)
+        return as_real_for(kind.numpy, array).astype(kind.numpy, copy=False)
+
+
+def as_real_for(target: Any, array: Any) -> Any:
+    """The real part where `target` is a type of real numbers; any part makes a complex one true."""
+    if array.dtype.kind != "c" or target.kind in "cb":
+        return array
+    warn_user("Casting complex values to real discards the imaginary part; take `.real` to say so")
+    return array.real
 
 
 # Public functions.
@@ -163,7 +172,8 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
     """A tensor that shares the memory of any array with the DLPack protocol, or of a capsule."""
     if isinstance(ext_tensor, Tensor) and ext_tensor.requires():
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
-    if type(ext_tensor).__name__ == "PyCapsule":
+    is_capsule = type(ext_tensor).__name__ == "PyCapsule"
+    if is_capsule:
         ext_tensor = _Capsule(ext_tensor)
     if not hasattr(ext_tensor, "__dlpack__"):
         raise RuntimeError(
@@ -173,6 +183,8 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
     on_cpu = ext_tensor.__dlpack_device__()[0] == 1
     if not on_cpu:
         array = require_cupy().from_dlpack(ext_tensor)
+    elif is_capsule:
+        array = _from_capsule(ext_tensor, copy)
     elif copy is None:
         array = np.from_dlpack(ext_tensor)
     else:
@@ -186,24 +198,27 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
 def legacy_array(args: tuple[Any, ...], device: Any = None) -> Any:
     """The array of `Tensor(*args)`: sizes of a blank tensor, or data in the default type."""
     kind = dtypes.get_default_dtype()
-    if len(args) == 1 and isinstance(args[0], Tensor):
-        if dtype_of(args[0]) is not kind:
-            raise TypeError(
-                f"expected {kind.scalar_name} (got {dtype_of(args[0]).scalar_name}): "
-                "Tensor(tensor) shares memory and cannot convert"
-            )
-        return args[0].array
-    if len(args) == 1 and not isinstance(args[0], int) and not _is_size(args[0]):
-        array = array_from(args[0], kind)
-    else:
-        shape = args[0] if len(args) == 1 and not isinstance(args[0], int) else args
+    given = args[0] if len(args) == 1 else None
+    if isinstance(given, Tensor):
+        raise RuntimeError(
+            "Legacy tensor constructor of the form wengert.Tensor(tensor, device=device) is not "
+            "supported. Use tensor.to(device)"
+        )
+    if len(args) != 1 or _is_size(given):
+        shape = given if isinstance(given, tuple) else args
         if not all(isinstance(each, (int, np.integer)) for each in shape):
             raise TypeError("Tensor(): expected one sequence of data, or sizes given as ints")
         array = np.empty(shape if args else (0,), kind.numpy)
+    elif not isinstance(given, np.ndarray) and not _is_sequence(given):
+        raise TypeError(f"new(): data must be a sequence (got {type(given).__name__})")
+    else:
+        array = array_from(given, kind)
     return transfer(array, as_device(device))
 
 
 def _is_size(given: Any) -> bool:
+    if isinstance(given, (int, np.integer)):
+        return not isinstance(given, bool)
     return type(given).__name__ == "Size"
 
 
@@ -285,6 +300,30 @@ def _as_foreign_array(obj: Any, kind: dtypes.dtype | None) -> Any:
     return None
 
 
+def _from_capsule(capsule: _Capsule, copy: bool | None) -> Any:
+    try:
+        array = np.from_dlpack(capsule)
+    except ValueError as error:
+        raise RuntimeError(
+            "from_dlpack received an invalid capsule: each can be taken only once, "
+            "and this one may have been"
+        ) from error
+    if copy:
+        return array.copy()
+    # A capsule of the old kind cannot say that it may be written to, which NumPy takes for a no.
+    return array if array.flags.writeable else np.asarray(_Writable(array))
+
+
+class _Writable:
+    """Offers the memory of an array to be written to."""
+
+    def __init__(self, array: np.ndarray[Any, Any]) -> None:
+        self.array = array
+        described: dict[str, Any] = dict(array.__array_interface__)
+        described["data"] = (described["data"][0], False)
+        self.__array_interface__ = described
+
+
 class _Capsule:
     """Gives a bare DLPack capsule of host memory the methods that NumPy asks for."""
 
@@ -348,12 +387,13 @@ _WIDEST = {
 
 
 def _narrowed(wide: Any, target: dtypes.dtype) -> Any:
-    """Numbers in a smaller discrete type; unsigned types let negative ones wrap around."""
+    """Numbers in a smaller discrete type; negative ints wrap around in unsigned ones."""
     if target.category == dtypes.BOOL:
         return np.asarray(wide != 0)
     if wide.dtype != target.numpy:
         limits = dtypes.iinfo(target)
-        lowest = limits.min if target.is_signed else -limits.max
+        wraps = not target.is_signed and wide.dtype.kind == "i"
+        lowest = -limits.max if wraps else limits.min
         # 2**63 - 1 rounds up as a double, hence the strict comparison with its successor.
         if wide.size and not (np.min(wide) >= lowest and np.max(wide) < limits.max + 1):
             raise overflow_error(target)
@@ -375,7 +415,8 @@ def check_number(value: Any, target: dtypes.dtype) -> Any:
         value = value.real
     if target.category == dtypes.INTEGRAL:
         limits = dtypes.iinfo(target)
-        lowest = limits.min if target.is_signed else -limits.max
+        wraps = not target.is_signed and isinstance(value, (int, np.integer))
+        lowest = -limits.max if wraps else limits.min
         if value != value or not lowest <= value < limits.max + 1:
             raise overflow_error(target)
         whole = int(value)
@@ -463,7 +504,15 @@ def _checked(data: Any, dim: int, shape: Sequence[int], leaves: set[Any]) -> Any
 def _leaf(value: Any, leaves: set[Any]) -> Any:
     if isinstance(value, Tensor):
         if value.array.size != 1:
-            raise ValueError("only one element tensors can be converted to Python scalars")
+            if dtype_of(value).category <= dtypes.INTEGRAL:
+                raise TypeError(
+                    "only integer tensors of a single element can be converted to an index; "
+                    "join tensors by stack()"
+                )
+            raise ValueError(
+                "only one element tensors can be converted to Python scalars; "
+                "join tensors by stack()"
+            )
         leaves.add(dtype_of(value))
         return value.item()
     if isinstance(value, (np.generic, np.ndarray)):

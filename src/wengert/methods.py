@@ -10,6 +10,7 @@ from . import dtypes
 from .backends.numpy import dense_strides
 from .devices import as_device, device, of_array, transfer
 from .dispatch_overrides import override_function
+from .factory import check_tensor, whole
 from .handled import HANDLED, handle
 from .inside import check_readable, plain
 from .layouts import contiguous_format, keeps_order, strided
@@ -52,6 +53,8 @@ def stride(self: Tensor, dim: int | None = None) -> Any:
 def _dimension(self: Tensor, dim: int) -> int:
     from .errors import dimension_error
 
+    if type(dim) is not int:
+        dim = whole("size", "dim", dim)
     ndim = self.array.ndim
     if not -ndim <= dim < ndim:
         raise dimension_error(dim, ndim)
@@ -65,6 +68,7 @@ def dim(self: Tensor) -> int:
 
 def numel(input: Tensor) -> int:
     """The number of elements."""
+    check_tensor("numel", "input", input)
     return input.array.size
 
 
@@ -74,31 +78,50 @@ def storage_offset(self: Tensor) -> int:
     return array.start if type(array) is WrapperArray else offset_of(array)
 
 
-def _refuse_order(memory_format: Any) -> None:
-    keeps_order(memory_format)
-    raise RuntimeError("preserve memory format is unsupported by the contiguous operator")
-
-
 def is_contiguous(self: Tensor, *, memory_format: Any = contiguous_format) -> bool:
     """Whether the elements lie in memory in row-major order without gaps."""
-    if memory_format is not contiguous_format:
-        _refuse_order(memory_format)
+    keeps_order(memory_format)
     return bool(self.array.flags.c_contiguous)
 
 
 def contiguous(self: Tensor, *, memory_format: Any = contiguous_format) -> Tensor:
     """This tensor if it is contiguous, else a contiguous copy."""
-    if memory_format is not contiguous_format:
-        _refuse_order(memory_format)
-    return self if self.array.flags.c_contiguous else pack.call1(self)
+    keeps = keeps_order(memory_format)
+    if self.array.flags.c_contiguous:
+        return self
+    if keeps:
+        raise RuntimeError(
+            "preserve memory format is unsupported by the contiguous operator: it names no order"
+        )
+    return pack.call1(self)
 
 
 def data_ptr(self: Tensor) -> int:
-    """Address of the first element; 0 for a wrapper, which has none."""
-    if type(self.array) is WrapperArray:
+    """Address of the first element; 0 where there is none."""
+    array = self.array
+    if type(array) is WrapperArray:
         return 0
     check_readable(self)
-    return self.array.__array_interface__["data"][0]
+    if array.size == 0 or of_array(array).type == "meta":
+        return 0
+    return array.__array_interface__["data"][0]
+
+
+def is_same_size(self: Tensor, other: Tensor) -> bool:
+    """Whether the shapes are the same."""
+    check_tensor("is_same_size", "other", other)
+    return self.array.shape == other.array.shape
+
+
+def is_set_to(self: Tensor, tensor: Tensor) -> bool:
+    """Whether both tensors are the same part of the same memory, in the same order."""
+    check_tensor("is_set_to", "tensor", tensor)
+    return (
+        data_ptr(self) == data_ptr(tensor)
+        and self.array.shape == tensor.array.shape
+        and self.array.strides == tensor.array.strides
+        and self.array.dtype == tensor.array.dtype
+    )
 
 
 def element_size(self: Tensor) -> int:
@@ -126,21 +149,25 @@ def device_of(self: Tensor) -> device:
 
 def is_floating_point(input: Tensor) -> bool:
     """Whether the elements are real floating-point numbers."""
+    check_tensor("is_floating_point", "input", input)
     return dtypes.from_numpy(input.array.dtype).is_floating_point
 
 
 def is_complex(input: Tensor) -> bool:
     """Whether the elements are complex numbers."""
+    check_tensor("is_complex", "input", input)
     return input.array.dtype.kind == "c"
 
 
 def is_signed(input: Tensor) -> bool:
     """Whether the elements can be negative."""
+    check_tensor("is_signed", "input", input)
     return dtypes.from_numpy(input.array.dtype).is_signed
 
 
 def is_nonzero(input: Tensor) -> bool:
     """Whether the one element is not zero."""
+    check_tensor("is_nonzero", "input", input)
     return bool(input)
 
 
@@ -158,8 +185,8 @@ def to(
     for value in args:
         if isinstance(value, Tensor):
             dtype, device = value.dtype, value.device
-        elif isinstance(value, dtypes.dtype):
-            dtype = value
+        elif isinstance(value, (dtypes.dtype, type)):
+            dtype = dtypes.as_dtype(value)
         elif isinstance(value, bool):
             flags.append(value)
         elif value is not None:
@@ -170,6 +197,8 @@ def to(
     target = self.dtype if dtype is None else dtypes.as_dtype(dtype)
     place = self.device if device is None else as_device(device)
     out = self
+    if not keeps_order(memory_format) and (copy or place != out.device or target is not out.dtype):
+        out = contiguous(out)
     if place != out.device:
         out = move(out, place)
     if target is not out.dtype:
@@ -191,13 +220,28 @@ def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
         package = "wengert" if place == "cpu" else f"wengert.{place}"
         return f"{package}.{self.dtype.scalar_name}Tensor"
     if isinstance(dtype, str):
-        name = dtype.rpartition(".")[2].removesuffix("Tensor")
-        dtype = next(kind for kind in dtypes.ALL if kind.scalar_name == name)
+        module, _, name = dtype.rpartition(".")
+        place = _DEVICE_OF_TENSOR_TYPE.get(module)
+        kind = _DTYPE_OF_TENSOR_TYPE.get(name)
+        if place is None or kind is None:
+            raise ValueError(f"invalid type: '{dtype}'")
+        return to(self, place, kind)
+    if isinstance(dtype, type):
+        raise ValueError(f"invalid type: '{dtype.__name__}'")
+    if not isinstance(dtype, dtypes.dtype):
+        raise TypeError(f"dtype must be a str or a dtype, not {type(dtype).__name__}")
     return to(self, dtype)
+
+
+_DTYPE_OF_TENSOR_TYPE = {f"{kind.scalar_name}Tensor": kind for kind in dtypes.ALL}
+_DEVICE_OF_TENSOR_TYPE = {
+    "torch": "cpu", "wengert": "cpu", "torch.cuda": "cuda", "wengert.cuda": "cuda",
+}  # fmt: skip
 
 
 def type_as(self: Tensor, other: Tensor) -> Tensor:
     """This tensor with the dtype and on the device of `other`."""
+    check_tensor("type_as", "other", other)
     return to(self, other)
 
 
@@ -209,6 +253,22 @@ def cpu(self: Tensor, *, memory_format: Any = None) -> Tensor:
 def cuda(self: Tensor, device: Any = None, non_blocking: bool = False) -> Tensor:
     """This tensor in the memory of a CUDA device."""
     return to(self, device="cuda" if device is None else device)
+
+
+def get_device(self: Tensor) -> int:
+    """The number of the device, -1 for the CPU and where there is no memory."""
+    index = of_array(self.array).index
+    return -1 if index is None else index
+
+
+def is_pinned(self: Tensor, device: Any = None) -> bool:
+    """Whether the memory is page-locked, which it never is."""
+    return False
+
+
+def is_shared(self: Tensor) -> bool:
+    """Whether the memory is shared with other processes, which it never is."""
+    return False
 
 
 def _caster(name: str, target: dtypes.dtype) -> Any:
@@ -236,7 +296,8 @@ def item(self: Tensor) -> Any:
         value = override_function(HANDLED["_local_scalar_dense"], (self,), {})
         if value is not NotImplemented:
             return value
-    _refuse_meta(self, "item")
+    if type(self.array) is not np.ndarray and of_array(self.array).type == "meta":
+        raise RuntimeError("Tensor.item() cannot be called on meta tensors: they have no data")
     array = plain(self, ".item()").array
     return _python_number(array.item(), array)
 
@@ -247,14 +308,10 @@ def _python_number(value: Any, array: Any) -> Any:
 
 def tolist(self: Tensor) -> Any:
     """The elements as nested lists of Python numbers."""
-    _refuse_meta(self, "tolist")
+    if type(self.array) is not np.ndarray and of_array(self.array).type == "meta":
+        raise NotImplementedError("Cannot copy out of meta tensor; no data! Asked by tolist()")
     array = plain(self, ".tolist()").array
     return (array.astype("float32") if array.dtype.kind == "V" else array).tolist()
-
-
-def _refuse_meta(self: Tensor, name: str) -> None:
-    if type(self.array) is not np.ndarray and of_array(self.array).type == "meta":
-        raise RuntimeError(f"Tensor.{name}() cannot be called on meta tensors: they have no data")
 
 
 def numpy(self: Tensor, *, force: bool = False) -> Any:
@@ -292,6 +349,8 @@ def dlpack(self: Tensor, *, stream: Any = None, **options: Any) -> Any:
             "Can't export tensors that require gradient, use tensor.detach()"
         )
     check_readable(self)
+    if of_array(self.array).type == "meta":
+        raise BufferError("Cannot pack tensors on meta: they have no data")
     return self.array.__dlpack__(stream=stream, **options)
 
 
@@ -422,6 +481,11 @@ METHODS: dict[str, Any] = {
     "contiguous": contiguous,
     "data_ptr": data_ptr,
     "element_size": element_size,
+    "is_same_size": is_same_size,
+    "is_set_to": is_set_to,
+    "get_device": get_device,
+    "is_pinned": is_pinned,
+    "is_shared": is_shared,
     "is_floating_point": is_floating_point,
     "is_complex": is_complex,
     "is_signed": is_signed,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from . import dtypes
-from .conversion import retype
+from .conversion import check_number, retype
 from .devices import as_device, of_array, transfer
 from .factory import choose_dtype, finish, number, whole
 from .layouts import check_options
@@ -61,7 +61,7 @@ def arange(
     all_whole = all(isinstance(each, int) for each in (first, last, apart))
     default = dtypes.int64 if all_whole else dtypes.get_default_dtype()
     kind = choose_dtype(dtype, out, default)
-    if apart == 0:
+    if not (apart > 0 or apart < 0):
         raise RuntimeError("step must be nonzero")
     if not (math.isfinite(first) and math.isfinite(last)):
         raise RuntimeError(f"unsupported range: {first} -> {last}")
@@ -103,7 +103,7 @@ def linspace(
     first, last, count, kind = _ends("linspace", start, end, steps, dtype, out)
     _refuse("linspace", kind, dtypes.BOOL)
     if kind.category == dtypes.INTEGRAL:
-        first, last = int(first), int(last)
+        first, last = check_number(first, kind), check_number(last, kind)
     array = retype(_spaced(first, last, count), kind)
     return _place("linspace", array, out, device, requires_grad)
 

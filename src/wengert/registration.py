@@ -181,6 +181,7 @@ def _methods(found: dict[str, Any]) -> dict[str, Any]:
         if name + "_" in table:
             table[alias + "_"] = table[name + "_"]
     table.update({name: getattr(creation, name) for name in creation.NEW_METHODS})
+    table.update({name: getattr(random, name) for name in ("bernoulli", "multinomial")})
     table["where"] = _where_method
     for source in (attributes, methods, numpy_protocol):
         table.update(source.PROPERTIES | source.METHODS)

@@ -191,7 +191,7 @@ def _race(rows: Any, num_samples: int, source: Source) -> Any:
         times = source.standard_exponential(rows.shape) / rows
     # Columns of weight 0 come last, in random order among themselves only by position.
     if num_samples == 1:
-        return times.argmin(-1)[:, None].astype(np.int64, copy=False)
+        return times.argmin(-1, keepdims=True).astype(np.int64, copy=False)
     if num_samples < rows.shape[1]:
         first = np.argpartition(times, num_samples - 1, -1)[:, :num_samples]
         order = np.argsort(np.take_along_axis(times, first, -1), -1)

@@ -30,8 +30,15 @@ class Size(tuple):
     def __add__(self, other: Any) -> Any:
         return Size(tuple.__add__(self, other))
 
+    def __radd__(self, other: Any) -> Any:
+        if not isinstance(other, tuple):
+            return NotImplemented
+        return Size(tuple.__add__(other, self))
+
     def __mul__(self, count: Any) -> Any:
         return size_of(tuple.__mul__(self, count))
+
+    __rmul__ = __mul__
 
     def __repr__(self) -> str:
         return f"wengert.Size([{', '.join(map(str, self))}])"

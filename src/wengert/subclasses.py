@@ -128,16 +128,24 @@ def make_wrapper_subclass(
 
 def as_subclass(self: Tensor, cls: type) -> Any:
     """This tensor as an instance of `cls`: a view of it, which gradients flow through."""
+    check_subclass(cls, "as_subclass")
+    return retyped(_view_of(self), cls)
+
+
+def become_view(out: Any, tensor: Tensor) -> None:
+    """Make a new instance of a class, which has no array yet, a view of a tensor."""
+    _take_over(out, _view_of(tensor))
+
+
+def _view_of(tensor: Tensor) -> Tensor:
     from .operators.getitem import alias
 
-    check_subclass(cls, "as_subclass")
     state = thread_state()
     disabled, state.function_disabled = state.function_disabled, 2
     try:
-        source = alias.call1(self)
+        return alias.call1(tensor)
     finally:
         state.function_disabled = disabled
-    return retyped(source, cls)
 
 
 def retyped(source: Tensor, cls: type) -> Any:
@@ -148,6 +156,12 @@ def retyped(source: Tensor, cls: type) -> Any:
     if type(source) is cls or overrides_dispatch(type(source)):
         return source
     out = bare(cls)
+    _take_over(out, source)
+    return out
+
+
+def _take_over(out: Any, source: Tensor) -> None:
+    """Give an instance without an array everything that a fresh tensor has."""
     Tensor.adopt(out, source)
     out.needs_grad, out.node, out.output_index = source.needs_grad, source.node, source.output_index
     out.view_meta = source.view_meta
@@ -157,7 +171,6 @@ def retyped(source: Tensor, cls: type) -> Any:
             set_tangent(out, tangent)
     if out.node is not None and out.node.shown:
         native.show(out)
-    return out
 
 
 METHODS: dict[str, Any] = {

@@ -104,7 +104,11 @@ class Tensor:
             return
         from .creation import legacy_array
         from .levels import made_here
+        from .subclasses import become_view
 
+        if len(args) == 1 and device is None and isinstance(args[0], Tensor):
+            become_view(self, args[0])
+            return
         self.adopt(made_here(wrap(legacy_array(args, device))))
 
     def adopt(self, source: Tensor) -> None:
@@ -226,6 +230,8 @@ class Tensor:
         return _iremainder.call2(self, other)
 
     def __pow__(self, other: Any, modulo: None = None) -> Tensor:
+        if modulo is not None:
+            return NotImplemented
         return _pow.call2(self, other)
 
     def __rpow__(self, other: Any) -> Tensor:
@@ -252,7 +258,7 @@ class Tensor:
         return _abs.call1(self)
 
     def __invert__(self) -> Tensor:
-        if self.array.dtype.kind not in "biu":
+        if self.array.dtype.kind not in "biu" and type(self) is Tensor:
             raise TypeError(
                 "~ (operator.invert) is only implemented on integer and Boolean-type tensors"
             )
@@ -326,6 +332,9 @@ class Tensor:
 
     def __setitem__(self, index: Any, value: Any) -> None:
         _setitem(self, index, value)
+
+    def __delitem__(self, index: Any) -> None:
+        raise TypeError("Tensor does not support deleting items")
 
     # Python protocols ----------------------------------------------------------------------
 

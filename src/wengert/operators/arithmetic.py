@@ -31,7 +31,13 @@ def _times(x: Any, factor: Any) -> Any:
 
 def _scaled(y: Any, alpha: Any, x: Any) -> Any:
     """The operand `y` times `alpha`, in the dtype that `x` and `y` have in common."""
+    if alpha is not True and alpha == 1:
+        return y
     dtype = y.dtype if hasattr(y, "dtype") else x.dtype
+    if isinstance(alpha, bool) and dtype.kind != "b":
+        raise RuntimeError(
+            f"Boolean alpha only supported for Boolean results. This one is {dtype}"
+        )
     if isinstance(alpha, complex) and dtype.kind != "c":
         raise RuntimeError(
             "For non-complex input tensors, argument alpha must not be a complex number."
@@ -47,7 +53,7 @@ def _scaled(y: Any, alpha: Any, x: Any) -> Any:
 
 add = elementwise(
     "add(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
-    lambda xp, x, y, alpha: xp.add(x, y if alpha == 1 else _scaled(y, alpha, x)),
+    lambda xp, x, y, alpha: xp.add(x, _scaled(y, alpha, x)),
     {
         "self": by_loop(PASS_ON, lambda t: t),
         "other": by_loop(SCALE, lambda t, alpha: t if alpha == 1 else t * alpha),
@@ -77,7 +83,7 @@ def _difference_dtype(args: tuple, count: int) -> tuple:
 
 sub = elementwise(
     "sub(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
-    lambda xp, x, y, alpha: xp.subtract(x, y if alpha == 1 else _scaled(y, alpha, x)),
+    lambda xp, x, y, alpha: xp.subtract(x, _scaled(y, alpha, x)),
     {"self": lambda t: t, "other": lambda t, alpha: -t if alpha == 1 else t * -alpha},
     dtype=_difference_dtype,
     native=SUB,
@@ -88,7 +94,7 @@ sub = elementwise(
 def _reversed_difference(name: str, node_name: str, rules: dict) -> Operator:
     return elementwise(
         f"{name}(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
-        lambda xp, x, y, alpha: xp.subtract(y, x if alpha == 1 else _scaled(x, alpha, y)),
+        lambda xp, x, y, alpha: xp.subtract(y, _scaled(x, alpha, y)),
         {"self": lambda t, alpha: -t if alpha == 1 else t * -alpha, **rules},
         dtype=_difference_dtype,
         inplace=False,
@@ -209,7 +215,10 @@ fmod = elementwise(
     name=lambda self, other: f"FmodBackward{int(isinstance(other, Tensor))}",
     doc="Remainder with the sign of the dividend, as C's fmod.",
 )
+
+
 def _number_dtype(args: tuple, count: int) -> tuple:
+    args = promote(args, count)
     if args[0].dtype.kind == "b":
         raise RuntimeError(
             "Negation, the `-` operator, on a bool tensor is not supported. "

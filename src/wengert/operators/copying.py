@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,8 @@ from ..backends.numpy import copy_order
 from ..batching import views as batched
 from ..batching.moving import batch_size, padded, rank_of, shape_of, with_batch
 from ..batching.rules import Rewriting, elementwise
-from ..conversion import check_number
-from ..devices import transfer
+from ..conversion import as_real_for, check_number
+from ..devices import of_array, transfer
 from ..dispatch import Operator, operator_named
 from ..dtypes import from_numpy
 from ..tensor import Tensor
@@ -47,9 +48,7 @@ with_value = primitive(
 )
 cast = linear(
     "_to_copy(Tensor self, dtype dtype) -> Tensor",
-    lambda xp, x, dtype: (x.real if _loses_imaginary(x, dtype.numpy) else x).astype(
-        dtype.numpy, copy_order(x)
-    ),
+    lambda xp, x, dtype: as_real_for(dtype.numpy, x).astype(dtype.numpy, copy_order(x)),
     lambda g: g,
     meta=lambda x, dtype: x.astype(dtype.numpy, copy_order(x)),
     name="ToCopyBackward0",
@@ -77,11 +76,6 @@ to_device = linear(
 )
 
 
-def _loses_imaginary(x: Any, numpy_dtype: Any) -> bool:
-    """Whether only the real part counts; a truth value says whether the whole number is zero."""
-    return x.dtype.kind == "c" and numpy_dtype.kind not in "cb"
-
-
 def _fitting(value: Any, array_dtype: Any) -> Any:
     """One value that an array of this type can hold, or an error."""
     if not hasattr(value, "dtype"):
@@ -91,13 +85,11 @@ def _fitting(value: Any, array_dtype: Any) -> Any:
             "fill_ only supports 0-dimension value tensor but got tensor with "
             f"{value.ndim} dimensions."
         )
-    return value.real if _loses_imaginary(value, array_dtype) else value
+    return as_real_for(array_dtype, value)
 
 
 def _copy_kernel(xp: Any, target: Any, source: Any, non_blocking: bool) -> Any:
-    source = xp.asarray(source)
-    if _loses_imaginary(source, target.dtype):
-        source = source.real
+    source = as_real_for(target.dtype, xp.asarray(source))
     if source.ndim > target.ndim or any(
         a != b and a != 1
         for a, b in zip(reversed(source.shape), reversed(target.shape), strict=False)
@@ -171,8 +163,17 @@ zero = primitive(
     batch=elementwise,
     doc="Zeros in the shape and dtype of the tensor.",
 )
+
+
+def _onto_meta(rule: Any, target: Any, *rest: Any) -> Any:
+    if of_array(target).type != "meta":
+        raise NotImplementedError("Cannot copy out of meta tensor; no data!")
+    return rule(target, *rest)
+
+
 for _operator in (copy, fill):
     _operator.broadcasts = True
+    _operator.meta_rule = partial(_onto_meta, _operator.meta_rule)
 for _name in ("copy_", "fill_"):
     operator_named(_name).casts_freely = True
 for _name in ("fill_", "zero_"):

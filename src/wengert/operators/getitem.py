@@ -55,6 +55,11 @@ def array_key(x: Any, indices: list) -> tuple:
             key.append(slice(None))
             dim += 1
             continue
+        if isinstance(index, meta.MetaArray) and not isinstance(x, meta.MetaArray):
+            raise RuntimeError(
+                "indices should be on the same device as the indexed tensor: those on the meta "
+                "device have no values"
+            )
         if index.dtype not in _INDEX_TYPES:
             raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
         if index.dtype in _MASK_TYPES:
@@ -101,6 +106,8 @@ def index_error(error: IndexError, key: tuple) -> IndexError:
             "shape mismatch: indexing tensors could not be broadcast together with shapes "
             + ", ".join(shape_text(shape) for shape in shapes)
         )
+    if text.startswith("cannot do a non-empty take"):
+        return IndexError("index is out of bounds for dimension with size 0")
     return IndexError(text.replace("for axis", "for dimension"))
 
 
@@ -232,6 +239,8 @@ def _index_put_meta(x: Any, indices: list, values: Any, accumulate: bool) -> Any
 
 def _index_put(xp: Any, out: Any, indices: list, values: Any, accumulate: bool) -> None:
     key = array_key(out, indices)
+    if not accumulate and values.size == 1 and _is_masked_fill(indices, values, out):
+        values = values.astype(out.dtype, copy=False)
     if values.dtype != out.dtype:
         raise RuntimeError(
             "Index put requires the source and destination dtypes match, got "
@@ -250,6 +259,13 @@ def _index_put(xp: Any, out: Any, indices: list, values: Any, accumulate: bool) 
             f"shape mismatch: value tensor of shape {shape_text(values.shape)} cannot be broadcast "
             f"to indexing result of shape {shape_text(out[key].shape)}"
         ) from None
+
+
+def _is_masked_fill(indices: list, values: Any, target: Any) -> bool:
+    """Whether one value is written where one mask says so; then it may be of another dtype."""
+    given = [each for each in indices if each is not None]
+    loses = values.dtype.kind == "c" and target.dtype.kind != "c"
+    return len(given) == 1 and given[0].dtype in _MASK_TYPES and not loses
 
 
 class UpdateOperator(InplaceOperator):
@@ -397,15 +413,17 @@ def setitem(tensor: Tensor, item: Any, value: Any) -> None:
     """`tensor[item] = value` for a number, a tensor that broadcasts, or an array."""
     if item is False:
         return
+    if item is True:
+        item = Ellipsis
     part, indices = _split(tensor, item)
     if indices and _selects_apart(indices):
         # Where each example writes is found by reading: positions from positions.
         places = wrap(np.arange(tensor.array.size).reshape(tensor.array.shape))[item]
-        value = _without_leading_ones(_values(tensor, value), places.array.ndim)
+        value = _without_leading_ones(_values(tensor, value, indices), places.array.ndim)
         operator_named("put_").call((tensor, places, value.expand(places.array.shape), False))
         return
     if indices:
-        index_put_.call((part, indices, _values(part, value), False))
+        index_put_.call((part, indices, _values(part, value, indices), False))
         return
     if not isinstance(value, (int, float, complex)):
         value = _without_leading_ones(_as_tensor(tensor, value), part.array.ndim)
@@ -415,19 +433,24 @@ def setitem(tensor: Tensor, item: Any, value: Any) -> None:
             operator_named("copy_").call((part, value, False))
             return
     else:
-        value = _values(part, value)
+        value = _values(part, value, [])
     operator_named("fill_").call((part, value))
 
 
-def _values(target: Tensor, value: Any) -> Tensor:
+def _values(target: Tensor, value: Any, indices: list) -> Tensor:
     """What is assigned through tensors of indices, a number in the type of the target."""
     if not isinstance(value, (int, float, complex)):
-        given = isinstance(value, Tensor)
+        converts = not isinstance(value, Tensor)
         value = _as_tensor(target, value)
-        loses = value.array.dtype.kind == "c" and target.array.dtype.kind != "c"
-        if given and (value.array.ndim or value.array.dtype == target.array.dtype or loses):
-            return _without_leading_ones(value, 0)
-        return value.to(dtypes.from_numpy(target.array.dtype))
+        if converts or (
+            value.array.size == 1
+            and _is_masked_fill(list(arrays_of(tuple(indices))), value.array, target.array)
+        ):
+            kind = dtypes.from_numpy(target.array.dtype)
+            if not converts and type(value.array) is np.ndarray:
+                check_number(value.item(), kind)
+            value = value.to(kind)
+        return _without_leading_ones(value, 0)
     kind = dtypes.from_numpy(target.array.dtype)
     # a number too large for a 16-bit float becomes infinity
     check_number(value, dtypes.float64 if kind in (dtypes.float16, dtypes.bfloat16) else kind)

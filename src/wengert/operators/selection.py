@@ -70,11 +70,14 @@ round = elementwise(
 )
 
 
-def _holding_numbers(args: tuple, count: int, kinds: str = "iuf") -> tuple:
-    """All operands to their common dtype; one of these kinds must hold the numbers among them."""
+def _holding_numbers(args: tuple, count: int, halves: bool = True) -> tuple:
+    """All operands to their common dtype, which must hold the numbers among them.
+
+    Without `halves`, numbers too large for a 16-bit float become infinite.
+    """
     operands = promote(args, count)
     dtype = next(a.dtype for a in operands if a is not None)
-    if dtype.kind in kinds:
+    if dtype.kind in "iu" or (dtype.kind in "fV" and (halves or dtype.itemsize > 2)):
         for value in args[:count]:
             if isinstance(value, (int, float)):
                 check_number(value, from_numpy(dtype))
@@ -167,7 +170,7 @@ where_: Operator = elementwise(
         "self": lambda t, condition: where_(condition, t, 0),
         "other": lambda t, condition: where_(condition, 0, t),
     },
-    dtype=lambda args, count: (args[0], *_holding_numbers(args[1:], count - 1, "iu")),
+    dtype=lambda args, count: (args[0], *_holding_numbers(args[1:], count - 1, halves=False)),
     inplace=False,
     doc="Elements of one tensor where the condition holds, else of the other.",
 )

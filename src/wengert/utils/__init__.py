@@ -2,7 +2,9 @@
 
 from typing import Any
 
-_LAZY_MODULES = ("_mode_utils", "_python_dispatch", "_pytree", "checkpoint", "hooks", "pytree")
+_LAZY_MODULES = (
+    "_mode_utils", "_python_dispatch", "_pytree", "checkpoint", "dlpack", "hooks", "pytree",
+)  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

@@ -1,0 +1,13 @@
+"""Exchange of memory through DLPack capsules."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..conversion import from_dlpack as from_dlpack
+from ..tensor import Tensor
+
+
+def to_dlpack(tensor: Tensor) -> Any:
+    """A capsule with the memory of `tensor`, for one receiver."""
+    return tensor.__dlpack__()
