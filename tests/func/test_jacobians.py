@@ -183,3 +183,17 @@ def test_jacobian_of_an_empty_input():
     found = wengert.func.jacrev(lambda x: x * 2)(wengert.ones(0))
     assert tuple(found.shape) == (0, 0)
     assert tuple(wengert.func.jacfwd(lambda x: x * 2)(wengert.ones(0)).shape) == (0, 0)
+
+
+def test_hessian_through_layer_norm(lib):
+    """Its statistics come from the forward pass and still depend on the input at every level."""
+    layer_norm = lib.nn.functional.layer_norm
+    x = lib.tensor([0.3, -1.2, 0.8], dtype=lib.float64)
+
+    def f(x):
+        return (x * layer_norm(x, (3,))).sum()
+
+    found = lib.func.hessian(f)(x)
+    assert lib.allclose(found, lib.autograd.functional.hessian(f, x))
+    assert lib.allclose(found, found.t())
+    assert lib.allclose(found[0], lib.tensor([0.7241, -0.1810, -0.5431], dtype=lib.float64), 1e-3)

@@ -10,6 +10,8 @@ from wengert.inplace import InplaceOperator
 
 #: Declared operators without samples of their own, and why.
 WAIVED: dict[str, str] = {
+    "_known_mean": "part of the gradient of native_layer_norm, sampled through it",
+    "_known_scale": "part of the gradient of native_layer_norm, sampled through it",
     "diagonal_backward": "the transpose of diagonal, sampled through its gradients",
     "select_backward": "the transpose of select, sampled through its gradients",
     "slice_backward": "the transpose of slice, sampled through its gradients",
@@ -19,9 +21,11 @@ WAIVED: dict[str, str] = {
 REFUSED = {"_unique2", "_unique_consecutive"}
 #: Arguments that take whole numbers or truth values and therefore have no derivative.
 DISCRETE = {"condition", "index", "indices", "mask", "target", "sorter"}
-#: Class weights, which are refused if they require grad, and the number in `number - tensor`.
+#: Class weights, which are refused if they require grad, the number in `number - tensor`, and
+#: statistics that stand for functions of the input.
 CONSTANT = {
-    ("rsub", "other"),
+    ("rsub", "other"), ("_known_mean", "mean"), ("_known_scale", "mean"),
+    ("_known_scale", "scale"),
     ("_nll_loss", "weight"), ("_nll_loss_backward", "weight"), ("_binary_cross_entropy", "weight"),
     ("_binary_cross_entropy_with_logits", "weight"),
     ("_binary_cross_entropy_with_logits", "pos_weight"),

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from .. import dtypes
 from ..backends import meta
-from ..batching.moving import at_front, rank_of, shape_of
+from ..batching.moving import all_batched, at_front, rank_of, shape_of
 from ..batching.rules import broadcast
 from ..dispatch import Operator
 from ..errors import shape_text
-from ..state import thread_state
 from ..tensor import Tensor
 from .along import is_half, packed, widened
 from .declare import primitive
@@ -61,20 +61,65 @@ def _layer_norm(xp: Any, x: Any, shape: tuple, weight: Any, bias: Any, eps: floa
     return tuple([a.astype(goal, copy=False) for a in (out, mean, scale)])
 
 
-def _standardized(
-    x: Tensor, shape: tuple, eps: float, mean: Tensor, scale: Tensor
-) -> tuple[Tensor, Tensor, tuple[int, ...]]:
-    """The input less its mean and times its scale, the scale, and the normalised dimensions.
+# A gradient reads mean and scale from the forward pass, of which they are results without history.
+# These operators give them one: they return what is known, and their derivative is that of
+# computing it from the input. So every level of transforms can differentiate the gradient again.
 
-    Where derivatives of the result are wanted, mean and scale are computed anew from the input: as
-    outputs of the forward pass they carry no history.
-    """
-    dims = tuple(range(-len(shape), 0))
-    if thread_state().grad_enabled:
-        centered = x - x.mean(dims, True)
-        scale = rsqrt((centered * centered).mean(dims, True) + eps)
-        return centered * scale, scale, dims
-    return (x - mean) * scale, scale, dims
+
+def _known_batched(operator: Any, args: tuple, dims: tuple) -> tuple[Any, int]:
+    return operator.call(all_batched(args, dims)), 0
+
+
+_known_mean: Operator = primitive(
+    "_known_mean(Tensor input, Tensor mean, int[] dim) -> Tensor",
+    lambda xp, x, mean, dim: mean.copy(),
+    lambda g, input, dim: g.expand(input.array.shape) / _count(input, dim),
+    lambda tangents, dim: tangents["input"].mean(dim, True),
+    widens=False,
+    guarded=False,
+    meta=lambda x, mean, dim: meta.empty(mean.shape, mean.dtype),
+    batch=_known_batched,
+    doc="The mean of the input over `dim`, which has been computed before.",
+)
+_known_scale: Operator = primitive(
+    "_known_scale(Tensor input, Tensor mean, Tensor scale, int[] dim) -> Tensor",
+    lambda xp, x, mean, scale, dim: scale.copy(),
+    lambda g, input, mean, scale, dim: (
+        _scale_change(input, mean, scale, dim) * g / _count(input, dim)
+    ),
+    lambda tangents, input, mean, scale, dim: (
+        (_scale_change(input, mean, scale, dim) * tangents["input"]).mean(dim, True)
+    ),
+    widens=False,
+    guarded=False,
+    meta=lambda x, mean, scale, dim: meta.empty(scale.shape, scale.dtype),
+    batch=_known_batched,
+    doc="The reciprocal standard deviation of the input over `dim`, computed before.",
+)
+
+
+def _count(x: Tensor, dims: tuple[int, ...]) -> int:
+    """The number of elements that one mean is taken over."""
+    return math.prod([x.array.shape[dim] for dim in dims])
+
+
+def _scale_change(x: Tensor, mean: Tensor, scale: Tensor, dims: tuple[int, ...]) -> Tensor:
+    """What the mean of a change of the input is weighted by in the change of the scale."""
+    unit, scale = _standardized(x, mean, scale, dims)
+    return -(scale * scale) * unit
+
+
+def _standardized(
+    x: Tensor, mean: Tensor, scale: Tensor, dims: tuple[int, ...]
+) -> tuple[Tensor, Tensor]:
+    """The input less its mean and times its scale, and the scale; both can be differentiated."""
+    mean, scale = _known_mean.call((x, mean, dims)), _known_scale.call((x, mean, scale, dims))
+    return (x - mean) * scale, scale
+
+
+def _last(shape: tuple) -> tuple[int, ...]:
+    """The dimensions that are normalised."""
+    return tuple(range(-len(shape), 0))
 
 
 def _through_standardized(t: Tensor, unit: Tensor, scale: Tensor, dims: tuple) -> Tensor:
@@ -83,22 +128,18 @@ def _through_standardized(t: Tensor, unit: Tensor, scale: Tensor, dims: tuple) -
 
 
 def _layer_norm_input(
-    g: Tensor, x: Tensor, shape: tuple, weight: Any, eps: float, mean: Tensor, scale: Tensor
+    g: Tensor, x: Tensor, shape: tuple, weight: Any, mean: Tensor, scale: Tensor
 ) -> Tensor:
-    unit, scale, dims = _standardized(x, shape, eps, mean, scale)
+    dims = _last(shape)
+    unit, scale = _standardized(x, mean, scale, dims)
     return _through_standardized(g if weight is None else g * weight, unit, scale, dims)
 
 
 def _layer_norm_tangent(
-    tangents: dict,
-    x: Tensor,
-    shape: tuple,
-    weight: Any,
-    eps: float,
-    mean: Tensor,
-    scale: Tensor,
+    tangents: dict, x: Tensor, shape: tuple, weight: Any, mean: Tensor, scale: Tensor
 ) -> tuple:
-    unit, scale, dims = _standardized(x, shape, eps, mean, scale)
+    dims = _last(shape)
+    unit, scale = _standardized(x, mean, scale, dims)
     total: Any = 0
     if "input" in tangents:
         total = _through_standardized(tangents["input"], unit, scale, dims)
@@ -139,16 +180,16 @@ native_layer_norm = primitive(
     "float eps) -> (Tensor, Tensor, Tensor)",
     _layer_norm,
     {
-        "input": lambda g, input, normalized_shape, weight, eps, out1, out2: _layer_norm_input(
-            g[0], input, normalized_shape, weight, eps, out1, out2
+        "input": lambda g, input, normalized_shape, weight, out1, out2: _layer_norm_input(
+            g[0], input, normalized_shape, weight, out1, out2
         ),
-        "weight": lambda g, input, normalized_shape, eps, out1, out2: (
-            g[0] * _standardized(input, normalized_shape, eps, out1, out2)[0]
+        "weight": lambda g, input, normalized_shape, out1, out2: (
+            g[0] * _standardized(input, out1, out2, _last(normalized_shape))[0]
         ),
         "bias": lambda g: g[0],
     },
-    lambda tangents, input, normalized_shape, weight, eps, out1, out2: _layer_norm_tangent(
-        tangents, input, normalized_shape, weight, eps, out1, out2
+    lambda tangents, input, normalized_shape, weight, out1, out2: _layer_norm_tangent(
+        tangents, input, normalized_shape, weight, out1, out2
     ),
     nondifferentiable_outputs=(1, 2),
     widens=False,
