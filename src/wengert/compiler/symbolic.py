@@ -100,7 +100,8 @@ def differentiable_outputs(node: Node) -> list[int]:
 def rule_graph(node: Node, needs: tuple[bool, ...], once: bool = False) -> RuleGraph:
     """The gradients of an operator's node with respect to the inputs that `needs` marks.
 
-    `once` says that they will not be differentiated again, which makes some rules shorter. Raises NotDifferentiable with the reason if there is no such graph.
+    `once` says that they will not be differentiated again, which makes some rules shorter. Raises
+    NotDifferentiable with the reason if there is no such graph.
     """
     types = tuple([without_grad(value.type) for value in node._inputs])
     results = tuple([without_grad(value.type) for value in node._outputs])
