@@ -100,7 +100,7 @@ class Tensor:
     __array_priority__ = 1000
 
     def __init__(self, *args: Any, **options: Any) -> None:
-        """What a compiled class runs on a new plain tensor; no subclass sees it, see `hide_init`."""
+        """What a compiled class runs on a new plain tensor; subclasses do not see it."""
         _fill(self, args, options)
 
     def adopt(self, source: Tensor) -> None:
