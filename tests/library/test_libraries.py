@@ -400,6 +400,14 @@ def test_tags(lib, library, ops, define):
     custom = define("(Tensor x) -> Tensor", lambda x: x + 1, tags=[lib.Tag.pointwise])
     assert custom._opoverload.tags == [lib.Tag.pt2_compliant_tag, lib.Tag.pointwise]
     assert str(lib.Tag.pointwise) == "Tag.pointwise"
+
+
+def test_tags_for_forms_of_an_operator(lib, library, ops):
+    library.define("f_(Tensor(a!) x) -> Tensor(a!)", tags=lib.Tag.inplace)
+    library.define("f.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!)", tags=lib.Tag.out)
+    assert ops.f_.default.tags == [lib.Tag.inplace]
+    assert ops.f.out.tags == [lib.Tag.out]
+    assert len({lib.Tag.inplace, lib.Tag.inplace_view, lib.Tag.out, lib.Tag.out_variant}) == 4
     with pytest.raises(TypeError):
         library.define("h(Tensor x) -> Tensor", tags=("pointwise",))
 
