@@ -139,16 +139,6 @@ def test_what_is_not_there(lib, ops):
         lib.ops.no_such_namespace.f
 
 
-def test_without_formula_kernels_are_transparent(lib, library, ops):
-    library.define("square(Tensor x) -> Tensor")
-    library.impl("square", lambda x: x * x, "CPU")
-    x = lib.tensor(3.0, requires_grad=True)
-    out = ops.square(x)
-    assert out.grad_fn.name() == "MulBackward0"
-    out.backward()
-    assert x.grad.item() == 6.0
-
-
 def test_composite_kernels(lib, library, ops):
     library.define("square(Tensor x) -> Tensor")
     library.impl("square", lambda x: x * x)

@@ -177,11 +177,15 @@ def set_kernel(
             f"This is not allowed since there's already a kernel registered for {operator.name} "
             f"and {key}, and allow_override is False"
         )
+    passed_autograd = operator.passes_autograd
     _store_kernel(operator, key, kernel)
+    if key in _AUTOGRAD:
+        operator.passes_autograd = kernel is None
 
     def undo() -> None:
         if get_known_kernel(operator, key) is kernel:
             _store_kernel(operator, key, previous)
+            operator.passes_autograd = passed_autograd
 
     return undo
 

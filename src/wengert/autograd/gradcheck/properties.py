@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -25,6 +24,7 @@ from wengert.autograd.gradcheck.jacobians import (
     wants_grad,
 )
 from wengert.autograd.gradcheck.modes import RandomVectors, split_inputs
+from wengert.errors import warn_user
 from wengert.func.mapping import vmap_tangents
 
 _BATCH = 2
@@ -156,10 +156,10 @@ def _check_absent(
     try:
         grads = wengert.autograd.grad(roots, tuple(xs), seeds, allow_unused=True)
     except RuntimeError as error:
-        warnings.warn(UNDEFINED_IS_CHECKED, stacklevel=2)
+        warn_user(UNDEFINED_IS_CHECKED)
         raise GradcheckError(UNDEFINED_NOT_HANDLED.format(error)) from error
     if not all(grad is None or _is_zero(grad) for grad in grads):
-        warnings.warn(UNDEFINED_IS_CHECKED, stacklevel=2)
+        warn_user(UNDEFINED_IS_CHECKED)
         raise GradcheckError(UNDEFINED_NOT_ZERO)
 
 
