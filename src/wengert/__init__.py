@@ -81,7 +81,7 @@ def is_inference(input: Tensor) -> _Any:
 
 # Modules and names that are imported when first asked for.
 _MODULES = (
-    "_C", "compiler", "cuda", "demo", "func", "library", "nn", "ops", "overrides",
+    "_C", "_library", "compiler", "cuda", "demo", "func", "library", "nn", "ops", "overrides",
     "types", "utils",
 )  # fmt: skip
 _NAMES = {
