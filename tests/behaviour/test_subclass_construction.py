@@ -117,6 +117,18 @@ def test_new_of_another_base(lib):
     assert (x.tolist(), x.note) == ([1.0], "first")
 
 
+def test_parameters_with_keywords_and_other_bases(lib):
+    class Tagged(lib.nn.Parameter, Counted):
+        def __new__(cls, data, tag=None):
+            made = super().__new__(cls, data)
+            made.tag = tag
+            return made
+
+    x = Tagged(lib.ones(2), tag="weights")
+    assert (x.tag, x.counted, x.requires_grad) == ("weights", 1, True)
+    assert lib.nn.Parameter.__init__ is object.__init__
+
+
 def test_new_may_return_another_class(lib):
     class Plain(lib.Tensor):
         def __new__(cls, *args, **options):
