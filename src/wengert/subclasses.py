@@ -9,7 +9,7 @@ from .autograd.forward_ad import set_tangent, tangent_of
 from .backends.numpy import dense_strides
 from .devices import as_device
 from .dispatch_overrides import overrides_dispatch
-from .function_overrides import overrides_functions
+from .function_overrides import PLAIN, override_method, overrides_functions
 from .layouts import check_options, keeps_order
 from .marks import mark, unmarked, wrapper_array
 from .native import native
@@ -209,7 +209,22 @@ def _take_over(out: Any, source: Tensor) -> None:
         native.show(out)
 
 
+def text_of(self: Tensor, *, tensor_contents: str | None = None) -> str:
+    """``Tensor.__repr__`` as subclasses call it, which may say what their instances contain."""
+    given = {} if tensor_contents is None else {"tensor_contents": tensor_contents}
+    if native.overriding:
+        found = override_method("__repr__", (self,), given)
+        if found is not PLAIN:
+            return found
+    from .printing import tensor_repr
+
+    return tensor_repr(self, tensor_contents)
+
+
+text_of.__name__, text_of.__qualname__ = "__repr__", "Tensor.__repr__"
+
 METHODS: dict[str, Any] = {
+    "__repr__": text_of,
     "__new__": staticmethod(tensor_new),
     "as_subclass": as_subclass,
     "_make_subclass": staticmethod(make_subclass),
