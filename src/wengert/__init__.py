@@ -80,7 +80,10 @@ def is_inference(input: Tensor) -> _Any:
 
 
 # Modules and names that are imported when first asked for.
-_MODULES = ("_C", "compiler", "cuda", "demo", "func", "library", "nn", "ops", "overrides", "utils")
+_MODULES = (
+    "_C", "_library", "compiler", "cuda", "demo", "func", "library", "nn", "ops", "overrides",
+    "types", "utils",
+)  # fmt: skip
 _NAMES = {
     "Tag": "library",
     "compile": "compiler",

@@ -64,7 +64,9 @@ def set_requires_grad(self: Tensor, value: bool) -> None:
 
 def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
     """Set whether operations on this leaf are recorded; returns the tensor."""
-    check_outside("Tensor.requires_grad_()")
+    check_outside(
+        "Tensor.requires_grad_() (or perhaps using wengert.autograd.functional.* APIs)"
+    )
     if not isinstance(requires_grad, bool):
         raise TypeError(
             "requires_grad_(): argument 'requires_grad' must be bool, not "

@@ -207,7 +207,11 @@ def legacy_array(args: tuple[Any, ...], device: Any = None) -> Any:
     if len(args) != 1 or _is_size(given):
         shape = given if isinstance(given, tuple) else args
         if not all(isinstance(each, (int, np.integer)) for each in shape):
-            raise TypeError("Tensor(): expected one sequence of data, or sizes given as ints")
+            kinds = ", ".join([type(each).__name__ for each in args])
+            raise TypeError(
+                f"new() received an invalid combination of arguments - got ({kinds}), but expected "
+                "one sequence of data, or sizes given as ints"
+            )
         array = np.empty(shape if args else (0,), kind.numpy)
     elif not isinstance(given, np.ndarray) and not _is_sequence(given):
         raise TypeError(f"new(): data must be a sequence (got {type(given).__name__})")

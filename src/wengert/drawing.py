@@ -171,6 +171,12 @@ def _fill_batched(
 
 
 def _check_allowed(level: Level) -> None:
+    if level.of_derivatives:
+        raise RuntimeError(
+            "vmap: We do not yet support calling random operations inside of vmap: derivatives for "
+            "a batch of gradients or tangents are computed at once, and nothing says whether its "
+            "members share random numbers. Draw them in the forward pass, or compute one at a time"
+        )
     if level.randomness == "error":
         raise RuntimeError(
             "vmap: called random operation while in randomness error mode. Say with "

@@ -99,23 +99,24 @@ def inplace_view_error(t: Any, indirect: bool) -> RuntimeError:
         if indirect
         else "is being modified inplace"
     )
-    if t.node is None or creation in (VIEW_NO_GRAD, VIEW_INFERENCE):
-        mode = "inference mode" if creation == VIEW_INFERENCE else "no_grad mode"
-        what = f"A view was created in {mode} and {change} with grad mode enabled."
+    if creation == VIEW_INFERENCE:
+        what = f"A view was created in inference mode and {change} in normal mode."
+    elif t.node is None or creation == VIEW_NO_GRAD:
+        what = f"A view was created in no_grad mode and {change} with grad mode enabled."
     else:
         what = f"Output {t.output_index} of {t.node.name()} is a view and {change}."
     if creation == VIEW_MULTI_OUTPUT:
         return RuntimeError(
-            f"{what} It is the output of a function that returns multiple views, none of which may "
-            "be changed: autograd could not tell what becomes of the others. Use the out-of-place "
-            "form, or select the part by indexing."
+            f"{what} This view is the output of a function that returns multiple views. None of "
+            "them may be changed: autograd could not tell what becomes of the others. Use the "
+            "out-of-place form, or select the part by indexing."
         )
     if creation in (VIEW_NO_GRAD, VIEW_INFERENCE):
         return RuntimeError(
-            f"{what} It is unclear whether the change is meant to be recorded: make the view and "
-            "the change in the same mode."
+            f"{what} Given that this use case is ambiguous and error-prone, it is forbidden: make "
+            "the view and the change in the same mode, which says whether to record the change."
         )
     return RuntimeError(
-        f"{what} It was created inside a custom Function, whose backward the change would bypass: "
-        "return a clone() from the Function."
+        f"{what} This view was created inside a custom Function (or because an input was returned "
+        "as-is), whose backward the change would bypass: return a clone() from the Function."
     )

@@ -165,10 +165,10 @@ def override_operator(operator: Any, args: tuple, kwargs: dict[str, Any]) -> Any
     return PLAIN if state.inside else override(state, operator, args, kwargs)
 
 
-def override_method(name: str, args: tuple) -> Any:
+def override_method(name: str, args: tuple, kwargs: dict[str, Any] | None = None) -> Any:
     """The same for a method of Tensor that is no function of its own."""
     state = thread_state()
-    return PLAIN if state.inside else override(state, getattr(Tensor, name), args, {})
+    return PLAIN if state.inside else override(state, getattr(Tensor, name), args, kwargs or {})
 
 
 def override_bound(operator: Any, args: tuple) -> Any:

@@ -126,7 +126,7 @@ def check_outside(call: str) -> None:
     """Refuse `call`, which marks leaves, where transforms decide what is differentiated."""
     if in_transform():
         raise RuntimeError(
-            f"You are attempting to call {call}, perhaps by way of autograd.functional, inside of "
-            "a function being transformed by a functorch transform. The transforms of wengert.func "
-            "decide themselves what is differentiated: nest them, or make the call outside"
+            f"You are attempting to call {call} inside of a function being transformed by a "
+            "functorch transform. The transforms of wengert.func decide themselves what is "
+            "differentiated: nest them, or make the call outside"
         )

@@ -33,8 +33,8 @@ class Level:
     """One transform: its number while it is active, and the modes that hold outside it."""
 
     __slots__ = (
-        "kind", "number", "batch_size", "randomness", "differentiating", "outer_levels",
-        "grad_enabled", "inference", "forward_grad_enabled", "dual_level", "duals",
+        "kind", "number", "batch_size", "randomness", "of_derivatives", "differentiating",
+        "outer_levels", "grad_enabled", "inference", "forward_grad_enabled", "dual_level", "duals",
         "tangents_aside",
     )  # fmt: skip
 
@@ -45,6 +45,7 @@ class Level:
         self.number = 0
         self.batch_size = batch_size
         self.randomness = randomness
+        self.of_derivatives = False  # a batch that autograd made: nobody could choose randomness
         self.differentiating = False
 
     @contextmanager

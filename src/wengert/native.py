@@ -230,6 +230,10 @@ class Native:
         """Set a class attribute; unlike setattr it reaches compiled classes too."""
         setattr(cls, name, value)
 
+    def hide_init(self, cls: type) -> None:
+        """Take `__init__` from a class, of which subclasses made from now on see nothing."""
+        del cls.__init__  # type: ignore[misc]
+
     def set_attribute(self, target: object, name: str, value: object) -> None:
         """What `object.__setattr__` does, which compiled classes may not be given."""
         object.__setattr__(target, name, value)

@@ -805,6 +805,14 @@ cdef class Native:
         wengert_type_dict(cls)[name] = value
         PyType_Modified(cls)
 
+    cpdef hide_init(self, type cls):
+        """Take `__init__` from a class, of which subclasses made from now on see nothing.
+
+        Instances of the compiled class itself are still initialised by it: the slot remains.
+        """
+        del wengert_type_dict(cls)["__init__"]
+        PyType_Modified(cls)
+
     cpdef set_attribute(self, object target, str name, object value):
         """What `object.__setattr__` does, which compiled classes may not be given."""
         PyObject_GenericSetAttr(target, name, value)

@@ -63,14 +63,17 @@ def set_printoptions(
     options.sci_mode = sci_mode
 
 
-def tensor_repr(tensor: Tensor) -> str:
-    """The tensor's values, and of its type, device and history what is not the default."""
+def tensor_repr(tensor: Tensor, contents: str | None = None) -> str:
+    """The tensor's values, and of its type, device and history what is not the default.
+
+    A class that knows better what its instances stand for gives `contents` in place of values.
+    """
     if type(tensor.array) is LevelArray:
         return _level_text(tensor.array)
     name = type(tensor).__name__
     prefix = "tensor(" if name in ("Tensor", "Parameter") else f"{name}("
     heading = "Parameter containing:\n" if name == "Parameter" else ""
-    values, notes = _values_and_notes(tensor, len(prefix))
+    values, notes = _values_and_notes(tensor, len(prefix), contents)
     notes += _history(tensor) + _tangent(tensor)
     return heading + _with_notes(prefix + values, notes, len(prefix)) + ")"
 
@@ -87,24 +90,28 @@ def _level_text(array: LevelArray) -> str:
     return "\n".join([heading, *lines, ")"])
 
 
-def _values_and_notes(tensor: Tensor, indent: int) -> tuple[str, list[str]]:
+def _values_and_notes(
+    tensor: Tensor, indent: int, contents: str | None = None
+) -> tuple[str, list[str]]:
     array = tensor.array
     kind = dtypes.from_numpy(array.dtype)
     default = dtypes.get_default_dtype()
     place = of_array(array)
     notes = [] if place.type == "cpu" else [f"device='{place}'"]
     size_note, type_note = f"size={array.shape}", f"dtype={kind!r}"
-    hidden = place.type == "meta" or type(array) is WrapperArray
+    hidden = place.type == "meta" or (type(array) is WrapperArray and contents is None)
     if hidden or array.size == 0:
         if hidden or array.ndim != 1:
             notes.append(size_note)
         if kind is not default:
             notes.append(type_note)
-        return "..." if hidden else "[]", notes
+        return contents or ("..." if hidden else "[]"), notes
     if options.edgeitems == 0:
         notes.append(size_note)
     if kind not in (default, default.to_complex(), dtypes.int64, dtypes.bool):
         notes.append(type_note)
+    if contents is not None:
+        return contents, notes
     return _values_text(transfer(array, CPU), kind, indent), notes
 
 

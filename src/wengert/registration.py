@@ -223,7 +223,8 @@ def _bind_subclasses() -> None:
         call_overridable, (Tensor, Size, dtypes.dtype, device, layout, memory_format, Generator)
     )
     MODES_ONLY.add(creation.tensor)
-    bind_overrides(override_method, PLAIN, subclasses.marked)
+    bind_overrides(override_method, PLAIN, subclasses.marked, subclasses.fill)
+    native.hide_init(Tensor)
     for name, value in subclasses.METHODS.items():
         native.attach(Tensor, name, value)
     native.attach(Tensor, "__torch_function__", classmethod(default_torch_function))

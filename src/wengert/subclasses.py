@@ -9,7 +9,7 @@ from .autograd.forward_ad import set_tangent, tangent_of
 from .backends.numpy import dense_strides
 from .devices import as_device
 from .dispatch_overrides import overrides_dispatch
-from .function_overrides import overrides_functions
+from .function_overrides import PLAIN, override_method, overrides_functions
 from .layouts import check_options, keeps_order
 from .marks import mark, unmarked, wrapper_array
 from .native import native
@@ -33,14 +33,50 @@ def bare(cls: type) -> Any:
     return _new(cls)
 
 
-def tensor_new(cls: type, *args: Any, device: Any = None, **options: Any) -> Any:
-    """``Tensor.__new__``: an instance of a subclass from data or sizes, as `Tensor` takes them."""
+def tensor_new(cls: type, *args: Any, **options: Any) -> Any:
+    """``Tensor.__new__``: an instance from data or sizes.
+
+    There is no `__init__` of Tensor, so a subclass whose `__new__` or `__init__` takes more
+    arguments need not keep them from it, and the `__init__` of its other bases is found.
+    """
     out = bare(cls)
-    if cls is not Tensor:
-        if options:
-            raise TypeError(f"{cls.__name__}() got an unexpected keyword argument {min(options)!r}")
-        Tensor.__init__(out, *args, device=device)
+    fill(out, args, options)
     return out
+
+
+def fill(out: Any, args: tuple[Any, ...], options: dict[str, Any]) -> None:
+    """Give an instance without an array the data, the sizes or the tensor that it is made from."""
+    from .creation import legacy_array
+    from .levels import made_here
+
+    device = options.pop("device", None)
+    given = _by_keyword(args, options) if options else args
+    if len(given) == 1 and device is None and isinstance(given[0], Tensor):
+        become_view(out, given[0])
+    else:
+        Tensor.adopt(out, made_here(wrap(legacy_array(given, device))))
+
+
+def _by_keyword(args: tuple[Any, ...], options: dict[str, Any]) -> tuple[Any, ...]:
+    """What is given as ``data=``, ``size=`` or ``other=``, as positional arguments."""
+    ((name, value),) = options.items() if len(options) == 1 and not args else ((None, None),)
+    if name == "size" and isinstance(value, (tuple, list)):
+        return tuple(value)
+    if name == "data" and not isinstance(value, (int, Tensor)):
+        return (value,)
+    if name == "other" and isinstance(value, Tensor):
+        return (value,)
+    raise _wrong_combination(args, options)
+
+
+def _wrong_combination(args: tuple[Any, ...], options: dict[str, Any]) -> TypeError:
+    kinds = [type(each).__name__ for each in args]
+    kinds += [f"{name}={type(value).__name__}" for name, value in options.items()]
+    return TypeError(
+        f"new() received an invalid combination of arguments - got ({', '.join(kinds)}), but "
+        "expected data, sizes or a tensor, and perhaps device=...; a subclass that takes "
+        "other keywords needs a __new__ that does not pass them on"
+    )
 
 
 def check_subclass(cls: Any, function: str) -> None:
@@ -173,7 +209,22 @@ def _take_over(out: Any, source: Tensor) -> None:
         native.show(out)
 
 
+def text_of(self: Tensor, *, tensor_contents: str | None = None) -> str:
+    """``Tensor.__repr__`` as subclasses call it, which may say what their instances contain."""
+    given = {} if tensor_contents is None else {"tensor_contents": tensor_contents}
+    if native.overriding:
+        found = override_method("__repr__", (self,), given)
+        if found is not PLAIN:
+            return found
+    from .printing import tensor_repr
+
+    return tensor_repr(self, tensor_contents)
+
+
+text_of.__name__, text_of.__qualname__ = "__repr__", "Tensor.__repr__"
+
 METHODS: dict[str, Any] = {
+    "__repr__": text_of,
     "__new__": staticmethod(tensor_new),
     "as_subclass": as_subclass,
     "_make_subclass": staticmethod(make_subclass),

@@ -82,4 +82,4 @@ cdef AbstractOperator _and, _or, _xor, _invert, _lshift, _rshift
 cdef AbstractOperator _iadd, _isub, _imul, _idiv, _ipow, _iremainder, _ifloor_divide
 cdef AbstractOperator _iand, _ior, _ixor, _ilshift, _irshift
 cdef object _getitem, _setitem, _regenerate_view, _show_graph
-cdef object _override, _PLAIN, _marked
+cdef object _override, _PLAIN, _marked, _fill

@@ -99,17 +99,9 @@ class Tensor:
 
     __array_priority__ = 1000
 
-    def __init__(self, *args: Any, device: Any = None) -> None:
-        if self.array is not None:  # made by `__new__`, as instances of subclasses are
-            return
-        from .creation import legacy_array
-        from .levels import made_here
-        from .subclasses import become_view
-
-        if len(args) == 1 and device is None and isinstance(args[0], Tensor):
-            become_view(self, args[0])
-            return
-        self.adopt(made_here(wrap(legacy_array(args, device))))
+    def __init__(self, *args: Any, **options: Any) -> None:
+        """What a compiled class runs on a new plain tensor; subclasses do not see it."""
+        _fill(self, args, options)
 
     def adopt(self, source: Tensor) -> None:
         """Take over the array of `source`, as a new tensor without history."""
@@ -518,13 +510,13 @@ _iand = _ior = _ixor = _ilshift = _irshift = _add
 _getitem: Any = None
 _setitem = _regenerate_view = _show_graph = _getitem
 _override: Any = None
-_PLAIN = _marked = _override
+_PLAIN = _marked = _fill = _override
 
 
-def bind_overrides(override_method: Any, plain: Any, marked: Any) -> None:
-    """Give Tensor what subclasses need: how methods are overridden, how arrays are marked."""
-    global _override, _PLAIN, _marked
-    _override, _PLAIN, _marked = override_method, plain, marked
+def bind_overrides(override_method: Any, plain: Any, marked: Any, fill: Any) -> None:
+    """Give Tensor what subclasses need: how methods are overridden, arrays marked, tensors made."""
+    global _override, _PLAIN, _marked, _fill
+    _override, _PLAIN, _marked, _fill = override_method, plain, marked, fill
 
 
 def bind_operators(table: dict[str, Any]) -> None:

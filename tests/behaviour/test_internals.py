@@ -105,3 +105,18 @@ def test_hooks_that_stay_behind_in_a_pickle(lib):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         pickle.dumps(x)
+
+
+def test_names_of_types(lib):
+    types = lib.types
+    assert types.Number == int | float | bool
+    for number in (3, 2.5, True):
+        assert isinstance(number, types.Number)
+        assert isinstance(number, types._Number)
+    assert not isinstance(1j, types.Number)
+    assert not isinstance(lib.ones(1), types.Number)
+    assert isinstance(lib.device("cpu"), types.Device)
+    assert isinstance(lib.Size((2, 3)), types._size)
+    assert (types._int, types._float, types._bool, types._complex) == (int, float, bool, complex)
+    assert (types._device, types._dtype) == (lib.device, lib.dtype)
+    assert types._TensorOrTensors.__args__[0] is lib.Tensor

@@ -22,6 +22,57 @@ def test_subclass_with_arguments_of_its_own(lib):
     assert x.grad.tolist() == [2.0, 2.0]
 
 
+def test_subclasses_say_what_they_contain(lib):
+    class Wrapper(lib.Tensor):
+        def __new__(cls, inner, **options):
+            return lib.Tensor._make_wrapper_subclass(
+                cls, inner.shape, dtype=inner.dtype, **options
+            )
+
+        def __init__(self, inner, **options):
+            self.inner = inner
+
+        def __repr__(self):
+            return super().__repr__(tensor_contents=f"inner={self.inner.tolist()}")
+
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            return NotImplemented
+
+    class Plain(lib.Tensor):
+        pass
+
+    ones = lib.ones(2)
+    assert repr(Wrapper(ones)) == "Wrapper(inner=[1.0, 1.0])"
+    assert str(Wrapper(ones, requires_grad=True)) == (
+        "Wrapper(inner=[1.0, 1.0], requires_grad=True)"
+    )
+    assert repr(Wrapper(lib.ones(0, 2))) == "Wrapper(inner=[], size=(0, 2))"
+    assert Plain([1.0]).__repr__(tensor_contents="one") == "Plain(one)"
+    assert lib.ones(2).int().__repr__(tensor_contents="ones") == (
+        f"tensor(ones, dtype={lib.__name__}.int32)"
+    )
+    assert lib.ones(2, device="meta").__repr__(tensor_contents="ones") == (
+        "tensor(ones, device='meta', size=(2,))"
+    )
+    with pytest.raises(TypeError, match=r"__repr__\(\) takes 1 positional argument"):
+        lib.ones(2).__repr__("ones")
+
+
+def test_functions_that_override_see_the_contents(lib):
+    seen = []
+
+    class Logging(lib.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            if func is lib.Tensor.__repr__:
+                seen.append(kwargs["tensor_contents"])
+            return super().__torch_function__(func, types, args, kwargs or {})
+
+    assert Logging([1.0]).__repr__(tensor_contents="one") == "Logging(one)"
+    assert seen == ["one"]
+
+
 def test_deep_copies_share_memory_as_their_originals_do(lib):
     x = lib.arange(6.0)
     whole, part, turned = copy.deepcopy([x, x[1:3], x.view(2, 3).t()])

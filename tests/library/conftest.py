@@ -26,3 +26,23 @@ def leaves(lib):
         return [lib.tensor(v, dtype=lib.float64, requires_grad=True) for v in values]
 
     return make
+
+
+@pytest.fixture
+def defined(lib):
+    """Makes an operator of a schema and a kernel for a key: ``defined("(Tensor x) -> Tensor", f)``.
+
+    Operators live as long as the test.
+    """
+    libraries = []
+
+    def make(schema, kernel, key="CPU"):
+        library = lib.library.Library(fresh_name("wengert_defined"), "DEF")
+        libraries.append(library)
+        library.define("f" + schema)
+        library.impl("f", kernel, key)
+        return library, getattr(lib.ops, library.ns).f
+
+    yield make
+    for library in libraries:
+        library._destroy()

@@ -634,3 +634,32 @@ def test_without_cycles_nothing_waits_for_the_collector():
         assert alive() is None
     finally:
         gc.enable()
+
+
+@pytest.mark.parametrize(
+    "schema", ["(Tensor[] x) -> Tensor", "(Tensor x) -> Tensor[]", "(Tensor?[] x) -> Tensor"]
+)
+def test_the_name_of_the_structure_of_lists_is_taken(lib, define, schema):
+    def kernel(x):
+        out = (x[0] if isinstance(x, list) else x) * 2
+        return [out] if schema.endswith("[]") else out
+
+    def keep(ctx, inputs, output):
+        ctx._pt_metadata = 3
+
+    operator = define(schema, kernel)
+    operator.register_autograd(lambda ctx, grad: grad, setup_context=keep)
+    x = lib.ones(2, requires_grad=True)
+    with pytest.raises(RuntimeError, match="Please don't set ctx._pt_metadata"):
+        operator([x] if "[] x" in schema else x)
+
+
+def test_without_lists_the_name_is_free(lib, define, leaves):
+    def keep(ctx, inputs, output):
+        ctx._pt_metadata = 3
+
+    operator = define("(Tensor x) -> Tensor", lambda x: x * 2)
+    operator.register_autograd(lambda ctx, grad: grad * ctx._pt_metadata, setup_context=keep)
+    (x,) = leaves([1.0])
+    operator(x).sum().backward()
+    assert x.grad.tolist() == [3.0]

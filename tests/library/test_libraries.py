@@ -139,16 +139,6 @@ def test_what_is_not_there(lib, ops):
         lib.ops.no_such_namespace.f
 
 
-def test_without_formula_kernels_are_transparent(lib, library, ops):
-    library.define("square(Tensor x) -> Tensor")
-    library.impl("square", lambda x: x * x, "CPU")
-    x = lib.tensor(3.0, requires_grad=True)
-    out = ops.square(x)
-    assert out.grad_fn.name() == "MulBackward0"
-    out.backward()
-    assert x.grad.item() == 6.0
-
-
 def test_composite_kernels(lib, library, ops):
     library.define("square(Tensor x) -> Tensor")
     library.impl("square", lambda x: x * x)
@@ -242,15 +232,63 @@ def test_what_can_be_registered_for(lib, define):
         lib.library.register_autograd("wengert_tests::nothing", lambda ctx, grad: grad)
 
 
+def cpu_keys(lib):
+    return lib._C.DispatchKeySet(lib._C.DispatchKey.CPU)
+
+
 def test_kernels_can_be_taken_out(lib, define):
     operator = define("(Tensor x) -> Tensor", lambda x: x * 2, device_types="cpu")
-    kernel = lib.library.get_kernel(operator._qualname, "CPU")
-    keys = (
-        wengert.library.after_autograd_keyset
-        if lib is wengert
-        else lib._C.DispatchKeySet(lib._C.DispatchKey.CPU)
-    )
-    assert kernel.call_boxed(keys, lib.ones(1)).item() == 2.0
+    for key in ("CPU", lib._C.DispatchKey.CPU):
+        kernel = lib.library.get_kernel(operator._qualname, key)
+        assert kernel.call_boxed(cpu_keys(lib), lib.ones(1)).item() == 2.0
+        assert kernel.call_boxed(cpu_keys(lib), x=lib.ones(1)).item() == 2.0
+
+
+def test_kernels_of_the_library_can_be_taken_out(lib):
+    x = lib.zeros(2, requires_grad=True)
+    for operator in ("aten::cos", lib.ops.aten.cos.default):
+        out = lib.library.get_kernel(operator, "CPU").call_boxed(cpu_keys(lib), x)
+        assert out.tolist() == [1.0, 1.0]
+        assert not out.requires_grad
+    kernel = lib.library.get_kernel("aten::add.Tensor", "CPU")
+    assert kernel.call_boxed(cpu_keys(lib), x, x, alpha=2).tolist() == [0.0, 0.0]
+    assert kernel.op_handle is not None
+    y = lib.ones(2)
+    lib.library.get_kernel("aten::mul_.Tensor", "CPU").call_boxed(cpu_keys(lib), y, y + 1)
+    assert y.tolist() == [2.0, 2.0]
+
+
+@pytest.mark.parametrize("key", ["CPU", "CUDA"])
+def test_a_composite_kernel_is_that_of_devices(lib, library, ops, key):
+    library.define("f(Tensor x) -> Tensor")
+    library.impl("f", lambda x: x * 2)
+    kernel = lib.library.get_kernel(ops.f.default, key)
+    assert kernel.call_boxed(cpu_keys(lib), lib.ones(1)).item() == 2.0
+
+
+@pytest.mark.parametrize(
+    "operator, key, error, match",
+    [
+        ("aten::sin", "Nonsense", ValueError, "Invalid dispatch key: Nonsense"),
+        ("aten::sine", "CPU", RuntimeError, "operator aten::sine does not exist"),
+        ("sin", "CPU", RuntimeError, "operator sin does not exist"),
+        ("aten::sin", "Autograd", RuntimeError, "Alias keys do not have runtime kernel"),
+        (3, "CPU", ValueError, "got unexpected type for op"),
+    ],
+)
+def test_kernels_that_cannot_be_taken_out(lib, operator, key, error, match):
+    with pytest.raises(error, match=match):
+        lib.library.get_kernel(operator, key)
+
+
+def test_a_kernel_that_is_not_there(lib, library, ops):
+    library.define("f(Tensor x) -> Tensor")
+    library.impl("f", lambda x: x * 2, "CPU")
+    with pytest.raises(RuntimeError, match=f"no kernel for CUDA for {library.ns}::f"):
+        lib.library.get_kernel(ops.f.default, "CUDA")
+    kernel = lib.library.get_kernel(ops.f.default, "CPU")
+    with pytest.raises(TypeError, match=r"call_boxed\(\): incompatible function arguments"):
+        kernel.call_boxed(3, lib.ones(1))
 
 
 @pytest.mark.parametrize(
@@ -400,6 +438,14 @@ def test_tags(lib, library, ops, define):
     custom = define("(Tensor x) -> Tensor", lambda x: x + 1, tags=[lib.Tag.pointwise])
     assert custom._opoverload.tags == [lib.Tag.pt2_compliant_tag, lib.Tag.pointwise]
     assert str(lib.Tag.pointwise) == "Tag.pointwise"
+
+
+def test_tags_for_forms_of_an_operator(lib, library, ops):
+    library.define("f_(Tensor(a!) x) -> Tensor(a!)", tags=lib.Tag.inplace)
+    library.define("f.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!)", tags=lib.Tag.out)
+    assert ops.f_.default.tags == [lib.Tag.inplace]
+    assert ops.f.out.tags == [lib.Tag.out]
+    assert len({lib.Tag.inplace, lib.Tag.inplace_view, lib.Tag.out, lib.Tag.out_variant}) == 4
     with pytest.raises(TypeError):
         library.define("h(Tensor x) -> Tensor", tags=("pointwise",))
 

@@ -52,9 +52,10 @@ def _is_torch_function_all_disabled() -> bool:
 
 # Names that belong to other modules, where they are called differently.
 _ELSEWHERE = {
-    "DispatchKeySet": ("library.overloads", "DispatchKeySet"),
+    "DispatchKey": ("library.keys", "DispatchKey"),
+    "DispatchKeySet": ("library.keys", "DispatchKeySet"),
     "_ImperativeEngine": ("autograd.variable", "ImperativeEngine"),
-    "_after_autograd_keyset": ("library.overloads", "after_autograd_keyset"),
+    "_after_autograd_keyset": ("library.keys", "after_autograd_keyset"),
     "_current_autograd_node": ("autograd.tasks", "current_autograd_node"),
     "_current_graph_task_id": ("autograd.tasks", "current_graph_task_id"),
     "_increment_version": ("autograd.graph", "increment_version"),

@@ -15,6 +15,7 @@ def batched_grad(roots: tuple, targets: tuple, grads: tuple, **options: Any) -> 
     size = _batch_size(grads)
     _check_shapes(roots, grads)
     level = Level("vmap", size)
+    level.of_derivatives = True
     with level.entered():
         lifts = [None if g is None else lifted(g, level, 0) for g in grads]
         found = grad(roots, targets, lifts, **options)

@@ -56,9 +56,9 @@ def modified_in_place_error(saved: Any, node: Any, current: int) -> RuntimeError
 def already_freed_error(node: Any, freed: Any) -> RuntimeError:
     """For a second use of saved values that a backward has freed."""
     return RuntimeError(
-        "Trying to backward through the graph a second time, or to read saved tensors after they "
-        "have already been freed. The first backward frees what the graph saved; pass it "
-        "retain_graph=True to go through the graph again. "
+        "Trying to backward through the graph a second time (or directly access saved tensors "
+        "after they have already been freed). The first backward frees what the graph saved. "
+        "Specify retain_graph=True in that call to go through the graph again. "
         f"{node.name()} was recorded at {position(node.code, node.lasti)} and freed by the "
         f"backward at {position(freed.code, freed.lasti)}; a tensor kept from an earlier iteration "
         "is the usual cause."

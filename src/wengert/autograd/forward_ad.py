@@ -114,7 +114,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         )
     with duals_aside(state):
         dual = tensor.view_as(tensor)
-        tangent = in_layout_of(dual, tangent)
+        tangent = in_layout_of(dual, _without_neighbours(tangent))
     set_tangent(dual, tangent)
     return dual
 
@@ -410,6 +410,17 @@ def _fitted(tangent: Tensor, t: Tensor) -> Tensor:
     if tangent.array.dtype != t.array.dtype:
         tangent = tangent.to(t.dtype)
     return in_layout_of(t, tangent)
+
+
+def _without_neighbours(tangent: Tensor) -> Tensor:
+    """The tangent, or a copy if its memory has other elements too, which somebody may change."""
+    array: Any = tangent.array
+    if type(array) is not np.ndarray:  # its memory is not what NumPy says
+        return tangent
+    owner = array
+    while type(owner.base) is np.ndarray:
+        owner = owner.base
+    return tangent if owner.nbytes == array.nbytes else tangent.clone()
 
 
 def in_layout_of(t: Tensor, tangent: Tensor) -> Tensor:

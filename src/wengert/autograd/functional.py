@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import wengert
+from wengert.func.mapping import vmap_tangents
 
 __all__ = ["vjp", "jvp", "jacobian", "hessian", "hvp", "vhp"]
 
@@ -511,7 +512,7 @@ def _forward_jacobian(
                 for primal, tangent in unpacked
             )
 
-    columns = wengert.vmap(pushed_forward)(*_standard_basis(entries))
+    columns = vmap_tangents(pushed_forward)(*_standard_basis(entries))
     sizes = [inp.numel() for inp in entries]
     rows = []
     for tangents, shape in zip(columns, shapes, strict=True):

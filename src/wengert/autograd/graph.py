@@ -146,8 +146,8 @@ def push_saved_tensors_hooks(
     """Make a pair of hooks the one that tensors saved from now on pass through."""
     if not callable(pack_hook) or not callable(unpack_hook):
         raise TypeError(
-            "saved_tensors_hooks: incompatible function arguments, pack_hook and unpack_hook must "
-            f"be callable, not {type(pack_hook).__name__} and {type(unpack_hook).__name__}"
+            "saved_tensors_hooks(): incompatible function arguments. pack_hook and unpack_hook "
+            f"must be callable, not {type(pack_hook).__name__} and {type(unpack_hook).__name__}"
         )
     state = thread_state()
     if state.saved_hooks_disabled is not None:
@@ -187,8 +187,8 @@ def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
     """Let saved-tensor hooks raise `error_message` inside the block."""
     if not isinstance(error_message, str):
         raise TypeError(
-            "disable_saved_tensors_hooks: error_message must be str, not "
-            f"{type(error_message).__name__}"
+            "disable_saved_tensors_hooks(): incompatible function arguments. error_message must be "
+            f"str, not {type(error_message).__name__}"
         )
     state = thread_state()
     previous = state.saved_hooks_disabled

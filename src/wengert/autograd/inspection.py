@@ -74,14 +74,13 @@ class SavedTensor:
         """The saved tensor, after checking that it is unchanged."""
         return None if self._place is None else unpack_item(self._item(), self._node)
 
-    def register_hooks(
-        self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]
-    ) -> None:
-        """Replace what is kept by the result of `pack_hook`, now; `unpack_hook` undoes it."""
-        if not callable(pack_hook) or not callable(unpack_hook):
+    def register_hooks(self, *hooks: Any) -> None:
+        """Replace what is kept by the result of a pack hook, now; an unpack hook undoes it."""
+        if len(hooks) != 2 or not all(map(callable, hooks)):
+            kinds = ", ".join([type(hook).__name__ for hook in hooks])
             raise TypeError(
-                "register_hooks(): incompatible function arguments, pack_hook and unpack_hook must "
-                f"be callable, not {type(pack_hook).__name__} and {type(unpack_hook).__name__}"
+                "register_hooks(): incompatible function arguments. A pack hook and an unpack hook "
+                f"are expected, which can be called; got ({kinds})"
             )
         if self._place is None:
             raise RuntimeError(
@@ -90,8 +89,8 @@ class SavedTensor:
             )
         if type(self._node.saved) is Freed:
             raise RuntimeError(
-                "Calling register_hooks on a saved tensor after it has been freed: backward() "
-                "frees what the graph saved, unless it is called with retain_graph=True"
+                "Calling register_hooks on a saved tensor after it has been freed. A backward "
+                "frees what the graph saved. Specify retain_graph=True in that call to keep it"
             )
         item = self._item()
         if isinstance(item, SavedVariable) and item.hooks is not None:
@@ -100,7 +99,7 @@ class SavedTensor:
                 "one pair of hooks is allowed at a time"
             )
         is_output = isinstance(item, SavedVariable) and item.is_output
-        packed = pack(unpack_item(item, self._node), is_output, (pack_hook, unpack_hook))
+        packed = pack(unpack_item(item, self._node), is_output, hooks)
         keep_items(self._node, _replaced(saved_items(self._node), self._place, packed))
 
     def _item(self) -> Any:

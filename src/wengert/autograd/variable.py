@@ -48,7 +48,7 @@ class ImperativeEngine:
                 if gradient is None:
                     raise RuntimeError(
                         f"The differentiated Tensor at index {index} appears to not have been used "
-                        "in the graph; with allow_unused=True its gradient is None"
+                        "in the graph. Set allow_unused=True if its gradient may be None"
                     )
         return tuple(outputs)
 

@@ -152,9 +152,10 @@ class PullBack:
 
 def check_outputs(outputs: list, api: str) -> None:
     """Refuse a function that returns nothing, or something other than tensors."""
-    if not outputs:
+    if not outputs or (len(outputs) == 1 and outputs[0] is None):
         raise RuntimeError(
-            f"{api}: Expected f to be a function that has non-empty output; it returned no tensor"
+            f"{api}: Expected f to be a function that has non-empty output (got output = "
+            f"{outputs}): there is nothing to differentiate"
         )
     for out in outputs:
         if not isinstance(out, Tensor):

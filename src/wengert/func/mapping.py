@@ -55,8 +55,21 @@ def vmap(
     return mapped
 
 
+def vmap_tangents(func: Callable[..., Any]) -> Callable[..., Any]:
+    """`func` applied to every member of batches of tangents, along their first dimension."""
+
+    def mapped(*tangents: Tensor) -> Any:
+        call = _Call(func, tree_flatten(tangents)[1], {}, 0, "error")
+        call.of_derivatives = True
+        return call.on([*tangents], [0] * len(tangents), tangents[0].shape[0])
+
+    return mapped
+
+
 class _Call:
     """One call of a mapped function: everything but the batch."""
+
+    of_derivatives = False
 
     def __init__(
         self, func: Callable, spec: Any, kwargs: dict[str, Any], out_dims: Any, randomness: str
@@ -75,6 +88,7 @@ class _Call:
     def flat(self, leaves: list, dims: list, size: int) -> tuple[list, list, Any]:
         """The results for one batch as leaves, their batch dimensions and their structure."""
         level = Level("vmap", size, self.randomness)
+        level.of_derivatives = self.of_derivatives
         with level.entered():
             args = tree_unflatten(
                 [

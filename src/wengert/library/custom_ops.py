@@ -143,6 +143,7 @@ class CustomOpDef:
         self.__doc__ = fn.__doc__
         self.__name__ = getattr(fn, "__name__", self._name)
         self.__wrapped__ = fn
+        self._check_devices(device_names)
         add_custom(self._operator, replace=True)
         for name in device_names:
             self._set_kernel(name, fn)
@@ -170,6 +171,19 @@ class CustomOpDef:
             "tensors. Use `register_fake` to add one."
         )
 
+    def _check_devices(self, names: list[str]) -> None:
+        """Refuse kernels for types of devices that no argument could tell."""
+        arguments = self._operator._schema.arguments
+        if names != [ANY_DEVICE] and not any(
+            a.type.base == "Tensor" or (a.name == "device" and a.type.base == "Device")
+            for a in arguments
+        ):
+            raise ValueError(
+                "Functions without tensor inputs are required to have a `device: wengert.device` "
+                f"argument, or a kernel for all devices (device_types=None): {self._qualname} has "
+                "neither"
+            )
+
     def _set_kernel(self, name: str, fn: Callable[..., Any]) -> None:
         self._backend_fns[name] = fn
         if name not in self._disabled:
@@ -181,7 +195,9 @@ class CustomOpDef:
         """Give the operator a kernel for some types of devices, all if None; also a decorator."""
 
         def register(function: Callable[..., Any]) -> Callable[..., Any]:
-            for name in _device_names(device_types):
+            names = _device_names(device_types)
+            self._check_devices(names)
+            for name in names:
                 self._set_kernel(name, function)
             return function
 

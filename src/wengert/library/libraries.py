@@ -10,17 +10,16 @@ from typing import Any
 from ..devices import device
 from ..dispatch_overrides import register_rule
 from .custom_ops import CustomOpDef, set_autograd
+from .keys import full_keyset
 from .operator import ANY_DEVICE, CustomOperator
 from .overloads import (
     NAMESPACE,
     OWN_NAMESPACE,
-    DispatchKeySet,
     OpOverload,
     OpOverloadPacket,
     add_custom,
     find_custom,
     find_overload,
-    full_keyset,
     remove_custom,
     split_qualname,
 )
@@ -178,11 +177,15 @@ def set_kernel(
             f"This is not allowed since there's already a kernel registered for {operator.name} "
             f"and {key}, and allow_override is False"
         )
+    passed_autograd = operator.passes_autograd
     _store_kernel(operator, key, kernel)
+    if key in _AUTOGRAD:
+        operator.passes_autograd = kernel is None
 
     def undo() -> None:
         if get_known_kernel(operator, key) is kernel:
             _store_kernel(operator, key, previous)
+            operator.passes_autograd = passed_autograd
 
     return undo
 
@@ -425,39 +428,3 @@ def register_torch_dispatch(
         return function
 
     return register if func is None else register(func)
-
-
-class SafeKernelFunction:
-    """A kernel of an operator, to be called past everything else."""
-
-    def __init__(self, operator: CustomOperator, kernel: Callable[..., Any]) -> None:
-        self._operator = operator
-        self._kernel = kernel
-
-    def call_boxed(self, keyset: DispatchKeySet, /, *args: Any, **kwargs: Any) -> Any:
-        """Call the kernel; `keyset` is what a kernel registered with keyset would be given."""
-        if not isinstance(keyset, DispatchKeySet):
-            raise TypeError(
-                f"call_boxed(): expected a DispatchKeySet, got {type(keyset).__name__}"
-            )
-        operator = self._operator
-        bound = operator.binder.bind(args, kwargs)
-        return operator.result_types.convert(operator.apply(self._kernel, bound))
-
-    def __repr__(self) -> str:
-        return f"SafeKernelFunction({self._operator.name})"
-
-
-def get_kernel(op: Op, dispatch_key: str) -> SafeKernelFunction:
-    """The kernel that an operator has for a key such as ``CPU``."""
-    operator = _custom_of(op, "get_kernel")
-    if dispatch_key not in _KEYS:
-        raise RuntimeError(
-            f"could not parse dispatch key: {dispatch_key}; the keys are {', '.join(_KEYS)}"
-        )
-    kernel = get_known_kernel(operator, dispatch_key)
-    if kernel is None and dispatch_key in ("CPU", "CUDA"):
-        kernel = operator.kernels.get(ANY_DEVICE)
-    if kernel is None:
-        raise RuntimeError(f"no kernel is registered for {operator.name} and {dispatch_key}")
-    return SafeKernelFunction(operator, kernel)

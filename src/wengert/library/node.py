@@ -262,6 +262,11 @@ def set_up(operator: Any, state: ThreadState, node: OperatorNode, args: tuple, o
             call_user(operator.setup_context, ctx=node, inputs=args, output=out)
     finally:
         state.grad_enabled = enabled
+    if operator.has_lists and hasattr(node, "_pt_metadata"):
+        raise RuntimeError(
+            "Please don't set ctx._pt_metadata; the structure of lists of tensors is kept under "
+            f"this name, and {operator.name} has lists. Choose another name"
+        )
     if node.dirty_tensors is not None:
         raise RuntimeError(
             f"ctx.mark_dirty() is not for operators: what {operator.name} changes is part of its "

@@ -2,7 +2,7 @@
 
 Where the operators of the library have kernels on arrays, a custom one has kernels on tensors, one
 per type of device. Operators made by `custom_op` and those with a registered formula get one node
-per call; other operators are transparent, what their kernels call is recorded.
+per call; other operators are transparent, what their kernels call is recorded and a backward warns.
 """
 
 from __future__ import annotations
@@ -27,9 +27,11 @@ from .arguments import Binder, Results
 from .node import plan_for, record_call
 from .schema import Argument, FunctionSchema
 from .tags import Tag
+from .unregistered import warn_in_backward
 
 _native = native
 ANY_DEVICE = "any"
+NO_DEVICE = ""
 
 
 class CustomOperator(AbstractOperator):
@@ -61,6 +63,9 @@ class CustomOperator(AbstractOperator):
         self.grad_positions = tuple(
             i for i, a in enumerate(arguments) if a.type.base == "Tensor" and not a.kwarg_only
         )
+        self.may_lack_tensors = not any(
+            a.type.text("", None) == "Tensor" and not a.kwarg_only for a in arguments
+        )
         self.mutated = tuple(i for i, a in enumerate(arguments) if a.is_write)
         self.has_lists = any(map(_is_tensor_list, (*arguments, *schema.returns)))
         self.returns_one_tensor = (
@@ -69,6 +74,8 @@ class CustomOperator(AbstractOperator):
         self.kernels: dict[str, Callable] = {}
         self.composite: Callable | None = None
         self.autograd_kernel: Callable | None = None
+        self.passes_autograd = False  # without a formula, and that is right
+        self.stopped: Any = None
         self.records = False
         self.backward: Callable | None = None
         self.setup_context: Callable | None = None
@@ -197,9 +204,13 @@ class CustomOperator(AbstractOperator):
         self, state: ThreadState, args: tuple, layered: bool, recording: bool
     ) -> Any:
         """Without a formula, the operators inside the kernel are what is recorded."""
-        before = [(t, t.version()) for t in self._mutated_tensors(args)] if self.mutated else ()
+        before = [(t, t.version()) for t in self.mutated_tensors(args)] if self.mutated else ()
         out = self._compute(state, args, layered)
-        if not recording:
+        if recording:
+            if not self.passes_autograd:
+                results = _flat_tensors(out if isinstance(out, tuple) else (out,))
+                warn_in_backward(self, state, args, results, _flat_tensors(args))
+        else:
             for t, version in before:
                 if t.version() == version:
                     bump_version(t, self.name)
@@ -215,7 +226,7 @@ class CustomOperator(AbstractOperator):
             level = innermost(args)
             if level is not None:
                 return call_below(self, args, level)
-            counters = [(t.shared_counter(), t.version()) for t in self._mutated_tensors(args)]
+            counters = [(t.shared_counter(), t.version()) for t in self.mutated_tensors(args)]
             out = override_below(state, self, args)
             if out is not NotImplemented:
                 for counter, version in counters:
@@ -223,7 +234,7 @@ class CustomOperator(AbstractOperator):
                 out = self.result_types.convert(out)
                 recorded = self.records and state.recording()
                 return without_history(args, out) if recorded else out
-        device_type = self._device_type(args) if layered else "cpu"
+        device_type = self._device_type(args) if layered or self.may_lack_tensors else "cpu"
         if not self.records:
             return self.run_kernel(args, device_type)
         enabled, state.grad_enabled = state.grad_enabled, False
@@ -234,7 +245,7 @@ class CustomOperator(AbstractOperator):
 
     def _has_kernel(self, args: tuple, layered: bool) -> bool:
         """Whether there is a kernel for the device, which goes before a composite one."""
-        device_type = self._device_type(args) if layered else "cpu"
+        device_type = self._device_type(args) if layered or self.may_lack_tensors else "cpu"
         return device_type in self.kernels or ANY_DEVICE in self.kernels
 
     def run_kernel(self, args: tuple, device_type: str) -> Any:
@@ -258,7 +269,10 @@ class CustomOperator(AbstractOperator):
         return function(*args[: self.positional], **self.keywords_of(args))
 
     def _device_type(self, args: tuple) -> str:
-        """The device type of the tensors; of a Device argument, if there is no tensor."""
+        """The device type of the tensors; of a Device argument, if there is no tensor.
+
+        Without either it is NO_DEVICE, and only a kernel for all devices can be called.
+        """
         found = None
         for position in self.grad_positions:
             value = args[position]
@@ -271,10 +285,17 @@ class CustomOperator(AbstractOperator):
             for argument, value in zip(self._schema.arguments, args, strict=True):
                 if argument.type.base == "Device" and value is not None:
                     return value.type
-        return found or "cpu"
+        return found or NO_DEVICE
 
     def _no_kernel(self, device_type: str) -> NotImplementedError:
         known = ", ".join(sorted(self.kernels)) or "none"
+        if device_type == NO_DEVICE:
+            return NotImplementedError(
+                "There were no tensor arguments to this function (e.g., you passed an empty list "
+                f"of Tensors), but no fallback function is registered for schema {self.name}: "
+                f"nothing tells the device, and kernels exist for {known} only. Give the operator "
+                "a kernel for all devices, CompositeExplicitAutograd"
+            )
         return NotImplementedError(
             f"Could not run '{self.name}' with arguments from the '{device_type.upper()}' backend: "
             f"no kernel is registered for it. Kernels exist for: {known}"
@@ -282,7 +303,8 @@ class CustomOperator(AbstractOperator):
 
     # Mutation and aliases ----------------------------------------------------------------------
 
-    def _mutated_tensors(self, args: tuple) -> list[Tensor]:
+    def mutated_tensors(self, args: tuple) -> list[Tensor]:
+        """The tensors among the arguments that the operator writes to."""
         found = []
         for position in self.mutated:
             value = args[position]
@@ -294,7 +316,7 @@ class CustomOperator(AbstractOperator):
     def _check_mutation(self, state: ThreadState, args: tuple) -> None:
         """Refuse to change what autograd cannot follow: there is no formula for mutation."""
         recording = state.recording()
-        for t in self._mutated_tensors(args):
+        for t in self.mutated_tensors(args):
             check_inplace(t, recording, state)
             if recording and requires_of(t):
                 raise RuntimeError(
@@ -306,7 +328,7 @@ class CustomOperator(AbstractOperator):
 
     def _count_changes(self, args: tuple) -> None:
         if self.mutated:
-            for t in self._mutated_tensors(args):
+            for t in self.mutated_tensors(args):
                 bump_version(t, self.name)
 
     def _check_aliases(self, args: tuple, out: Any) -> None:

@@ -15,6 +15,7 @@ from ..handled import HANDLED, HandledFunction
 from ..native import native
 from ..state import thread_state
 from .builtin import NAMESPACE, builtin_schema, overload_name
+from .keys import DispatchKeySet
 from .operator import CustomOperator
 from .schema import FunctionSchema
 
@@ -27,29 +28,6 @@ _own: dict[str, dict[str, Any]] = {}
 _own_count = 0
 _overloads: dict[Any, OpOverload] = {}
 _packets: dict[tuple[str, str], OpOverloadPacket] = {}
-
-
-class DispatchKeySet:
-    """Which layers a call still has to pass: autograd and the kernel, or the kernel alone."""
-
-    def __init__(self, *layers: str) -> None:
-        self.layers = frozenset(layers)
-
-    def __and__(self, other: DispatchKeySet) -> DispatchKeySet:
-        return DispatchKeySet(*(self.layers & other.layers))
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, DispatchKeySet) and other.layers == self.layers
-
-    def __hash__(self) -> int:
-        return hash(self.layers)
-
-    def __repr__(self) -> str:
-        return f"DispatchKeySet({', '.join(sorted(self.layers))})"
-
-
-full_keyset = DispatchKeySet("Autograd", "Kernel")
-after_autograd_keyset = DispatchKeySet("Kernel")
 
 
 class OpOverload:

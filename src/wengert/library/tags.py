@@ -18,17 +18,20 @@ class Tag(Enum):
     dynamic_output_shape = 3
     flexible_layout = 4
     generated = 5
-    inplace_view = 6
-    maybe_aliasing_or_mutating = 7
-    needs_contiguous_strides = 8
-    needs_exact_strides = 9
-    needs_fixed_stride_order = 10
-    nondeterministic_bitwise = 11
-    nondeterministic_seeded = 12
-    pointwise = 13
-    pt2_compliant_tag = 14
-    reduction = 15
-    view_copy = 16
+    inplace = 6
+    inplace_view = 7
+    maybe_aliasing_or_mutating = 8
+    needs_contiguous_strides = 9
+    needs_exact_strides = 10
+    needs_fixed_stride_order = 11
+    nondeterministic_bitwise = 12
+    nondeterministic_seeded = 13
+    out = 14
+    out_variant = 15
+    pointwise = 16
+    pt2_compliant_tag = 17
+    reduction = 18
+    view_copy = 19
 
 
 Tags = Tag | Iterable[Tag] | None

@@ -57,9 +57,6 @@ class Parameter(Tensor, metaclass=ParameterMeta):
         made.requires_grad = bool(requires_grad)
         return made
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        pass
-
     def __deepcopy__(self, memo: dict[int, Any]) -> Parameter:
         known = memo.get(id(self))
         if known is None:

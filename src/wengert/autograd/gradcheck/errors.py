@@ -25,6 +25,10 @@ FAST_FAILED_SLOW_PASSED = (
     " might've passed in slow_mode! Call it with `fast_mode=False` to find out.\n"
 )
 NOT_MULTIPLIED = "backward not multiplied by grad_output"
+UNDEFINED_IS_CHECKED = (
+    "Backwards compatibility: New undefined gradient support checking feature is enabled by default"
+    ' and fails for this function; "check_undefined_grad=False" switches it off.'
+)
 UNDEFINED_NOT_HANDLED = (
     "Expected backward function to handle undefined output grads, but got: {}\n"
     "Use check_undefined_grad=False where an absent gradient cannot occur."

@@ -212,7 +212,8 @@ class ForwardMode(Mode):
         draw = RandomVectors()
         for x, tensor in enumerate(self.xs):
             u = draw.vector(tensor)
-            analytical = self._tangents(x, u.view(tensor.shape))
+            # not a view: the jvp of a Function may have to return views of its tangents
+            analytical = self._tangents(x, u.view(tensor.shape).clone())
             numerical = self._numerical_along(x, (u,))
             atol = _scaled(self.tolerances.atol, (u,))
             for output in self.output_labels:

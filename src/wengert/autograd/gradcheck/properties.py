@@ -11,6 +11,7 @@ from wengert.autograd.gradcheck.errors import (
     BATCHED_FORWARD,
     BATCHED_REVERSE,
     NOT_MULTIPLIED,
+    UNDEFINED_IS_CHECKED,
     UNDEFINED_NOT_HANDLED,
     UNDEFINED_NOT_ZERO,
     GradcheckError,
@@ -23,6 +24,8 @@ from wengert.autograd.gradcheck.jacobians import (
     wants_grad,
 )
 from wengert.autograd.gradcheck.modes import RandomVectors, split_inputs
+from wengert.errors import warn_user
+from wengert.func.mapping import vmap_tangents
 
 _BATCH = 2
 
@@ -129,7 +132,7 @@ def check_batched_forward(func: Callable[..., Any], inputs: Sequence[Any]) -> No
         tangents = [draw.uniform_like(inputs[position]) for _ in range(_BATCH)]
         expected = [pushed(tangent) for tangent in tangents]
         try:
-            batched = wengert.vmap(pushed)(wengert.stack(tangents))
+            batched = vmap_tangents(pushed)(wengert.stack(tangents))
         except RuntimeError as error:
             raise GradcheckError(
                 f"While computing batched gradients, got: {error}\n\n{BATCHED_FORWARD}"
@@ -153,8 +156,10 @@ def _check_absent(
     try:
         grads = wengert.autograd.grad(roots, tuple(xs), seeds, allow_unused=True)
     except RuntimeError as error:
+        warn_user(UNDEFINED_IS_CHECKED)
         raise GradcheckError(UNDEFINED_NOT_HANDLED.format(error)) from error
     if not all(grad is None or _is_zero(grad) for grad in grads):
+        warn_user(UNDEFINED_IS_CHECKED)
         raise GradcheckError(UNDEFINED_NOT_ZERO)
 
 
