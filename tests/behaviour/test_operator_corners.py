@@ -316,3 +316,31 @@ def test_small_powers_of_whole_numbers(lib, dtype):
         assert (x ** lib.tensor(exponent, dtype=kind)).tolist() == wrapped.astype(dtype).tolist()
     with pytest.raises(RuntimeError, match="negative integer powers"):
         x**-2
+
+
+# Numbers beside short floats ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("compute", "expected"),
+    [
+        (lambda lib, x: x * 0.3, 2.09375),
+        (lambda lib, x: 0.3 * x, 2.09375),
+        (lambda lib, x: x * lib.tensor(0.3), 2.09375),
+        (lambda lib, x: x.mul_(0.3), 2.09375),
+        (lambda lib, x: x / 0.3, 23.375),
+        (lambda lib, x: x.div_(0.3), 23.375),
+        (lambda lib, x: (x * 0 - 0.30078125) // 0.3, -2),
+    ],
+)
+def test_a_number_beside_half_precision_is_not_rounded(lib, compute, expected):
+    found = compute(lib, lib.full((1,), 7.0, dtype=lib.bfloat16))
+    assert found.dtype == lib.bfloat16
+    assert found.item() == expected  # as 0.30078125, the number would give another neighbour
+
+
+def test_a_batched_number_beside_half_precision_leaves_the_type(lib):
+    x, factors = lib.ones(2, 3, dtype=lib.bfloat16), lib.tensor([0.5, 2.0])
+    found = lib.vmap(lambda row, factor: row * factor)(x, factors)
+    assert found.dtype == lib.bfloat16
+    assert found[:, 0].tolist() == [0.5, 2.0]

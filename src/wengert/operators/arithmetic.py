@@ -12,7 +12,14 @@ from ..dtypes import from_numpy
 from ..state import thread_state
 from ..tensor import Tensor
 from .comparison import zeros_like
-from .declare import by_loop, elementwise, promote, promote_float
+from .declare import (
+    by_loop,
+    elementwise,
+    promote,
+    promote_factors,
+    promote_float,
+    promote_quotient,
+)
 from .loops import ADD, DIV, MUL, NEG, PASS_ON, RECIPROCAL, RSUB, SCALE, SQUARE, SUB
 from .selection import real_part, where
 from .transcendental import log
@@ -121,6 +128,7 @@ mul = elementwise(
         "self": by_loop(MUL, lambda t, other: t * other),
         "other": by_loop(MUL, lambda t, self: t * self),
     },
+    dtype=promote_factors,
     native=MUL,
     doc="Product of two tensors.",
 )
@@ -133,7 +141,7 @@ true_divide = elementwise(
         "self": by_loop(DIV, lambda t, other: t / other),
         "other": lambda t, self, other: -t * ((self / other) / other),
     },
-    dtype=promote_float,
+    dtype=promote_quotient,
     native=DIV,
     doc="Quotient of two tensors.",
 )
@@ -190,6 +198,7 @@ floor_divide = elementwise(
     "floor_divide(Tensor self, Tensor other) -> Tensor",
     lambda xp, x, y: xp.floor_divide(x, _divisor(x, y)),
     {"self": lambda t: zeros_like(t), "other": lambda t: zeros_like(t)},
+    dtype=promote_factors,
     refuses="bc",
     doc="Quotient rounded down.",
 )

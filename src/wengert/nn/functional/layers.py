@@ -115,7 +115,7 @@ def dropout(
 def _masked(input: Tensor, pattern: Tensor, p: float, inplace: bool) -> Tensor:
     """The input times random zeros and ones in the shape of `pattern`, scaled up."""
     kind = dtypes.from_numpy(input.array.dtype)
-    if kind.category < dtypes.FLOATING:
+    if p < 1 and kind.category < dtypes.FLOATING:
         raise RuntimeError(
             f"result type Float can't be cast to the desired output type {kind.scalar_name}: "
             "dropout() scales what it keeps"
