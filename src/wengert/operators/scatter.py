@@ -13,6 +13,7 @@ from ..dispatch import Operator, operator_named
 from ..dtypes import from_numpy, int64
 from ..errors import shape_text
 from ..ranges import arange
+from ..state import thread_state
 from ..tensor import Tensor
 from . import shapes
 from .along import packed
@@ -321,12 +322,38 @@ def _at_least_one(count: Tensor) -> Tensor:
 def _product_weights(
     self: Tensor, dim: int, index: Tensor, src: Tensor, include_self: bool, mine: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """For each factor the product of all others that go to the same place.
+    """For each factor the product of all others that go to the same place."""
+    if not index.array.size:
+        return mine, zeros_like(src) + 1
+    state = thread_state()
+    if not state.grad_enabled and not state.layers:
+        return _product_quotients(self, dim, index, src, include_self, mine)
+    return _product_scans(self, dim, index, src, mine)
+
+
+def _product_quotients(
+    self: Tensor, dim: int, index: Tensor, src: Tensor, include_self: bool, mine: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Products of all others by division: faster, and right as long as nobody differentiates it."""
+    zero, src_zero = self == 0, src == 0
+    zeros = scatter_add.call((mine * zero.to(self.dtype), dim, index, src_zero.to(self.dtype)))
+    safe, src_safe = where(zero, 1, self), where(src_zero, 1, src)
+    product = scatter_reduce.call((safe, dim, index, src_safe, "prod", include_self))
+    src_zeros = gather.call((zeros, dim, index, False))
+    src_product = gather.call((product, dim, index, False))
+    return (
+        mine * where(zeros == zero.to(self.dtype), product / safe, 0),
+        where(src_zeros == src_zero.to(self.dtype), src_product / src_safe, 0),
+    )
+
+
+def _product_scans(
+    self: Tensor, dim: int, index: Tensor, src: Tensor, mine: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Products of all others in the order of their places, from both sides.
 
     Nothing is divided by: derivatives of every order hold where factors are zero, too.
     """
-    if not index.array.size:
-        return mine, zeros_like(src) + 1
     dim = wrap_dim(dim, self.array.ndim)
     lines, places, factors = [
         each if each.array.ndim else each.reshape(1) for each in (self, index, src)
