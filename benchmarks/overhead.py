@@ -238,6 +238,18 @@ def mlp_adam_step(lib: Any) -> Work:
     return Work(run)
 
 
+def small_powers(lib: Any) -> Work:
+    """Gradients of x**3, x**4, x**-1 and x**-2 of 100,000 numbers, half of them negative."""
+    x = leaf(lib, (100_000,), 2.0, 0)
+
+    def run() -> list[Any]:
+        for exponent in (3, 4, -1, -2):
+            (x**exponent).sum().backward()
+        return take_gradients([x])
+
+    return Work(run)
+
+
 PROGRAMS = [
     Program("mul_forward (per op)", mul_forward, 0.30, operations=LOOP),
     Program("chain_constant (per op)", forward_backward(constant_chain), 0.30, 1.3, CHAIN),
@@ -250,6 +262,7 @@ PROGRAMS = [
     Program("rk4_neural_ode", rk4_neural_ode, 0.45),
     Program("lstm", lstm, 0.45),
     Program("mlp_adam_step", mlp_adam_step, 0.45),
+    Program("small_powers", small_powers, 1.5),
 ]
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from . import dtypes
 from .devices import CPU, as_device, get_default_device, of_array, require_cupy, transfer
-from .errors import warn_user
+from .errors import c_name, warn_user
 from .inside import detached_copy
 from .levels import is_level, made_here
 from .marks import unmarked
@@ -295,7 +295,7 @@ def _as_foreign_array(obj: Any, kind: dtypes.dtype | None) -> Any:
         return from_numpy(obj).array
     if isinstance(obj, (np.generic, int, float, complex, list, tuple, range)):
         return None
-    if hasattr(obj, "__dlpack__"):
+    if hasattr(obj, "__dlpack__") or type(obj).__name__ == "PyCapsule":
         return from_dlpack(obj).array
     if isinstance(obj, (bytes, bytearray, memoryview)) or type(obj).__module__ == "array":
         return _adopted(np.frombuffer(obj, (kind or dtypes.get_default_dtype()).numpy))
@@ -406,7 +406,10 @@ def _narrowed(wide: Any, target: dtypes.dtype) -> Any:
 
 
 def overflow_error(target: dtypes.dtype) -> RuntimeError:
-    return RuntimeError(f"value cannot be converted to type {target.name} without overflow")
+    """For a number that a tensor of type `target` cannot hold."""
+    whole = target.category == dtypes.INTEGRAL and target is not dtypes.int32
+    name = f"{target.name}_t" if whole else c_name(target)
+    return RuntimeError(f"value cannot be converted to type {name} without overflow")
 
 
 def check_number(value: Any, target: dtypes.dtype) -> Any:

@@ -22,6 +22,14 @@ _native = native
 _ndarray = np.ndarray
 _quiet_set, _quiet_reset, _quiet_ignore = quiet.set, quiet.reset, quiet.ignore
 
+# Kinds of dtypes that are refused in other words than that a kernel is missing.
+_REFUSALS = {
+    ("maximum", "c"): "maximum not implemented for complex tensors.",
+    ("minimum", "c"): "minimum not implemented for complex tensors.",
+    ("relu", "b"): "Boolean inputs not supported for relu",
+    ("_hardtanh", "b"): "Bool inputs not supported for hardtanh",
+}
+
 
 class Declaration(AbstractOperator):
     """Everything known about an operator; `Operator` adds the calls."""
@@ -111,9 +119,12 @@ class Declaration(AbstractOperator):
         """Raise for dtypes that the operator is not defined for."""
         dtype = next(a.dtype for a in args if isinstance(a, _ndarray))
         if dtype.kind in self.refuses:
+            if (self.name, dtype.kind) in _REFUSALS:
+                raise RuntimeError(_REFUSALS[self.name, dtype.kind])
+            name = self.name.lstrip("_")
             raise NotImplementedError(
-                f"\"{self.name}_cpu\" not implemented for '{from_numpy(dtype).scalar_name}': "
-                f"{self.name}() is not supported for {dtype} tensors"
+                f"\"{name}_cpu\" not implemented for '{from_numpy(dtype).scalar_name}': "
+                f"{name}() is not supported for {dtype} tensors"
             )
 
     def _run_elsewhere(self, args: tuple) -> Any:

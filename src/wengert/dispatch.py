@@ -16,7 +16,7 @@ from .binding import bind_arguments, check_operand, signature_text
 from .declaration import Declaration
 from .errors import argument_error
 from .native import native
-from .out import copy_to_out
+from .out import bound_for_out, casts_to_out, copy_to_out
 from .recording import fill_saved, record, record_small, set_view
 from .state import ThreadState, thread_state
 from .tensor import AbstractOperator, Tensor, requires_of, wrap, wrap_as
@@ -188,6 +188,8 @@ class Operator(Declaration):
             if result is not _PLAIN:
                 return result
             raise
+        if out is not None:
+            bound = bound_for_out(self, bound, out)
         try:
             result = self.call(bound)
         except AttributeError as error:
@@ -195,7 +197,8 @@ class Operator(Declaration):
             raise argument_error(error, self.name, parameters, bound, {}) from None
         if out is None:
             return result
-        return copy_to_out(self.name, result, out, bound if self.broadcasts else ())
+        operands = bound if self.broadcasts else ()
+        return copy_to_out(self.name, result, out, operands, not casts_to_out(self, bound))
 
     def __get__(self, instance: Any, owner: Any) -> Any:
         return self if instance is None else _native.method(self, instance)

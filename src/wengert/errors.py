@@ -19,12 +19,24 @@ def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
     warnings.warn(message, category, stacklevel=level)
 
 
+_C_NAMES = {
+    "uint8": "unsigned char", "int8": "signed char", "int16": "short int", "int64": "long int",
+    "int32": "int", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float",
+    "float64": "double", "complex64": "c10::complex<float>", "complex128": "c10::complex<double>",
+}  # fmt: skip
+
+
+def c_name(dtype: Any) -> str:
+    """The name of a dtype's elements in C++, by which programs match some messages."""
+    return _C_NAMES.get(dtype.name, dtype.name)
+
+
 def shape_text(shape: tuple[int, ...]) -> str:
     return "[" + ", ".join(map(str, shape)) + "]"
 
 
-def broadcast_error(name: str, args: tuple, cause: ValueError) -> Exception:
-    """For operands whose shapes do not broadcast; any other ValueError is passed through."""
+def broadcast_error(name: str, args: tuple, cause: Exception) -> Exception:
+    """For operands whose shapes do not broadcast; if they do, `cause` is passed through."""
     shapes = [a.shape for a in args if isinstance(a, np.ndarray)]
     for i, left in enumerate(shapes):
         for right in shapes[i + 1 :]:

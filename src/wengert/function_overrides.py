@@ -184,7 +184,7 @@ def override_bound(operator: Any, args: tuple) -> Any:
 
 
 # Operators behind symbols, by the methods that the symbols stand for in the eyes of overrides.
-_PUBLIC = {"div": "div", "div_": "div_", "rsub": "__rsub__"}
+_PUBLIC = {"div": "div", "div_": "div_", "rsub": "__rsub__", "_rsub_tensor": "__rsub__"}
 # The same where the first operand is a number.
 _REFLECTED = {
     "div": "__rtruediv__", "floor_divide": "__rfloordiv__", "remainder": "__rmod__",

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from . import dtypes
-from .conversion import dtype_of, require_grad
+from .conversion import dtype_of, overflow_error, require_grad
 from .devices import as_device, of_array, transfer
 from .drawing import drawn_by_rows, drawn_here, drawn_like, draws, sizes_here
 from .errors import broadcast_error
@@ -174,7 +174,7 @@ def randperm(
     if kind.category in (dtypes.BOOL, dtypes.COMPLEX):
         raise NotImplementedError(f"\"randperm\" not implemented for '{kind.scalar_name}'")
     if kind.category == dtypes.INTEGRAL and count - 1 > dtypes.iinfo(kind).max:
-        raise RuntimeError(f"value cannot be converted to type {kind.name} without overflow")
+        raise overflow_error(kind)
     if kind.category == dtypes.FLOATING and (count - 1) * dtypes.finfo(kind).eps > 2:
         raise RuntimeError(f"n is too large for {kind.name}, which cannot tell its numbers apart")
     place = as_device(device) if out is None else of_array(out.array)

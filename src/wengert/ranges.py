@@ -19,6 +19,8 @@ def _place(
     function: str, array: Any, out: Tensor | None, device: Any, requires_grad: bool
 ) -> Tensor:
     place = as_device(device) if out is None else of_array(out.array)
+    if out is not None and array.ndim == 1 and array.size == out.array.size:
+        array = array.reshape(out.array.shape)  # numbers of a range fill what has room for them
     # A caller may have counted the numbers of a range himself, and wrongly because of rounding.
     warn = function == "arange"
     return finish(function, transfer(array, place), out, requires_grad, warn)
@@ -125,6 +127,8 @@ def logspace(
     check_options(layout, pin_memory)
     first, last, count, kind = _ends("logspace", start, end, steps, dtype, out)
     _refuse("logspace", kind, dtypes.BOOL)
+    if kind.category == dtypes.INTEGRAL and count != 1:
+        first, last = check_number(first, kind), check_number(last, kind)
     with np.errstate(over="ignore", invalid="ignore"):
         values = np.power(base, _spaced(first, last, count))
     array = retype(values, kind)

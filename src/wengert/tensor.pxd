@@ -76,7 +76,7 @@ cpdef bint requires_of(Tensor t)
 cpdef object node_of(Tensor t)
 
 cdef AbstractOperator _add, _sub, _mul, _div, _pow, _matmul, _neg, _abs
-cdef AbstractOperator _rsub, _remainder, _floor_divide
+cdef AbstractOperator _rsub, _rsub_tensor, _remainder, _floor_divide
 cdef AbstractOperator _lt, _le, _gt, _ge, _eq, _ne
 cdef AbstractOperator _and, _or, _xor, _invert, _lshift, _rshift
 cdef AbstractOperator _iadd, _isub, _imul, _idiv, _ipow, _iremainder, _ifloor_divide

@@ -180,7 +180,8 @@ class Tensor:
         return _sub.call2(self, other)
 
     def __rsub__(self, other: Any) -> Tensor:
-        return _rsub.call2(self, other)
+        minuend = _rsub_tensor if isinstance(other, Tensor) else _rsub
+        return minuend.call2(self, other)
 
     def __isub__(self, other: Any) -> Tensor:
         return _isub.call2(self, other)
@@ -502,7 +503,7 @@ if not _native.compiled:
 
 _add: Any = AbstractOperator()
 _sub = _mul = _div = _pow = _matmul = _neg = _abs = _add
-_rsub = _remainder = _floor_divide = _add
+_rsub = _rsub_tensor = _remainder = _floor_divide = _add
 _lt = _le = _gt = _ge = _eq = _ne = _add
 _and = _or = _xor = _invert = _lshift = _rshift = _add
 _iadd = _isub = _imul = _idiv = _ipow = _iremainder = _ifloor_divide = _add
@@ -522,12 +523,13 @@ def bind_overrides(override_method: Any, plain: Any, marked: Any, fill: Any) -> 
 def bind_operators(table: dict[str, Any]) -> None:
     """Give the Tensor methods above the operators they stand for."""
     global _add, _sub, _mul, _div, _pow, _matmul, _neg, _abs, _remainder, _floor_divide
-    global _rsub, _lt, _le, _gt, _ge, _eq, _ne, _and, _or, _xor, _invert, _lshift, _rshift
+    global _rsub, _rsub_tensor, _lt, _le, _gt, _ge, _eq, _ne
+    global _and, _or, _xor, _invert, _lshift, _rshift
     global _iadd, _isub, _imul, _idiv, _ipow, _iremainder, _ifloor_divide
     global _iand, _ior, _ixor, _ilshift, _irshift, _getitem, _setitem, _regenerate_view, _show_graph
     _add, _sub, _mul, _div = table["add"], table["sub"], table["mul"], table["div"]
     _pow, _matmul, _neg, _abs = table["pow"], table["matmul"], table["neg"], table["abs"]
-    _rsub = table["rsub"]
+    _rsub, _rsub_tensor = table["rsub"], table["_rsub_tensor"]
     _remainder, _floor_divide = table["remainder"], table["floor_divide"]
     _lt, _le, _gt, _ge = table["lt"], table["le"], table["gt"], table["ge"]
     _eq, _ne = table["eq"], table["ne"]

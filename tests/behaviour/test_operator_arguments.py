@@ -347,3 +347,167 @@ def test_one_weight_for_each_class(lib):
 def test_slice_without_dimensions(lib):
     with pytest.raises(IndexError, match="cannot be applied to a 0-dim tensor"):
         lib.tensor(5.0)[1:]
+
+
+# Memory by strides --------------------------------------------------------------------------------
+
+
+def test_as_strided_may_reach_all_of_the_memory(lib):
+    base = lib.arange(6.0)
+    assert base[:2].as_strided((6,), (1,)).tolist() == [0, 1, 2, 3, 4, 5]
+    assert base[2:4].as_strided((2, 2), (2, 1)).tolist() == [[2, 3], [4, 5]]
+    base[4:].as_strided((6,), (1,), 0).add_(1)
+    assert base.tolist() == [1, 2, 3, 4, 5, 6]
+    with pytest.raises(RuntimeError, match="out of bounds for storage of size 24"):
+        base[:2].as_strided((7,), (1,))
+
+
+def test_gradient_of_as_strided_beyond_its_operand(lib):
+    x = lib.arange(6.0, requires_grad=True)
+    (gradient,) = lib.autograd.grad((x * 1)[:2].as_strided((6,), (1,)).sum(), x)
+    assert gradient.tolist() == [1, 1, 0, 0, 0, 0]
+
+
+@pytest.mark.parametrize("device", ["cpu", "meta"])
+def test_an_empty_part_knows_where_it_begins(lib, device):
+    base = lib.empty(3, 4, device=device)
+    assert base[3:].storage_offset() == 12
+    assert base[1:1, 2:].storage_offset() == 6
+    assert base[:, 4:].storage_offset() == 4
+    assert base.narrow(1, 3, 0)[1:].storage_offset() == 7
+    assert [part.storage_offset() for part in base.split([1, 0, 2, 0])] == [0, 4, 4, 12]
+
+
+def test_as_strided_of_an_empty_part_begins_where_that_does(lib):
+    with pytest.raises(RuntimeError, match="storage offset 6, .* out of bounds"):
+        lib.arange(6.0)[6:].as_strided((2,), (1,))
+    assert lib.arange(6.0)[4:4].as_strided((2,), (1,)).tolist() == [4, 5]
+
+
+def test_as_strided_to_nothing_may_begin_anywhere(lib):
+    nothing = lib.tensor([1.0]).as_strided((0,), (1,), 2)
+    assert (nothing.tolist(), nothing.storage_offset()) == ([], 2)
+
+
+# Indices into nothing, and no indices -------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "select",
+    [
+        lambda lib: lib.zeros(0, 0)[:, [0]],
+        lambda lib: lib.zeros(0, 0)[[0]],
+        lambda lib: lib.zeros(0, 3)[[0], [1]],
+        lambda lib: lib.zeros(2, 0, 3)[:, [0], [1]],
+        lambda lib: lib.zeros(0, 3).__setitem__([0], 1.0),
+        lambda lib: lib.zeros(0, 3).index_put_((lib.tensor([0]),), lib.tensor(1.0)),
+        lambda lib: lib.vmap(lambda x, i: x[i])(lib.zeros(2, 0), lib.tensor([[0], [0]])),
+    ],
+)
+def test_nothing_can_be_selected_from_a_dimension_of_size_zero(lib, select):
+    with pytest.raises(IndexError, match="index is out of bounds for dimension with size 0"):
+        select(lib)
+
+
+def test_no_indices_into_nothing(lib):
+    assert lib.zeros(0, 3)[[]].shape == (0, 3)
+    assert lib.zeros(2, 0)[:, lib.tensor([], dtype=lib.int64)].shape == (2, 0)
+    assert lib.zeros(0, 3)[lib.zeros(0, dtype=lib.bool)].shape == (0, 3)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "float32"])
+def test_an_empty_index_may_be_of_any_type(lib, dtype):
+    x, none = lib.ones(2, requires_grad=True), lib.tensor([], dtype=getattr(lib, dtype))
+    picked = x.gather(0, none)
+    assert picked.tolist() == []
+    assert lib.autograd.grad(picked.sum(), x)[0].tolist() == [0, 0]
+    assert x.scatter(0, none, 5.0).tolist() == [1, 1]
+    assert x.scatter_add(0, none, lib.ones(2)).tolist() == [1, 1]
+    with pytest.raises(RuntimeError, match="Expected dtype int32/int64 for index"):
+        x.gather(0, lib.zeros(1, dtype=getattr(lib, dtype)))
+
+
+def test_take_along_dim_wants_long_indices(lib):
+    with pytest.raises(RuntimeError, match="dtype of indices should be Long but got Int"):
+        lib.take_along_dim(lib.ones(2), lib.tensor([1], dtype=lib.int32), 0)
+
+
+def test_index_copy_into_a_scalar(lib):
+    x, y = lib.tensor(1.0, requires_grad=True), lib.tensor([5.0], requires_grad=True)
+    out = x.index_copy(0, lib.tensor([0]), y)
+    assert (out.item(), out.shape) == (5.0, ())
+    assert [g.tolist() for g in lib.autograd.grad(out, (x, y))] == [0.0, [1.0]]
+    assert lib.tensor(1.0).index_copy_(0, lib.tensor([0, 0]), lib.tensor([5.0, 6.0])).item() == 6
+    with pytest.raises(RuntimeError, match="same slice shapes"):
+        lib.tensor(1.0).index_copy(0, lib.tensor([0]), lib.tensor([[5.0]]))
+
+
+@pytest.mark.parametrize(
+    ("sequence", "values"), [((0, 0), (0, 0)), ((0, 3), (0, 0)), ((2, 0), (2, 3)), ((2, 3), (2, 0))]
+)
+def test_searching_in_empty_sequences(lib, sequence, values):
+    found = lib.searchsorted(lib.zeros(sequence), lib.zeros(values))
+    assert (found.shape, found.dtype) == (values, lib.int64)
+    assert not found.any()
+
+
+def test_asarray_takes_a_capsule(lib):
+    array = np.arange(3.0)
+    shared = lib.asarray(array.__dlpack__())
+    array[0] = 7
+    assert shared.tolist() == [7, 1, 2]
+    assert lib.asarray(array.__dlpack__(), dtype=lib.int64).tolist() == [7, 1, 2]
+
+
+# Types that are refused ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("compute", "words"),
+    [
+        (lambda lib, x: lib.maximum(x.cfloat(), x.cfloat()), "maximum not implemented for complex"),
+        (lambda lib, x: lib.minimum(x.cfloat(), x.cfloat()), "minimum not implemented for complex"),
+        (lambda lib, x: lib.relu(x.bool()), "Boolean inputs not supported for relu"),
+        (lambda lib, x: lib.nn.functional.relu6(x.bool()), "inputs not supported for hardtanh"),
+        (lambda lib, x: lib.nn.functional.dropout(x.long()), "result type Float can't be cast"),
+    ],
+)
+def test_types_that_are_refused_in_words_of_their_own(lib, compute, words):
+    with pytest.raises(RuntimeError, match=words) as raised:
+        compute(lib, lib.ones(2))
+    assert raised.type is RuntimeError
+
+
+@pytest.mark.parametrize(
+    ("compute", "words"),
+    [
+        (lambda lib, x: lib.nn.functional.hardshrink(x.long()), "\"hardshrink_cpu\" .* 'Long'"),
+        (lambda lib, x: lib.nn.functional.elu(x.long()), "\"elu_cpu\" .* 'Long'"),
+        (lambda lib, x: lib.searchsorted(x.bool(), x.bool()), "not implemented for 'Bool'"),
+        (lambda lib, x: x.cfloat() < 1, "\"lt_cpu\" not implemented for 'ComplexFloat'"),
+    ],
+)
+def test_types_without_a_kernel(lib, compute, words):
+    with pytest.raises(NotImplementedError, match=words):
+        compute(lib, lib.ones(2))
+
+
+@pytest.mark.parametrize(
+    "compute",
+    [
+        lambda lib, x: (x * 2).backward(lib.ones(3)),
+        lambda lib, x: lib.autograd.grad(x * 2, x, lib.ones(3)),
+        lambda lib, x: lib.func.vjp(lambda t: t * 2, x)[1](lib.ones(3)),
+    ],
+)
+def test_shapes_of_a_gradient_that_does_not_fit(lib, compute):
+    words = r"grad_output\[0\] has a shape of \w+.Size\(\[3\]\) and output\[0\] has a shape of "
+    with pytest.raises(RuntimeError, match=words + r"\w+.Size\(\[2\]\)"):
+        compute(lib, lib.ones(2, requires_grad=True))
+
+
+def test_sizes_of_a_copy_that_does_not_fit(lib):
+    with pytest.raises(RuntimeError, match=r"size of tensor a \(2\) must match the size of tensor"):
+        lib.ones(2).copy_(lib.ones(3))
+    with pytest.raises(RuntimeError, match=r"output with shape \[2\] doesn't match the broadcast"):
+        lib.ones(2).copy_(lib.ones(2, 2))

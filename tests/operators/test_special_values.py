@@ -106,3 +106,10 @@ def _compare_reduction(name, case, arguments):
         found.append([as_numpy(part) for part in (*outputs, *grads)])
         count = len(outputs)
     _assert_agree(*found, count)
+
+
+def test_gradient_of_logcumsumexp_over_leading_minus_infinity():
+    x = wengert.tensor([-math.inf, -1000.0, -999.0], requires_grad=True)
+    (gradient,) = wengert.autograd.grad(wengert.logcumsumexp(x, 0).sum(), x)
+    share = 1 / (1 + math.e)
+    assert gradient.tolist() == pytest.approx([0, 1 + share, 1 - share], abs=1e-6)

@@ -13,6 +13,7 @@ from ..inside import in_transform
 from ..levels import has_class, is_level, seen_inside
 from ..loading import load
 from ..native import native
+from ..size import Size
 from ..state import thread_state
 from ..tensor import Tensor
 from . import forward_ad as forward_ad
@@ -252,8 +253,8 @@ def _make_grads(outputs: tuple, grads: Sequence[Tensor | None]) -> tuple:
             )
         if g.array.shape != shape:
             raise RuntimeError(
-                f"Mismatch in shape: grad_output[{i}] has a shape of {tuple(g.array.shape)} and "
-                f"output[{i}] has a shape of {tuple(shape)}."
+                f"Mismatch in shape: grad_output[{i}] has a shape of {g.shape} and "
+                f"output[{i}] has a shape of {Size(shape)}."
             )
         if (g.array.dtype.kind == "c") != (dtype.kind == "c"):
             raise RuntimeError(

@@ -49,6 +49,6 @@ def _check_shapes(roots: tuple, grads: tuple) -> None:
                 "If `is_grads_batched=True`, we interpret the first dimension of each grad_output "
                 "as the batch dimension. The sizes of the remaining dimensions are expected to "
                 "match the shape of corresponding output, but a mismatch was detected: "
-                f"grad_output[{i}] has a shape of {tuple(g.array.shape)} and output[{i}] has a "
-                f"shape of {tuple(out.array.shape)}."
+                f"grad_output[{i}] has a shape of {g.shape} and output[{i}] has a shape of "
+                f"{out.shape}."
             )

@@ -112,7 +112,10 @@ def _promote(
         return
     samples = tuple([sample_of(x, d) for x, d in zip(args, dims, strict=True)])
     if operator.dtype_rule is not None:
-        samples = operator.dtype_rule(samples, operator.operands)
+        from ..operators.declare import ROUNDED
+
+        rule = ROUNDED.get(operator.dtype_rule, operator.dtype_rule)
+        samples = rule(samples, operator.operands)
         goals = {i: samples[i].dtype for i in positions}
     else:
         goal = common_dtype([args[i] for i in positions], [dims[i] for i in positions])

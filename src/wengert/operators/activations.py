@@ -8,13 +8,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from .. import dtypes
 from ..batching.rules import along
 from ..batching.views import in_place
 from ..state import thread_state
 from ..tensor import Tensor
 from . import shapes
 from .along import packed, scalar_name
-from .declare import elementwise, primitive
+from .declare import elementwise, primitive, promote
 from .joining import cat
 from .pointwise import erf, error_function, exp, logistic, sigmoid, tanh, where, zeros_like
 
@@ -185,10 +186,19 @@ log_sigmoid = elementwise(
     refuses="biuc",
     doc="Logarithm of the logistic function.",
 )
+
+
+def _exceeds(x: Tensor, threshold: Any) -> Tensor:
+    """Where `x` is larger, with 16-bit floats compared as the kernel does: as float32."""
+    if x.array.dtype.itemsize == 2 and x.is_floating_point():
+        x = x.to(dtypes.float32)
+    return x > threshold
+
+
 threshold = elementwise(
     "_threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor",
     lambda xp, x, threshold, value: xp.where(x > threshold, x, xp.asarray(value, x.dtype)),
-    lambda t, self, threshold: tied(where(self > threshold, t, 0), self),
+    lambda t, self, threshold: tied(where(_exceeds(self, threshold), t, 0), self),
     refuses="bc",
     doc="The tensor where it exceeds a threshold, else a value.",
 )
@@ -198,10 +208,17 @@ def _outside(t: Tensor, x: Tensor, lambd: float) -> Tensor:
     return tied(where((x >= -lambd) & (x <= lambd), 0, t), x)
 
 
+def _limit_as_element(args: tuple, count: int) -> tuple:
+    """The limit rounded to the type of the elements, which float32 may be wide enough for."""
+    x, lambd = promote(args, count)
+    return (x, float(x.dtype.type(lambd))) if x.dtype.kind in "fV" else (x, lambd)
+
+
 hardshrink = elementwise(
     "hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor",
     lambda xp, x, lambd: xp.where((x >= -lambd) & (x <= lambd), xp.asarray(0, x.dtype), x),
     lambda t, self, lambd: _outside(t, self, lambd),
+    dtype=_limit_as_element,
     inplace=False,
     refuses="biuc",
     doc="The tensor with zeros where it is at most `lambd` in size.",

@@ -6,6 +6,7 @@ from typing import Any
 
 from .. import dtypes
 from ..batching import products as batched
+from ..conversion import check_number
 from ..errors import shape_text
 from ..native import native
 from ..tensor import Tensor
@@ -28,13 +29,20 @@ def _conjugate(factor: Any) -> Any:
     return factor.conjugate() if isinstance(factor, complex) else factor
 
 
+def _factor(number: Any, product: Any) -> Any:
+    """A number that a product is multiplied by, which its dtype must be able to hold."""
+    return check_number(number, dtypes.from_numpy(product.dtype))
+
+
 def _added(xp: Any, x: Any, product: Any, beta: Any, alpha: Any) -> Any:
     """`beta * x + alpha * product` in the memory of `product`; beta zero leaves even NaN out.
 
     A ValueError says that `x` does not expand to the shape of the product.
     """
     if product.dtype.kind in "iu":
-        beta, alpha = [xp.asarray(int(each)).astype(product.dtype) for each in (beta, alpha)]
+        beta, alpha = [product.dtype.type(_factor(each, product)) for each in (beta, alpha)]
+    elif isinstance(beta, complex) or isinstance(alpha, complex):
+        beta, alpha = _factor(beta, product), _factor(alpha, product)
     if alpha != 1:
         product = product * alpha
     if beta == 0:
@@ -65,9 +73,13 @@ def _plus(xp: Any, multiply: Any, x: Any, a: Any, b: Any, beta: Any, alpha: Any)
             "self and mat2 must have the same dtype, but got "
             f"{products.scalar_name(x)} and {products.scalar_name(other)}"
         )
+    kind = x.dtype
+    if _native.is_half(x):
+        # Product and sum are rounded once, at the end.
+        x, a, b = [each.astype(xp.float32) for each in (x, a, b)]
     product = multiply(xp, a, b)
     try:
-        return _added(xp, x, product, beta, alpha)
+        return _added(xp, x, product, beta, alpha).astype(kind, copy=False)
     except ValueError:
         raise _expansion_error(x, product.shape) from None
 
@@ -234,11 +246,23 @@ def _summed_bmm(a: Tensor, b: Tensor) -> Tensor:
     return bmm.call2(a, b).sum(0)
 
 
+def _check_kind(name: str, number: Any, goal: Any) -> None:
+    """Refuse a factor of another kind than the result, which addr() alone does not round."""
+    if isinstance(number, bool) and goal.kind != "b":
+        raise RuntimeError(f"Boolean {name} only supported for Boolean results.")
+    if isinstance(number, (float, complex)) and goal.kind in "biu":
+        raise RuntimeError(
+            f"For integral input tensors, argument {name} must not be a floating point number."
+        )
+
+
 def _addr(xp: Any, x: Any, a: Any, b: Any, beta: Any, alpha: Any) -> Any:
     for name, vector in (("vec1", a), ("vec2", b)):
         if vector.ndim != 1:
             raise RuntimeError(f"addr: Expected 1-D argument {name}, but got {vector.ndim}-D")
     goal = dtypes.result_dtype([x, a, b])
+    for name, number in (("beta", beta), ("alpha", alpha)):
+        _check_kind(name, number, goal)
     product = xp.multiply.outer(a.astype(goal, copy=False), b.astype(goal, copy=False))
     try:
         if goal.kind == "b":

@@ -12,7 +12,14 @@ from ..dtypes import from_numpy
 from ..state import thread_state
 from ..tensor import Tensor
 from .comparison import zeros_like
-from .declare import by_loop, elementwise, promote, promote_float
+from .declare import (
+    by_loop,
+    elementwise,
+    promote,
+    promote_factors,
+    promote_float,
+    promote_quotient,
+)
 from .loops import ADD, DIV, MUL, NEG, PASS_ON, RECIPROCAL, RSUB, SCALE, SQUARE, SUB
 from .selection import real_part, where
 from .transcendental import log
@@ -121,6 +128,7 @@ mul = elementwise(
         "self": by_loop(MUL, lambda t, other: t * other),
         "other": by_loop(MUL, lambda t, self: t * self),
     },
+    dtype=promote_factors,
     native=MUL,
     doc="Product of two tensors.",
 )
@@ -133,7 +141,7 @@ true_divide = elementwise(
         "self": by_loop(DIV, lambda t, other: t / other),
         "other": lambda t, self, other: -t * ((self / other) / other),
     },
-    dtype=promote_float,
+    dtype=promote_quotient,
     native=DIV,
     doc="Quotient of two tensors.",
 )
@@ -190,6 +198,7 @@ floor_divide = elementwise(
     "floor_divide(Tensor self, Tensor other) -> Tensor",
     lambda xp, x, y: xp.floor_divide(x, _divisor(x, y)),
     {"self": lambda t: zeros_like(t), "other": lambda t: zeros_like(t)},
+    dtype=promote_factors,
     refuses="bc",
     doc="Quotient rounded down.",
 )
@@ -242,6 +251,26 @@ def positive(input: Tensor) -> Tensor:
     return +input
 
 
+def _fourth(x: Any) -> Any:
+    square = x * x
+    return square * square
+
+
+# Powers that are products: a general power takes ten to a hundred times as long.
+_PRODUCTS = {
+    3: lambda x: x * x * x,
+    4: _fourth,
+    5: lambda x: _fourth(x) * x,
+    6: lambda x: _fourth(x) * (x * x),
+}
+_QUOTIENTS = {
+    -1: lambda x: 1 / x,
+    -2: lambda x: 1 / (x * x),
+    -3: lambda x: _PRODUCTS[3](1 / x),
+    -4: lambda x: _fourth(1 / x),
+}
+
+
 def _power(xp: Any, x: Any, y: Any) -> Any:
     if getattr(y, "ndim", 0) == 0 and hasattr(x, "ndim"):  # of a number, `y` says the dtype
         exponent = y.item() if hasattr(y, "item") else y
@@ -249,6 +278,11 @@ def _power(xp: Any, x: Any, y: Any) -> Any:
             return xp.multiply(x, x)
         if exponent == 0.5:
             return xp.sqrt(x)
+        product = _PRODUCTS.get(exponent)
+        if product is None and x.dtype.kind in "fc":
+            product = _QUOTIENTS.get(exponent)
+        if product is not None:
+            return product(x)
     if xp.result_type(x, y).kind in "iu":
         return _integer_power(xp, x, y)
     return xp.power(x, y)
@@ -339,12 +373,11 @@ reciprocal = elementwise(
 
 
 def _factor(x: Any, value: Any) -> Any:
-    """A factor for elements of `x`'s dtype: complex if they are, wrapped around as in C."""
-    if getattr(x, "dtype", None) is None:
-        return value
-    if isinstance(value, complex):
-        return check_number(value, from_numpy(x.dtype))
-    return x.dtype.type(value % 2 ** (8 * x.dtype.itemsize)) if x.dtype.kind == "u" else value
+    """A factor for elements of `x`'s dtype: complex if they are, whole if they are."""
+    dtype = getattr(x, "dtype", None)
+    if dtype is not None and (isinstance(value, complex) or dtype.kind in "iu"):
+        return check_number(value, from_numpy(dtype))
+    return value
 
 
 addcmul = elementwise(

@@ -22,7 +22,7 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) ->
     """Products summed over the last `dims` dimensions of `a` and first of `b`, or over pairs."""
     first, second = _paired_dims(a.array.ndim, b.array.ndim, dims)
     result = _summed_products(a, b, first, second)
-    return result if out is None else copy_to_out("tensordot", result, out)
+    return result if out is None else copy_to_out("tensordot", result, out, (), True)
 
 
 def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:

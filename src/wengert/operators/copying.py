@@ -15,6 +15,7 @@ from ..conversion import as_real_for, check_number
 from ..devices import of_array, transfer
 from ..dispatch import Operator, operator_named
 from ..dtypes import from_numpy
+from ..errors import broadcast_error, shape_text
 from ..tensor import Tensor
 from . import shapes
 from .declare import linear, nondifferentiable, primitive
@@ -94,10 +95,11 @@ def _copy_kernel(xp: Any, target: Any, source: Any, non_blocking: bool) -> Any:
         a != b and a != 1
         for a, b in zip(reversed(source.shape), reversed(target.shape), strict=False)
     ):
-        raise RuntimeError(
-            f"copy_(): the source of shape {list(source.shape)} doesn't match the broadcast shape "
-            f"{list(target.shape)} of the target"
+        cause = RuntimeError(
+            f"output with shape {shape_text(target.shape)} doesn't match the broadcast shape "
+            f"{shape_text(source.shape)}: copy_() cannot enlarge its target"
         )
+        raise broadcast_error("copy_", (target, source), cause)
     return xp.broadcast_to(source, target.shape)
 
 

@@ -292,6 +292,36 @@ def promote_float(args: tuple, count: int) -> tuple:
     return _cast(args, dtype, count)
 
 
+def promote_factors(args: tuple, count: int) -> tuple:
+    """As `promote`, but numbers beside 16-bit floats are not rounded: 0.999 would become 1."""
+    return _with_exact_numbers(args, promote(args, count))
+
+
+def promote_quotient(args: tuple, count: int) -> tuple:
+    """As `promote_float`, with numbers as in `promote_factors`."""
+    return _with_exact_numbers(args, promote_float(args, count))
+
+
+# Rules that give every operand the dtype that it counts for, by those that leave numbers exact.
+ROUNDED = {promote_factors: promote, promote_quotient: promote_float}
+
+
+def _with_exact_numbers(args: tuple, promoted: tuple) -> tuple:
+    dtype = promoted[0].dtype
+    if dtype.itemsize != 2 or dtype.kind in "iu":
+        return promoted
+    first, second, *rest = args
+    if not isinstance(first, np.ndarray):
+        first = np.asarray(first, np.float32)  # what kernels compute in
+    else:
+        first = promoted[0]
+    if not isinstance(second, np.ndarray) or (second.ndim == 0 and second.dtype != dtype):
+        second = np.asarray(second, np.float32)
+    else:
+        second = promoted[1]
+    return (first, second, *rest)
+
+
 def keep(args: tuple, count: int) -> tuple:
     """Operands as they are."""
     return args

@@ -5,6 +5,8 @@ from __future__ import annotations
 import operator as python_operator
 from typing import Any
 
+import numpy as np
+
 from ..backends.numpy import ndarray
 from ..errors import broadcast_error, dimension_error, shape_text
 
@@ -144,6 +146,27 @@ def offset_of(x: Any) -> int:
     return (address_of(x) - address_of(owner_of(x))) // x.dtype.itemsize
 
 
+def memory_size(owner: Any) -> int:
+    """How many bytes of memory an array has, gaps included."""
+    item = owner.dtype.itemsize
+    return item * span(owner.shape, tuple([s // item for s in owner.strides]))
+
+
+def memory_as(x: Any, shape: tuple[int, ...]) -> Any:
+    """The memory from the first element of an array on in another shape, None if it is short."""
+    if type(x) is not ndarray:
+        return None
+    owner = owner_of(x)
+    strides: tuple[int, ...] = ()
+    step = x.dtype.itemsize
+    for n in reversed(shape):
+        strides = (step, *strides)
+        step *= max(n, 1)
+    if 0 not in shape and step > memory_size(owner) - (address_of(x) - address_of(owner)):
+        return None
+    return strided(np, x, shape, strides)
+
+
 def strided(
     xp: Any, x: Any, shape: tuple[int, ...], strides: tuple[int, ...], offset: int = 0
 ) -> Any:
@@ -151,18 +174,39 @@ def strided(
     if type(x) is ndarray and x.size:
         # Ten times as fast as as_strided, but only memory without gaps can be used so.
         if x.flags.c_contiguous and not offset:
-            return ndarray(shape, x.dtype, x, 0, strides)
+            view = _within(x, 0, x.dtype, shape, strides)
+            if view is not None:
+                return view
         owner = owner_of(x)
         if owner.flags.forc:
             start = address_of(x) - address_of(owner) + offset
-            view = ndarray(shape, x.dtype, owner, start, strides)
-            view.flags.writeable = x.flags.writeable
-            return view
+            view = _within(owner, start, x.dtype, shape, strides)
+            if view is not None:
+                view.flags.writeable = x.flags.writeable
+                return view
     as_strided = xp.lib.stride_tricks.as_strided
     if offset:
         # The second of two elements that are `offset` apart: nothing else moves an array's start.
         x = as_strided(x, (2,), (offset,), subok=True)[1:]
     return as_strided(x, shape, strides, subok=True)
+
+
+def _within(memory: Any, start: int, dtype: Any, shape: tuple, strides: tuple) -> Any:
+    """A view that begins `start` bytes into an array, None if it leaves the array's elements."""
+    try:
+        return ndarray(shape, dtype, memory, start, strides)
+    except ValueError:
+        return None
+
+
+def sliced(xp: Any, x: Any, dim: int, start: int | None, end: int | None, step: int) -> Any:
+    """A range of one dimension. Unlike NumPy's, an empty one begins where it was asked for."""
+    indices = slice(start, end, step)
+    part = x[at(dim, indices)]
+    if part.size:
+        return part
+    begin = indices.indices(x.shape[dim])[0]
+    return strided(xp, x, part.shape, part.strides, begin * x.strides[dim])
 
 
 def span(size: tuple[int, ...], stride: tuple[int, ...]) -> int:

@@ -71,7 +71,24 @@ def array_key(x: Any, indices: list) -> tuple:
             dim += 1
     if dim > x.ndim:
         raise IndexError(f"too many indices for tensor of dimension {x.ndim} (got {dim})")
+    if not x.size:
+        _check_empty(x, key)
     return tuple(key)
+
+
+def _check_empty(x: Any, key: list) -> None:
+    """Refuse indices into a dimension without any, which NumPy checks only for some results."""
+    dim = 0
+    for index in key:
+        if isinstance(index, slice) or index.dtype.kind != "b":
+            if not isinstance(index, slice) and index.size and not x.shape[dim]:
+                raise IndexError(
+                    f"index is out of bounds for dimension with size 0: dimension {dim} of "
+                    f"{shape_text(x.shape)} has nothing to select"
+                )
+            dim += 1
+        else:
+            dim += index.ndim
 
 
 def _check_mask(x: Any, mask: Any, dim: int) -> None:

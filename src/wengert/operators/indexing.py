@@ -114,7 +114,7 @@ def _check_slices(name: str, x: Any, dim: int, index: Any, source: Any) -> int:
         )
     rest, source_rest = list(x.shape), list(source.shape)
     del rest[dim : dim + 1], source_rest[dim : dim + 1]
-    if rest != source_rest or source.ndim > x.ndim:
+    if rest != source_rest or name == "index_add_" and source.ndim > x.ndim:
         raise RuntimeError(
             f"{name}(): source tensor shape must match self tensor shape, excluding the specified "
             f"dimension (same slice shapes). Got self.shape = {shape_text(x.shape)} source.shape = "
@@ -127,7 +127,8 @@ def _check_slices(name: str, x: Any, dim: int, index: Any, source: Any) -> int:
 
 def _index_add(xp: Any, out: Any, dim: int, index: Any, source: Any, alpha: Any) -> None:
     dim = _check_slices("index_add_", out, dim, index, source)
-    values = source if alpha == 1 else (source * alpha).astype(out.dtype)
+    factor = check_number(alpha, dtypes.from_numpy(out.dtype))
+    values = source if factor == 1 else (source * factor).astype(out.dtype)
     if out.ndim:
         add_at(xp, out, _key_at(dim, index), values)
     else:
@@ -162,8 +163,8 @@ def _index_copy(xp: Any, out: Any, dim: int, index: Any, source: Any) -> None:
     dim = _check_slices("index_copy_", out, dim, index, source)
     if out.ndim:
         out[_key_at(dim, index)] = source
-    else:
-        out[...] = source.reshape(())
+    elif source.size:
+        out[...] = source.reshape(-1)[-1]
 
 
 index_copy: Operator = update(
@@ -468,8 +469,11 @@ def take_along_dim(
 
     Without `dim` the tensor is flattened first. Negative indices count from the end.
     """
-    if indices.array.dtype not in INTEGER_TYPES:
-        raise RuntimeError("take_along_dim(): dtype of indices should be Long or Int")
+    if indices.array.dtype != dtypes.int64.numpy:
+        raise RuntimeError(
+            "wengert.take_along_dim(): dtype of indices should be Long but got "
+            f"{_scalar_name(indices.array)}"
+        )
     if dim is None:
         input, indices, dim = input.reshape(-1), indices.reshape(-1), 0
     shape, index_shape = input.array.shape, indices.array.shape
@@ -505,7 +509,7 @@ def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False)
     ndim = input.array.ndim
     if not as_tuple:
         found = argwhere.call1(input)
-        return found if out is None else copy_to_out("nonzero", found, out)
+        return found if out is None else copy_to_out("nonzero", found, out, (), True)
     if out is not None:
         raise TypeError("nonzero(): out= and as_tuple=True do not go together")
     found = argwhere.call1(input.reshape(1) if ndim == 0 else input)

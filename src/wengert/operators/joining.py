@@ -16,7 +16,7 @@ from ..native import native
 from ..out import copy_to_out
 from ..tensor import Tensor
 from .declare import linear
-from .geometry import at, broadcast_shape, wrap_dim
+from .geometry import at, broadcast_shape, sliced, wrap_dim
 from .pointwise import new_zeros
 from .views import expand, reshape, slice_, unsqueeze, view_
 
@@ -311,14 +311,14 @@ def _parts(operator: Operator) -> Operator:
     return operator
 
 
-def _cut(x: Any, dim: int, sizes: Any) -> list:
+def _cut(xp: Any, x: Any, dim: int, sizes: Any) -> list:
     parts = _native.cut(x, dim, list(sizes))
     if parts is not None:
         return parts
     parts = []
     start = 0
     for n in sizes:
-        parts.append(x[at(dim, slice(start, start + n))])
+        parts.append(sliced(xp, x, dim, start, start + n, 1))
         start += n
     return parts
 
@@ -357,7 +357,7 @@ def _split(xp: Any, x: Any, split_size: int, dim: int) -> list:
             f"split_size can only be 0 if dimension size is 0, but got dimension size of {length}"
         )
     count = max(1, -(-length // split_size)) if split_size else 1
-    return _cut(x, dim, [split_size] * count)
+    return _cut(xp, x, dim, [split_size] * count)
 
 
 def _join_parts(parts: list[Tensor], dim: int) -> Tensor:
@@ -392,7 +392,7 @@ def _split_with_sizes(xp: Any, x: Any, split_sizes: tuple[int, ...], dim: int) -
             f"split_with_sizes expects split_sizes to sum exactly to {x.shape[dim]} (input "
             f"tensor's size at dimension {dim}), but got split_sizes={shape_text(split_sizes)}"
         )
-    return _cut(x, dim, split_sizes)
+    return _cut(xp, x, dim, split_sizes)
 
 
 split_with_sizes = _parts(

@@ -92,20 +92,27 @@ def _loss(schema: str, element: Callable, slope: Callable, name: str, doc: str) 
         _kernel(name, element),
         {
             "self": lambda g, self, target, width, reduction: _spread(
-                g, slope(self - target, width), reduction
+                g, slope(_difference(self, target), width), reduction
             ),
             "target": lambda g, self, target, width, reduction: _spread(
-                g, slope(target - self, width), reduction
+                g, slope(_difference(target, self), width), reduction
             ),
         },
         lambda tangents, self, target, width, reduction: _collected(
-            _difference_terms(tangents, slope(self - target, width)), reduction
+            _difference_terms(tangents, slope(_difference(self, target), width)), reduction
         ),
         widens=False,
         shape=_loss_shape,
         batch=_loss_batched,
         doc=doc,
     )
+
+
+def _difference(x: Tensor, y: Tensor) -> Tensor:
+    """`x - y` in which truth values are 0 and 1, as they are in the kernel."""
+    if y.array.dtype.kind == "b":
+        return x - y.to(x.dtype)
+    return x.to(y.dtype) - y if x.array.dtype.kind == "b" else x - y
 
 
 def _difference_terms(tangents: dict, slope: Tensor) -> list[Tensor]:
@@ -136,11 +143,15 @@ mse_loss = primitive(
     "_mse_loss(Tensor self, Tensor target, int reduction) -> Tensor",
     _kernel("mse_cpu", _square),
     {
-        "self": lambda g, self, target, reduction: _spread(g, 2 * (self - target), reduction),
-        "target": lambda g, self, target, reduction: _spread(g, 2 * (target - self), reduction),
+        "self": lambda g, self, target, reduction: _spread(
+            g, 2 * _difference(self, target), reduction
+        ),
+        "target": lambda g, self, target, reduction: _spread(
+            g, 2 * _difference(target, self), reduction
+        ),
     },
     lambda tangents, self, target, reduction: _collected(
-        _difference_terms(tangents, 2 * (self - target)), reduction
+        _difference_terms(tangents, 2 * _difference(self, target)), reduction
     ),
     widens=False,
     shape=_loss_shape,

@@ -91,9 +91,9 @@ def sum_to_size(input: Tensor, *size: Any) -> Tensor:
     if inner:
         out = _sum_along.call((input, (*range(extra), *inner), True, None))
         return out.reshape(shape) if extra else out
-    if not extra:
-        return input
-    return _sum_along.call((input, tuple(range(extra)), False, None)) if shape else sum(input)
+    if not shape:
+        return sum(input)
+    return _sum_along.call((input, tuple(range(extra)), False, None)) if extra else input
 
 
 def _sum_to(xp: Any, x: Any, size: tuple) -> Any:
@@ -343,6 +343,17 @@ def _var_gradient(g: Tensor, x: Tensor, dim: Any, correction: Any, keepdim: bool
     return g * _slope(freedom) * away
 
 
+def _moments_gradient(
+    g: list[Tensor], of_variance: Tensor, x: Tensor, dim: Any, correction: Any, keepdim: bool
+) -> Tensor:
+    """The gradient of variance or deviation, given that of the variance, and mean."""
+    spread = _var_gradient(of_variance, x, dim, correction, keepdim)
+    if _freedom(x.shape, dim, correction) <= 0:
+        # It is not finite, and must not spoil the mean's where nobody asks for the variance.
+        spread = where(restore_dims(g[0], x.shape, dim, keepdim) == 0, 0, spread)
+    return spread + _spread_mean(g[1], x.shape, dim, keepdim)
+
+
 def _slope(freedom: Any) -> float:
     return 2 / freedom if freedom else math.inf
 
@@ -388,9 +399,8 @@ _std = primitive(
 _var_mean = primitive(
     f"var_mean{_MOMENT} -> (Tensor, Tensor)",
     lambda xp, *args: _variance("var_mean", xp, *args),
-    lambda g, self, dim, correction, keepdim: (
-        _var_gradient(g[0], self, dim, correction, keepdim)
-        + _spread_mean(g[1], self.shape, dim, keepdim)
+    lambda g, self, dim, correction, keepdim: _moments_gradient(
+        g, g[0], self, dim, correction, keepdim
     ),
     lambda tangents, self, dim, correction, keepdim: (
         _var_tangent(tangents["self"], self, dim, correction, keepdim),
@@ -403,9 +413,8 @@ _var_mean = primitive(
 _std_mean = primitive(
     f"std_mean{_MOMENT} -> (Tensor, Tensor)",
     lambda xp, *args: _standard("std_mean", xp, *args),
-    lambda g, self, dim, correction, keepdim, out0: (
-        _var_gradient(g[0] * _half_inverse(out0), self, dim, correction, keepdim)
-        + _spread_mean(g[1], self.shape, dim, keepdim)
+    lambda g, self, dim, correction, keepdim, out0: _moments_gradient(
+        g, g[0] * _half_inverse(out0), self, dim, correction, keepdim
     ),
     lambda tangents, self, dim, correction, keepdim, out0: (
         _var_tangent(tangents["self"], self, dim, correction, keepdim) * _half_inverse(out0),

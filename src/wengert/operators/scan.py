@@ -177,29 +177,37 @@ def _logaddexp(xp: Any, x: Any, y: Any) -> Any:
     return xp.where(xp.isinf(high.real) & (high == low), high, high + xp.log1p(xp.exp(low - high)))
 
 
-def _ratio(above: Tensor, below: Tensor) -> Tensor:
-    """`exp(above - below)` for sums of exponentials, of which the one below may be empty."""
-    empty = real_part(below) == -math.inf
-    return exp(where(empty, above, above - below))
+def _running_sum(x: Tensor, dim: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Parts of the running sum of exponentials, each counted in units of the largest so far.
+
+    The factor by which the sum up to the previous place shrinks as the unit grows, the exponential
+    of each element, and the sum. The unit is a constant: it cancels in every ratio.
+    """
+    largest = cummax(real_part(x.detach()), dim)[0]
+    unit = where(largest == -math.inf, 0, largest)
+    shrinking = exp(shift(largest, dim, 1, -math.inf) - unit)
+    exponential = exp(x - unit)
+    total = recurrence(shrinking, exponential, dim)
+    return shrinking, exponential, where(total == 0, 1, total)
 
 
-def _ratio_to_next(out: Tensor, dim: int) -> Tensor:
-    return _ratio(out, shift(out, dim, -1, math.inf))
+def _logcumsumexp_gradient(g: Tensor, x: Tensor, dim: int) -> Tensor:
+    shrinking, exponential, total = _running_sum(x, dim)
+    return exponential.conj() * recurrence(
+        shift(shrinking, dim, -1), g / total.conj(), dim, True
+    )
 
 
-def _ratio_to_previous(out: Tensor, dim: int) -> Tensor:
-    return _ratio(shift(out, dim, 1, -math.inf), out)
+def _logcumsumexp_tangent(t: Tensor, x: Tensor, dim: int) -> Tensor:
+    shrinking, exponential, total = _running_sum(x, dim)
+    return recurrence(shrinking, exponential * t, dim) / total
 
 
 logcumsumexp = primitive(
     "logcumsumexp(Tensor self, int dim) -> Tensor",
     _logcumsumexp,
-    lambda g, self, dim, out: (
-        _ratio(self, out).conj() * recurrence(_ratio_to_next(out, dim).conj(), g, dim, True)
-    ),
-    lambda tangents, self, dim, out: recurrence(
-        _ratio_to_previous(out, dim), tangents["self"] * _ratio(self, out), dim
-    ),
+    lambda g, self, dim: _logcumsumexp_gradient(g, self, dim),
+    lambda tangents, self, dim: _logcumsumexp_tangent(tangents["self"], self, dim),
     shape=shapes.as_first,
     batch=along("dim"),
     doc="Logarithms of the sums of exponentials up to each place along a dimension.",
@@ -274,7 +282,7 @@ def diff(
     *,
     out: Tensor | None = None,
 ) -> Tensor:
-    """The `n`-th differences of neighbours along a dimension."""
+    """The `n`-th differences of neighbours along a dimension, the tensor itself for none."""
     if not input.array.ndim:
         raise RuntimeError("diff expects input to be at least one-dimensional")
     if n < 0:
@@ -283,7 +291,7 @@ def diff(
     pieces = [piece for piece in (prepend, input, append) if piece is not None]
     for piece in pieces:
         _check_joins(input, piece, dim)
-    joined = _joined(pieces, dim)
+    joined = _joined(pieces, dim) if n else input
     rounds = min(n, joined.array.shape[dim])
     result = joined if rounds else joined.clone()
     for _ in range(rounds):

@@ -8,16 +8,21 @@ import numpy as np
 
 from ..batching import indexing as batched
 from ..conversion import check_number
+from ..creation import ones_like
 from ..dispatch import Operator, operator_named
-from ..dtypes import from_numpy
+from ..dtypes import from_numpy, int64
 from ..errors import shape_text
+from ..ranges import arange
+from ..state import thread_state
 from ..tensor import Tensor
 from . import shapes
 from .along import packed
 from .declare import linear
 from .geometry import wrap_dim
 from .getitem import INTEGER_TYPES, check_range, tangent_of, update
+from .joining import cat
 from .pointwise import where, zeros_like
+from .scan import recurrence, shift
 
 # gather and scatter -------------------------------------------------------------------------------
 
@@ -25,7 +30,7 @@ from .pointwise import where, zeros_like
 def _check_along(name: str, x: Any, dim: int, index: Any, src: Any = None) -> int:
     """Check the operands of gather or scatter; the dimension, counted from the front."""
     dim = wrap_dim(dim, x.ndim)
-    if index.dtype not in INTEGER_TYPES:
+    if index.size and index.dtype not in INTEGER_TYPES:
         raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index")
     what = "input" if name == "gather" else "self"
     if index.size and max(index.ndim, 1) != max(x.ndim, 1):
@@ -317,7 +322,19 @@ def _at_least_one(count: Tensor) -> Tensor:
 def _product_weights(
     self: Tensor, dim: int, index: Tensor, src: Tensor, include_self: bool, mine: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """The product of all other factors: by division, unless this one or another is zero."""
+    """For each factor the product of all others that go to the same place."""
+    if not index.array.size:
+        return mine, zeros_like(src) + 1
+    state = thread_state()
+    if not state.grad_enabled and not state.layers:
+        return _product_quotients(self, dim, index, src, include_self, mine)
+    return _product_scans(self, dim, index, src, mine)
+
+
+def _product_quotients(
+    self: Tensor, dim: int, index: Tensor, src: Tensor, include_self: bool, mine: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Products of all others by division: faster, and right as long as nobody differentiates it."""
     zero, src_zero = self == 0, src == 0
     zeros = scatter_add.call((mine * zero.to(self.dtype), dim, index, src_zero.to(self.dtype)))
     safe, src_safe = where(zero, 1, self), where(src_zero, 1, src)
@@ -328,6 +345,53 @@ def _product_weights(
         mine * where(zeros == zero.to(self.dtype), product / safe, 0),
         where(src_zeros == src_zero.to(self.dtype), src_product / src_safe, 0),
     )
+
+
+def _product_scans(
+    self: Tensor, dim: int, index: Tensor, src: Tensor, mine: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Products of all others in the order of their places, from both sides.
+
+    Nothing is divided by: derivatives of every order hold where factors are zero, too.
+    """
+    dim = wrap_dim(dim, self.array.ndim)
+    lines, places, factors = [
+        each if each.array.ndim else each.reshape(1) for each in (self, index, src)
+    ]
+    length = lines.array.shape[dim]
+    whole = places.array.shape
+    reached = _cropped(lines, (*whole[:dim], length, *whole[dim + 1 :]))
+    own = _cropped(mine if mine.array.ndim else mine.reshape(1), reached.array.shape)
+    numbers = arange(length, device=self.device).reshape((-1,) + (1,) * (len(whole) - dim - 1))
+    groups = cat([numbers.expand(reached.array.shape), places.to(int64)], dim)
+    order = groups.argsort(dim=dim, stable=True)
+    ordered = cat([where(own == 0, 1, reached), factors], dim).gather(dim, order)
+    others = _products_of_others(ordered, groups.gather(dim, order), dim)
+    others = zeros_like(others).scatter(dim, order, others)
+    of_self = own * others.narrow(dim, 0, length)
+    if reached.array.shape != lines.array.shape:
+        of_self = _inserted(mine, of_self)
+    of_src = others.narrow(dim, length, whole[dim])
+    return of_self.reshape(self.array.shape), of_src.reshape(src.array.shape)
+
+
+def _products_of_others(ordered: Tensor, groups: Tensor, dim: int) -> Tensor:
+    """For each element the product of the others in its group; groups lie side by side."""
+    continues = shift(groups, dim, 1, -1) == groups
+    before = recurrence(
+        where(continues, shift(ordered, dim, 1), 0), where(continues, 0, ones_like(ordered)), dim
+    )
+    goes_on = shift(groups, dim, -1, -1) == groups
+    after = recurrence(
+        where(goes_on, shift(ordered, dim, -1), 0), where(goes_on, 0, ones_like(ordered)), dim, True
+    )
+    return before * after
+
+
+def _inserted(whole: Tensor, part: Tensor) -> Tensor:
+    """`whole` with its leading part replaced."""
+    mask = _padded(ones_like(part), whole.array.shape)
+    return where(mask == 0, whole, _padded(part, whole.array.shape))
 
 
 def _scatter_reduce_source(

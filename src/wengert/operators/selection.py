@@ -183,7 +183,9 @@ def where(
     if input is None and other is None:
         return condition.nonzero(as_tuple=True)
     result = where_.call((condition, input, other))
-    return result if out is None else copy_to_out("where", result, out, (condition, input, other))
+    if out is None:
+        return result
+    return copy_to_out("where", result, out, (condition, input, other), True)
 
 # Absolute value and complex sign: not holomorphic, so both rules are written ----------------------
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -127,7 +128,7 @@ argsort = nondifferentiable(
 def msort(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Elements in order along the first dimension."""
     values = sort(input, 0).values
-    return values if out is None else copy_to_out("msort", values, out)
+    return values if out is None else copy_to_out("msort", values, out, (), True)
 
 
 def _checked_topk(x: Any, k: int, dim: int) -> tuple[int, int]:
@@ -381,7 +382,7 @@ def _named_quantile(name: str, doc: str) -> Any:
         out: Tensor | None = None,
     ) -> Tensor:
         result = _quantile(name, input, q, dim, keepdim, interpolation)
-        return result if out is None else copy_to_out(name, result, out)
+        return result if out is None else copy_to_out(name, result, out, (), True)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
@@ -517,6 +518,8 @@ def _searchsorted(
 ) -> Any:
     check_ordered("searchsorted", sequence)
     check_ordered("searchsorted", values)
+    if sequence.dtype.kind == "b":
+        raise NotImplementedError("\"searchsorted_out_cpu\" not implemented for 'Bool'")
     _check_search(sequence, values, right, side, sorter)
     which = "right" if right or side == "right" else "left"
     if sorter is not None:
@@ -526,13 +529,9 @@ def _searchsorted(
         found = xp.searchsorted(sequence, values, which)
     else:
         found = xp.empty(values.shape, _INT64)
-        rows = zip(
-            found.reshape(-1, values.shape[-1]),
-            sequence.reshape(-1, sequence.shape[-1]),
-            values.reshape(-1, values.shape[-1]),
-            strict=True,
-        )
-        for into, ordered, wanted in rows:
+        count = math.prod(values.shape[:-1])
+        rows = [a.reshape(count, a.shape[-1]) for a in (found, sequence, values)]
+        for into, ordered, wanted in zip(*rows, strict=True):
             into[:] = xp.searchsorted(ordered, wanted, which)
     return xp.asarray(found).astype(dtypes.int32.numpy if out_int32 else _INT64, copy=False)
 

@@ -11,7 +11,17 @@ from ..errors import shape_text
 from ..tensor import Tensor
 from . import shapes
 from .declare import linear
-from .geometry import at, may_overlap, offset_of, owner_of, seen_from, span, strided, wrap_dim
+from .geometry import (
+    at,
+    may_overlap,
+    memory_size,
+    offset_of,
+    owner_of,
+    seen_from,
+    span,
+    strided,
+    wrap_dim,
+)
 from .pointwise import zeros_like
 
 
@@ -51,9 +61,7 @@ def _check_bounds(x: Any, size: tuple, stride: tuple, offset: int) -> None:
     if type(x) is not type(owner) or not needed:  # a meta array has no memory to leave
         return
     item = x.dtype.itemsize
-    in_bytes = owner.dtype.itemsize * span(
-        owner.shape, tuple([s // owner.dtype.itemsize for s in owner.strides])
-    )
+    in_bytes = memory_size(owner)
     if start < 0 or (start + needed) * item > in_bytes:
         raise RuntimeError(
             f"setStorage: sizes {shape_text(size)}, strides {shape_text(stride)}, storage offset "

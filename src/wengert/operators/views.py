@@ -21,6 +21,7 @@ from .geometry import (
     int_sequence,
     offset_of,
     overload_number,
+    sliced,
     strided,
     wrap_dim,
     wrap_dims,
@@ -448,25 +449,25 @@ _select_backward: Operator = linear(
 )
 
 
-def _slice_key(x: Any, dim: int, start: int | None, end: int | None, step: int) -> tuple:
+def _slice(xp: Any, x: Any, dim: int, start: int | None, end: int | None, step: int) -> Any:
     if not x.ndim:
         raise RuntimeError("slice() cannot be applied to a 0-dim tensor.")
     if step <= 0:
         raise RuntimeError("slice step must be positive")
-    return at(wrap_dim(dim, x.ndim), slice(start, end, step))
+    return sliced(xp, x, wrap_dim(dim, x.ndim), start, end, step)
 
 
 def _slice_into_zeros(
     xp: Any, g: Any, input_sizes: tuple, dim: int, start: Any, end: Any, step: int
 ) -> Any:
     out = xp.zeros(input_sizes, g.dtype)
-    out[_slice_key(out, dim, start, end, step)] = g
+    _slice(xp, out, dim, start, end, step)[...] = g
     return out
 
 
 slice_ = linear(
     "slice(Tensor(a) self, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor(a)",
-    lambda xp, x, dim, start, end, step: x[_slice_key(x, dim, start, end, step)],
+    _slice,
     lambda g, self_shape, dim, start, end, step: _slice_backward.call(
         (g, self_shape, dim, start, end, step)
     ),

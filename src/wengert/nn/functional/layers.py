@@ -17,7 +17,7 @@ from ...errors import shape_text
 from ...factory import new_array_like
 from ...inside import plain
 from ...marks import WrapperArray
-from ...operators import indexing, pointwise
+from ...operators import indexing, joining, pointwise
 from ...operators import nn as layers
 from ...operators.norms import norm, vector_norm
 from ...operators.softmax import softmax
@@ -79,8 +79,11 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
             "expected common dtype to be floating point, yet common dtype is "
             f"{common.scalar_name}"
         )
-    first = x1 / vector_norm(x1, 2, dim, True).clamp(min=eps)
-    second = x2 / vector_norm(x2, 2, dim, True).clamp(min=eps)
+    if x1.array.shape != x2.array.shape:
+        x1, x2 = joining.broadcast_tensors(x1, x2)
+    first, second = [
+        x / vector_norm(x, 2, dim, True).clamp(min=eps) for x in (x1.to(common), x2.to(common))
+    ]
     return (first * second).sum(dim)
 
 
@@ -111,6 +114,12 @@ def dropout(
 
 def _masked(input: Tensor, pattern: Tensor, p: float, inplace: bool) -> Tensor:
     """The input times random zeros and ones in the shape of `pattern`, scaled up."""
+    kind = dtypes.from_numpy(input.array.dtype)
+    if p < 1 and kind.category < dtypes.FLOATING:
+        raise RuntimeError(
+            f"result type Float can't be cast to the desired output type {kind.scalar_name}: "
+            "dropout() scales what it keeps"
+        )
     mask = dropout_mask(pattern, p)
     return input.mul_(mask) if inplace else input * mask
 

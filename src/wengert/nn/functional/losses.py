@@ -48,9 +48,9 @@ def _refuse_gradient(function: str, **constants: Tensor | None) -> None:
 def _warn_sizes(input: Tensor, target: Tensor) -> None:
     if input.array.shape != target.array.shape:
         warnings.warn(
-            f"Using a target size ({tuple(target.array.shape)}) that is different to the input "
-            f"size ({tuple(input.array.shape)}). This will likely lead to incorrect results due to "
-            "broadcasting. Please ensure they have the same size.",
+            f"Using a target size ({target.shape}) that is different to the input size "
+            f"({input.shape}). This will likely lead to incorrect results due to broadcasting. "
+            "Please ensure they have the same size.",
             stacklevel=3,
         )
 

@@ -1,0 +1,346 @@
+"""Corners of single operators: operands, options and dtypes at which values went wrong."""
+
+import math
+
+import numpy as np
+import pytest
+
+# Reflected methods --------------------------------------------------------------------------------
+
+REFLECTED = ["__radd__", "__rsub__", "__rmul__", "__rtruediv__", "__rpow__", "__rmod__"]
+
+
+@pytest.mark.parametrize("name", REFLECTED)
+def test_a_reflected_method_of_two_tensors_has_both_gradients(lib, name):
+    a = lib.tensor(2.0, requires_grad=True)
+    b = lib.tensor(3.0, requires_grad=True)
+    by_symbol = {
+        "__radd__": lambda: b + a, "__rsub__": lambda: b - a, "__rmul__": lambda: b * a,
+        "__rtruediv__": lambda: b / a, "__rpow__": lambda: b**a, "__rmod__": lambda: b % a,
+    }  # fmt: skip
+    expected = lib.autograd.grad(by_symbol[name](), (a, b))
+    found = lib.autograd.grad(getattr(a, name)(b), (a, b))
+    assert [g.item() for g in found] == pytest.approx([g.item() for g in expected])
+
+
+def test_a_reflected_matrix_product_has_both_gradients(lib):
+    a, b = lib.ones(2, 2, requires_grad=True), lib.eye(2).requires_grad_()
+    found = lib.autograd.grad(a.__rmatmul__(b).sum(), (a, b))
+    assert [g.tolist() for g in found] == [[[1, 1], [1, 1]], [[2, 2], [2, 2]]]
+
+
+def test_node_of_a_reflected_difference(lib):
+    a, b = lib.tensor(2.0, requires_grad=True), lib.tensor(3.0)
+    assert a.__rsub__(b).grad_fn.name() == "RsubBackward0"
+    assert (3 - a).grad_fn.name() == "RsubBackward1"
+
+
+# Cosine similarity --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "dim"),
+    [((2, 1), (2, 3), 1), ((3,), (2, 3), 1), ((2, 3), (4, 1, 3), 0), ((2, 3), (4, 1, 3), -3)],
+)
+def test_cosine_similarity_of_operands_that_broadcast(lib, first, second, dim):
+    x = (lib.arange(math.prod(first)) + 1.0).reshape(first).double().requires_grad_()
+    y = (lib.arange(math.prod(second)) * 0.5 - 1.0).reshape(second).double()
+    shape = np.broadcast_shapes(first, second)
+    whole = lib.broadcast_to(x, shape)
+    other = lib.broadcast_to(y, shape)
+    product = (whole * other).sum(dim)
+    expected = product / ((whole * whole).sum(dim) * (other * other).sum(dim)).sqrt()
+    found = lib.nn.functional.cosine_similarity(x, y, dim=dim)
+    assert found.shape == expected.shape
+    assert lib.allclose(found, expected)
+    weight = lib.arange(found.numel()).reshape(found.shape) + 1.0
+    (gradient,) = lib.autograd.grad((found * weight).sum(), x)
+    (reference,) = lib.autograd.grad((expected * weight).sum(), x)
+    assert lib.allclose(gradient, reference)
+
+
+def test_cosine_similarity_of_whole_numbers_with_others(lib):
+    similarity = lib.nn.functional.cosine_similarity
+    found = similarity(lib.tensor([1, 2]), lib.tensor([3.0, 4.0]), dim=0)
+    assert found.dtype == lib.float32
+    assert found.item() == pytest.approx(11 / (math.sqrt(5) * 5))
+    with pytest.raises(RuntimeError, match="expected common dtype to be floating point"):
+        similarity(lib.tensor([1, 2]), lib.tensor([3, 4]), dim=0)
+
+
+# Differences, sums, moments -----------------------------------------------------------------------
+
+
+def test_no_differences_leave_the_tensor_alone(lib):
+    x = lib.arange(6).reshape(2, 3)
+    joined = lib.diff(x, n=0, dim=0, prepend=lib.ones(1, 3), append=lib.ones(2, 3))
+    assert joined.tolist() == x.tolist()
+    assert joined.dtype == lib.int64
+    with pytest.raises(RuntimeError, match="same dimension as input"):
+        lib.diff(x, n=0, append=lib.ones(3))
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int32", "uint8"])
+def test_a_sum_to_no_dimensions_is_always_one(lib, dtype):
+    total = lib.tensor(1).to(getattr(lib, dtype)).sum_to_size(())
+    assert (total.item(), total.dtype) == (1, lib.int64)
+
+
+def test_sum_to_size_of_a_scalar_is_recorded(lib):
+    assert lib.tensor(1.0, requires_grad=True).sum_to_size(()).grad_fn.name() == "SumBackward0"
+
+
+@pytest.mark.parametrize("name", ["var_mean", "std_mean"])
+@pytest.mark.parametrize("dim", [None, 0])
+@pytest.mark.filterwarnings("ignore:.*degrees of freedom")
+def test_the_mean_of_one_element_has_a_gradient(lib, name, dim):
+    x = lib.tensor([3.0], requires_grad=True)
+    spread, mean = getattr(lib, name)(x, dim)
+    assert lib.autograd.grad(mean, x, retain_graph=True)[0].tolist() == [1.0]
+    assert math.isnan(lib.autograd.grad(spread, x)[0].item())
+
+
+# Products into places -----------------------------------------------------------------------------
+
+
+def product_by_hand(x, src, index, include_self):
+    """scatter_reduce by prod, written out in products of numbers."""
+    out = list(x.unbind(0))
+    fresh = [not include_self] * len(out)
+    for place, value in zip(index, src.unbind(0), strict=True):
+        out[place] = value if fresh[place] else out[place] * value
+        fresh[place] = False
+    return out
+
+
+@pytest.mark.parametrize("include_self", [True, False])
+@pytest.mark.parametrize(
+    ("x", "src"),
+    [
+        ([0.0, 2.0, 3.0], [4.0, 2.0, 4.0, 5.0]),
+        ([1.5, 2.0, 3.0], [0.0, 2.0, 4.0, 5.0]),
+        ([1.5, 0.0, 3.0], [0.5, 2.0, 4.0, 5.0]),
+    ],
+)
+def test_second_derivative_of_scattered_products_with_zeros(lib, x, src, include_self):
+    index = [0, 0, 1, 1]
+
+    def second(compute):
+        a = lib.tensor(x, dtype=lib.float64, requires_grad=True)
+        b = lib.tensor(src, dtype=lib.float64, requires_grad=True)
+        total = sum((i + 1) * value for i, value in enumerate(compute(a, b)))
+        first = lib.autograd.grad(total, (a, b), create_graph=True)
+        weighted = (first[0] * lib.arange(1.0, 4)).sum() + (first[1] * lib.arange(2.0, 6)).sum()
+        again = lib.autograd.grad(weighted, (a, b), allow_unused=True)
+        return [[0.0] * 3 if g is None else g.tolist() for g in (*first, *again)]
+
+    found = second(
+        lambda a, b: a.scatter_reduce(0, lib.tensor(index), b, "prod", include_self=include_self)
+    )
+    expected = second(lambda a, b: product_by_hand(a, b, index, include_self))
+    for one, other in zip(found, expected, strict=True):
+        assert one == pytest.approx(other)
+
+
+# Numbers that scale whole and short numbers -------------------------------------------------------
+
+
+@pytest.mark.parametrize(("value", "expected"), [(0.5, [1, 2]), (1.7, [4, 10]), (-1.7, [-2, -6])])
+def test_a_fraction_that_scales_whole_numbers_is_cut_off(lib, value, expected):
+    x = lib.tensor([1, 2])
+    assert lib.addcmul(x, x, lib.tensor([3, 4]), value=value).tolist() == expected
+    assert x.addcmul_(x.clone(), lib.tensor([3, 4]), value=value).tolist() == expected
+
+
+def test_a_scale_that_does_not_fit_is_refused(lib):
+    x = lib.tensor([1, 2], dtype=lib.uint8)
+    with pytest.raises(RuntimeError, match="value cannot be converted to type uint8_t"):
+        lib.addcmul(x, x, x, value=300)
+    with pytest.raises(RuntimeError, match="value cannot be converted to type uint8_t"):
+        x.index_add(0, lib.tensor([0]), x[:1], alpha=300)
+
+
+def test_index_add_with_a_negative_factor_wraps_around(lib):
+    x = lib.tensor([1, 2], dtype=lib.uint8)
+    source = lib.tensor([1, 5], dtype=lib.uint8)
+    assert x.index_add_(0, lib.tensor([0, 0]), source, alpha=-1).tolist() == [251, 2]
+
+
+def test_index_add_cuts_the_factor_off(lib):
+    found = lib.tensor([1, 2]).index_add(0, lib.tensor([0]), lib.tensor([3]), alpha=0.5)
+    assert found.tolist() == [1, 2]
+
+
+SUMS_OF_PRODUCTS = {
+    "addmm": ((2, 3), (2, 4), (4, 3)),
+    "addmv": ((2,), (2, 4), (4,)),
+    "baddbmm": ((5, 2, 3), (5, 2, 4), (5, 4, 3)),
+    "addbmm": ((2, 3), (1, 2, 4), (1, 4, 3)),
+    "addr": ((2, 3), (2,), (3,)),
+}
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+@pytest.mark.parametrize("name", SUMS_OF_PRODUCTS)
+@pytest.mark.parametrize(("beta", "alpha"), [(1, 0.5), (0.5, 1), (0.25, 0.5), (0, 0.5)])
+def test_a_scaled_product_keeps_its_type(lib, name, dtype, beta, alpha):
+    operands = [
+        (lib.arange(math.prod(shape)) % 3 + 1).reshape(shape).to(getattr(lib, dtype))
+        for shape in SUMS_OF_PRODUCTS[name]
+    ]
+    found = getattr(lib, name)(*operands, beta=beta, alpha=alpha)
+    assert found.dtype == getattr(lib, dtype)
+    wide = getattr(lib, name)(*[each.double() for each in operands], beta=beta, alpha=alpha)
+    assert found.double().tolist() == wide.tolist()
+    assert getattr(operands[0].clone(), name + "_")(
+        *operands[1:], beta=beta, alpha=alpha
+    ).dtype == getattr(lib, dtype)
+
+
+@pytest.mark.parametrize("name", ["addmm", "baddbmm"])
+def test_a_half_precision_product_is_rounded_once(lib, name):
+    batch = (1,) if name == "baddbmm" else ()
+    x = lib.full((*batch, 1, 1), 2.0**-8).bfloat16()
+    row = lib.tensor([1.0, 2.0**-9]).bfloat16().reshape(*batch, 1, 2)
+    found = getattr(lib, name)(x, row, lib.ones(*batch, 2, 1).bfloat16())
+    assert found.item() == 1 + 2.0**-7  # 1, if the product were rounded first
+
+
+@pytest.mark.parametrize("name", SUMS_OF_PRODUCTS)
+def test_a_complex_factor_of_a_real_product_is_refused(lib, name):
+    operands = [lib.ones(shape) for shape in SUMS_OF_PRODUCTS[name]]
+    for factor in ({"alpha": 1j}, {"beta": 1j}):
+        with pytest.raises(RuntimeError, match="value cannot be converted to type float"):
+            getattr(lib, name)(*operands, **factor)
+
+
+@pytest.mark.parametrize("factor", ["alpha", "beta"])
+def test_factors_of_an_outer_product_are_of_its_kind(lib, factor):
+    x, v = lib.ones(2, 2, dtype=lib.int16), lib.ones(2, dtype=lib.int16)
+    with pytest.raises(RuntimeError, match=f"argument {factor} must not be a floating point"):
+        lib.addr(x, v, v, **{factor: 0.5})
+    with pytest.raises(RuntimeError, match=f"Boolean {factor} only supported for Boolean"):
+        lib.addr(x, v, v, **{factor: True})
+    assert lib.addr(x, v, v, **{factor: 2}).tolist() == [[3, 3], [3, 3]]
+
+
+# Limits in half precision -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32"])
+def test_the_limit_of_hardshrink_is_rounded_as_the_elements_are(lib, dtype):
+    x = lib.tensor([0.3, -0.3, 0.2, 0.4], dtype=getattr(lib, dtype), requires_grad=True)
+    found = lib.nn.functional.hardshrink(x, 0.3)
+    assert (found != 0).tolist() == [False, False, False, True]
+    (gradient,) = lib.autograd.grad(found.sum(), x)
+    assert gradient.tolist() == [0, 0, 0, 1]
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_threshold_has_a_gradient_where_it_lets_through(lib, dtype):
+    x = lib.tensor([0.3, 0.2], dtype=getattr(lib, dtype), requires_grad=True)
+    found = lib.nn.functional.threshold(x, 0.3, 7.0)
+    assert (found == 7).tolist() == [False, True]
+    assert lib.autograd.grad(found.sum(), x)[0].tolist() == [1, 0]
+
+
+# logcumsumexp -------------------------------------------------------------------------------------
+
+
+def running_weights(x):
+    """How each running logarithm of a sum depends on each element, in double precision."""
+    lower = np.where(np.tri(len(x), dtype=bool), x[None, :], -np.inf)
+    weights = np.exp(lower - lower.max(1, keepdims=True))
+    return weights / weights.sum(1, keepdims=True)
+
+
+def test_tangent_of_logcumsumexp_keeps_its_digits(lib):
+    generator = np.random.default_rng(0)
+    x = (generator.standard_normal(50) + 100).astype(np.float32)
+    t = generator.standard_normal(50).astype(np.float32)
+    with lib.autograd.forward_ad.dual_level():
+        dual = lib.autograd.forward_ad.make_dual(lib.tensor(x), lib.tensor(t))
+        tangent = lib.autograd.forward_ad.unpack_dual(lib.logcumsumexp(dual, 0)).tangent
+    expected = running_weights(x.astype(np.float64)) @ t
+    assert np.abs(tangent.numpy() - expected).max() < 5e-7
+
+
+# Losses with targets of truth values --------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("name", "expected"), [("mse_loss", [0, 2]), ("smooth_l1_loss", [0, 0.5])])
+def test_gradient_of_a_loss_with_truth_values(lib, name, expected):
+    x, flags = lib.tensor([1.0, 2.0], requires_grad=True), lib.tensor([True, False])
+    loss = getattr(lib.nn.functional, name)
+    assert lib.autograd.grad(loss(x, flags), x)[0].tolist() == expected
+    assert lib.autograd.grad(loss(flags, x), x)[0].tolist() == expected
+
+
+# Powers that are products -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
+@pytest.mark.parametrize("exponent", [-4, -3, -2, -1, 3, 4, 5, 6, 3.0])
+def test_small_powers(lib, dtype, exponent):
+    values = np.array([-2.5, -1.0, -0.25, 0.5, 1.0, 3.0])
+    x = lib.tensor(values).to(getattr(lib, dtype)).requires_grad_()
+    tolerance = 1e-6 if dtype in ("float32", "complex64") else 1e-14
+    out = x**exponent
+    assert out.dtype == x.dtype
+    assert np.allclose(out.detach().numpy(), values**exponent, tolerance, 0)
+    (gradient,) = lib.autograd.grad(out, x, lib.ones_like(x), create_graph=True)
+    slope = exponent * values ** (exponent - 1)
+    assert np.allclose(gradient.detach().numpy(), slope, tolerance, 0)
+    (second,) = lib.autograd.grad(gradient, x, lib.ones_like(x))
+    bend = exponent * (exponent - 1) * values ** (exponent - 2)
+    assert np.allclose(second.numpy(), bend, tolerance, 0)
+
+
+@pytest.mark.parametrize("exponent", [-2, -1, 3, 4])
+def test_small_powers_of_special_values(lib, exponent):
+    values = np.array([0.0, -0.0, np.inf, -np.inf, np.nan], np.float32)
+    with np.errstate(all="ignore"):
+        expected = np.power(values.astype(np.float64), exponent)
+    found = (lib.tensor(values) ** exponent).numpy()
+    assert np.array_equal(found, expected, equal_nan=True)
+    assert np.array_equal(np.signbit(found[:4]), np.signbit(expected[:4]))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "int64"])
+def test_small_powers_of_whole_numbers(lib, dtype):
+    kind = getattr(lib, dtype)
+    x = lib.tensor([1, 2, 3, 7], dtype=kind)
+    for exponent in (3, 4, 5, 6):
+        wrapped = np.array([1, 2, 3, 7], np.int64) ** exponent
+        assert (x**exponent).tolist() == wrapped.astype(dtype).tolist()
+        assert (x ** lib.tensor(exponent, dtype=kind)).tolist() == wrapped.astype(dtype).tolist()
+    with pytest.raises(RuntimeError, match="negative integer powers"):
+        x**-2
+
+
+# Numbers beside short floats ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("compute", "expected"),
+    [
+        (lambda lib, x: x * 0.3, 2.09375),
+        (lambda lib, x: 0.3 * x, 2.09375),
+        (lambda lib, x: x * lib.tensor(0.3), 2.09375),
+        (lambda lib, x: x.mul_(0.3), 2.09375),
+        (lambda lib, x: x / 0.3, 23.375),
+        (lambda lib, x: x.div_(0.3), 23.375),
+        (lambda lib, x: (x * 0 - 0.30078125) // 0.3, -2),
+    ],
+)
+def test_a_number_beside_half_precision_is_not_rounded(lib, compute, expected):
+    found = compute(lib, lib.full((1,), 7.0, dtype=lib.bfloat16))
+    assert found.dtype == lib.bfloat16
+    assert found.item() == expected  # as 0.30078125, the number would give another neighbour
+
+
+def test_a_batched_number_beside_half_precision_leaves_the_type(lib):
+    x, factors = lib.ones(2, 3, dtype=lib.bfloat16), lib.tensor([0.5, 2.0])
+    found = lib.vmap(lambda row, factor: row * factor)(x, factors)
+    assert found.dtype == lib.bfloat16
+    assert found[:, 0].tolist() == [0.5, 2.0]

@@ -1,0 +1,148 @@
+"""Results that go into a tensor given as ``out=``: which memory they fill, which type it has."""
+
+import pytest
+
+# Factories ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("make", "expected"),
+    [
+        (lambda lib, out: lib.arange(4, out=out), [0, 1, 2, 3]),
+        (lambda lib, out: lib.arange(4.0, out=out), [0, 1, 2, 3]),
+        (lambda lib, out: lib.linspace(0, 6, 4, out=out), [0, 2, 4, 6]),
+        (lambda lib, out: lib.logspace(0, 3, 4, out=out), [1, 10, 100, 1000]),
+    ],
+)
+def test_a_range_fills_what_has_room_for_it(lib, make, expected):
+    x = lib.zeros(2, 4)
+    part = x.narrow(1, 1, 2)
+    returned = make(lib, part)
+    assert returned is part
+    assert part.shape == (2, 2)
+    assert part.reshape(-1).tolist() == expected
+    assert x[:, 1:3].reshape(-1).tolist() == expected
+    assert x[:, 0].tolist() == x[:, 3].tolist() == [0, 0]
+
+
+@pytest.mark.parametrize(
+    ("make", "expected"),
+    [
+        (lambda lib, out: lib.arange(3.0, out=out), [0, 1, 2]),
+        (lambda lib, out: lib.linspace(1, 3, 3, out=out), [1, 2, 3]),
+        (lambda lib, out: lib.zeros(3, out=out), [0, 0, 0]),
+        (lambda lib, out: lib.ones(3, out=out), [1, 1, 1]),
+        (lambda lib, out: lib.full((3,), 7.0, out=out), [7, 7, 7]),
+        (lambda lib, out: lib.add(lib.ones(3), 1, out=out), [2, 2, 2]),
+        (lambda lib, out: lib.cumsum(lib.ones(3), 0, out=out), [1, 2, 3]),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:An output with one or more elements was resized")
+def test_another_shape_goes_into_the_memory_that_is_there(lib, make, expected):
+    x = lib.full((6,), 9.0)
+    part = x[2:3]
+    make(lib, part)
+    assert part.tolist() == expected
+    assert x.tolist() == [9, 9, *expected, 9]
+    empty = x[1:1]
+    make(lib, empty)
+    assert x.tolist() == [9, *expected, expected[2], 9]
+
+
+@pytest.mark.filterwarnings("ignore:An output with one or more elements was resized")
+def test_a_larger_shape_gets_memory_of_its_own(lib):
+    out = lib.zeros(2)
+    assert lib.arange(5.0, out=out).tolist() == [0, 1, 2, 3, 4]
+    assert lib.add(lib.ones(9), 1, out=out).tolist() == [2] * 9
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "steps", "expected"),
+    [
+        (0, 1.2, 4, [1, 2, 4, 10]),
+        (0.5, 3.7, 3, [1, 31, 1000]),
+        (0.5, 3, 1, [3]),
+        (0, 2, 5, [1, 3, 10, 31, 100]),
+    ],
+)
+def test_whole_powers_have_whole_exponents_at_the_ends(lib, start, end, steps, expected):
+    assert lib.logspace(start, end, steps, dtype=lib.int64).tolist() == expected
+
+
+# Types --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["all", "any"])
+def test_truth_values_go_into_truth_values(lib, name):
+    function, flags = getattr(lib, name), lib.tensor([True, False])
+    for dim in ((), (0,)):
+        with pytest.raises(RuntimeError, match=f"{name} only supports bool tensor for result"):
+            function(flags, *dim, out=lib.zeros(()))
+        expected = name == "any"
+        assert function(flags, *dim, out=lib.empty((), dtype=lib.bool)).item() is expected
+        assert function(flags, *dim, out=lib.empty((), dtype=lib.uint8)).item() == expected
+
+
+def test_places_are_long(lib):
+    with pytest.raises(RuntimeError, match="Expected out tensor to have"):
+        lib.nonzero(lib.ones(2), out=lib.zeros(2, 1))
+    places = lib.empty(0, dtype=lib.int64)
+    assert lib.nonzero(lib.ones(2), out=places).tolist() == [[0], [1]]
+
+
+@pytest.mark.parametrize("name", ["sum", "prod", "mean", "cumsum", "cumprod"])
+def test_a_type_that_is_asked_for_is_that_of_out(lib, name):
+    function, x = getattr(lib, name), lib.ones(2)
+    words = "Expected out tensor to have dtype double, but got float instead"
+    with pytest.raises(RuntimeError, match=words):
+        function(x, 0, dtype=lib.float64, out=lib.empty(0))
+    out = lib.empty(0, dtype=lib.float64)
+    assert function(x, 0, dtype=lib.float64, out=out).dtype == lib.float64
+
+
+@pytest.mark.parametrize("name", ["sum", "cumsum"])
+def test_sums_are_computed_in_the_type_of_out(lib, name):
+    x = lib.tensor([1.0, 2.0**-30])
+    wide = getattr(lib, name)(x, 0, out=lib.empty(0, dtype=lib.float64)).reshape(-1)
+    assert wide[-1].item() == 1 + 2.0**-30
+    whole = getattr(lib, name)(lib.tensor([2.0, 3.0]), 0, out=lib.empty(0, dtype=lib.int64))
+    assert whole.reshape(-1)[-1].item() == 5
+
+
+@pytest.mark.parametrize(
+    "compute",
+    [
+        lambda lib, x, out: lib.mm(x, x, out=out),
+        lambda lib, x, out: lib.tril(x, out=out),
+        lambda lib, x, out: lib.gather(x, 0, lib.tensor([[0]]), out=out),
+        lambda lib, x, out: lib.softmax(x, 0, out=out),
+        lambda lib, x, out: lib.sort(x, out=(out, lib.empty(0, dtype=lib.int64))),
+        lambda lib, x, out: lib.max(x, 0, out=(out, lib.empty(0, dtype=lib.int64))),
+        lambda lib, x, out: lib.argmax(x, 0, out=out),
+        lambda lib, x, out: lib.take_along_dim(x, lib.tensor([[0]]), 0, out=out),
+        lambda lib, x, out: lib.scatter(x, 0, lib.tensor([[0]]), x, out=out),
+    ],
+)
+def test_most_operators_do_not_convert_into_out(lib, compute):
+    with pytest.raises(RuntimeError, match="Expected out tensor to have dtype .*, but got double"):
+        compute(lib, lib.ones(2, 2), lib.empty(0, dtype=lib.float64))
+
+
+@pytest.mark.parametrize(
+    "compute",
+    [
+        lambda lib, x, out: lib.add(x, x, out=out),
+        lambda lib, x, out: lib.exp(x, out=out),
+        lambda lib, x, out: lib.lt(x, x, out=out),
+        lambda lib, x, out: lib.cat([x, x], out=out),
+        lambda lib, x, out: lib.stack([x, x], out=out),
+        lambda lib, x, out: lib.var(x, 0, out=out),
+        lambda lib, x, out: lib.mean(x, 0, out=out),
+        lambda lib, x, out: lib.logsumexp(x, 0, out=out),
+    ],
+)
+def test_arithmetic_converts_into_out(lib, compute):
+    out = lib.empty(0, dtype=lib.float64)
+    assert compute(lib, lib.ones(2, 2), out) is out
+    assert out.numel()
+    assert out.dtype == lib.float64
