@@ -340,17 +340,16 @@ def _view_again(t: Tensor) -> Tensor:
             return fresh
     except (RuntimeError, IndexError, ValueError):
         pass
-    meta.steps = strided_steps(t)
+    meta.steps = strided_steps(t, meta.base)
     return replay(meta.base, meta.steps)
 
 
-def strided_steps(t: Tensor) -> tuple:
-    """The way from the base of a view to the view by shape, strides and offset alone."""
+def strided_steps(t: Tensor, base: Any) -> tuple:
+    """The way from `base` to a view of its memory by shape, strides and offset alone."""
     from .operators.geometry import offset_of, seen_from
     from .operators.strides import as_strided_relative
 
     array = t.array
-    base: Any = t.view_meta.base  # type: ignore[union-attr]
     stride = tuple([s // array.itemsize for s in array.strides])
     return (None, as_strided_relative, seen_from(base.array, array.shape, stride, offset_of(array)))
 

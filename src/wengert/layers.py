@@ -10,7 +10,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from .autograd.forward_ad import call_with_tangents, duals_aside, tangents_of
+from .autograd.forward_ad import (
+    call_with_tangents,
+    duals_aside,
+    inherit_tangent_base,
+    tangents_of,
+)
 from .dispatch import arrays_of
 from .dispatch_overrides import as_results, override_below
 from .function_overrides import PLAIN, override_bound
@@ -58,8 +63,7 @@ def _call_unmeasured(operator: Any, args: tuple) -> Any:
         check_active(level, state)
     if state.levels and level is not state.levels[-1]:
         number = 0 if level is None else level.number
-        active = state.dual_level >= 0 and state.forward_grad_enabled
-        if not (active and _has_inner_tangents(operator, args, number)):
+        if not has_inner_tangents(state, operator, args, number):
             return call_outside(state, operator, args, number)
     elif level is not None:
         args = at_level(operator, args, level)
@@ -68,11 +72,17 @@ def _call_unmeasured(operator: Any, args: tuple) -> Any:
         if tangents:
             with duals_aside(state):
                 return call_with_tangents(operator, args, tangents)
+        if not operator.mutates and operator.is_view:
+            out = operator.call_recorded(state, args)
+            inherit_tangent_base(args[0], out)
+            return out
     return operator.call_recorded(state, args)
 
 
-def _has_inner_tangents(operator: Any, args: tuple, number: int) -> bool:
+def has_inner_tangents(state: ThreadState, operator: Any, args: tuple, number: int) -> bool:
     """Whether a tangent belongs to a level further in than `number`, to which the tensors do."""
+    if state.dual_level < 0 or not state.forward_grad_enabled:
+        return False
     level = innermost(tuple(tangents_of(operator, args).values()))
     return level is not None and level.number > number
 

@@ -42,6 +42,7 @@ cdef class Cold:
     cdef public bint retains_grad
     cdef public object tangents
     cdef public object tangent_source
+    cdef public object tangent_base
     cdef public dict attributes
     cdef public str name
     cdef public long detached_at

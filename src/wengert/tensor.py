@@ -64,6 +64,7 @@ class Cold:
         self.retains_grad = False
         self.tangents: Tensor | None = None
         self.tangent_source: Tensor | None = None
+        self.tangent_base: Any = None
         self.attributes: dict[str, Any] | None = None
         self.name: str | None = None
         self.detached_at = -1
