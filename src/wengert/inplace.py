@@ -295,6 +295,8 @@ def rebase_history(t: Tensor, node: Node, written: int = 0) -> None:
         t.needs_grad = True
         return
     base = meta.base
+    if not base.needs_grad and meta.version + 1 != t.version():
+        _refit_steps(t)
     before = edges(node)
     node.next_nodes = (*before[:written], edge_node(base), *before[written + 1 :])
     copy = CopySlices(base, node, meta.steps, written)
@@ -342,6 +344,16 @@ def _view_again(t: Tensor) -> Tensor:
         pass
     meta.steps = strided_steps(t, meta.base)
     return replay(meta.base, meta.steps)
+
+
+def _refit_steps(t: Tensor) -> None:
+    """Make the steps of a view lead to it again, if its base was reshaped without a history."""
+    state = thread_state()
+    enabled, state.grad_enabled = state.grad_enabled, False
+    try:
+        _view_again(t)
+    finally:
+        state.grad_enabled = enabled
 
 
 def strided_steps(t: Tensor, base: Any) -> tuple:

@@ -244,14 +244,16 @@ def _part(tangent: Tensor, view: Tensor) -> Tensor:
 
 def _replayed(tangent: Tensor, view: Tensor) -> Tensor:
     base: Any = tangent_base(view)
+    meta: Any = view.view_meta
     calls = _calls_between(base, view)
-    if calls is not None and all(operator.outputs == 1 for operator, _ in calls):
+    unchanged = meta.version == view.version()  # else the base may have another shape by now
+    if unchanged and calls is not None and all(operator.outputs == 1 for operator, _ in calls):
         for operator, args in calls:
             tangent = operator.call((tangent, *args))
         return tangent
     with duals_aside(thread_state()):
-        found = [] if calls is None else _parts_of_several(base, tangent, calls, view)
-    if not found:  # the base has another shape by now, or its tangent another layout
+        found = [] if calls is None else _parts_in_place(base, tangent, calls, view)
+    if not found:
         return replay(tangent, _strided_steps(base, tangent, view))
     if len(found) > 1 and view.array.size and type(plain_array(view)) is WrapperArray:
         raise RuntimeError(
@@ -287,11 +289,12 @@ def _strided_steps(base: Tensor, tangent: Tensor, view: Tensor) -> tuple:
     return strided_steps(view, base)
 
 
-def _parts_of_several(base: Tensor, tangent: Tensor, calls: list, view: Tensor) -> list[Tensor]:
+def _parts_in_place(base: Tensor, tangent: Tensor, calls: list, view: Tensor) -> list[Tensor]:
     """The part of a tangent that `calls` make where they make `view` of `base`, in a list.
 
-    Of the results of one operator, only their places in memory tell which one it is. There are
-    several such parts if these places are unknown, and none if the calls do not fit any more.
+    Of the results of one operator, only their places in memory tell which one it is, and after a
+    change of the base, whether the calls still lead to the view. There are several such parts if
+    these places are unknown, and none if the calls do not fit any more.
     """
     for i, (operator, args) in enumerate(calls):
         try:
@@ -302,7 +305,7 @@ def _parts_of_several(base: Tensor, tangent: Tensor, calls: list, view: Tensor) 
             rest = calls[i + 1 :]
             pairs = zip(base, tangent, strict=True)
             return [
-                found for pair in pairs for found in _parts_of_several(*pair, rest, view)
+                found for pair in pairs for found in _parts_in_place(*pair, rest, view)
             ]
     return [tangent] if same_elements(base, view) else []
 
