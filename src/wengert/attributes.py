@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from . import autograd
+from .autograd.accumulation import reset_accumulator
 from .autograd.cycles import show_graph
 from .autograd.forward_ad import drop_tangent
 from .autograd.node import Node, seen
@@ -280,9 +281,14 @@ def set_data(self: Tensor, value: Tensor) -> None:
             "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have "
             f"incompatible tensor type: one is on {self.device}, the other on {value.device}"
         )
+    if self.needs_grad and self.node is None and self.array.shape != value.array.shape:
+        cold = self.make_cold()
+        change = (thread_state().sequence, self.array.shape)
+        cold.former_shapes = (*(cold.former_shapes or ()), change)
+    renewed = self.array.dtype != value.array.dtype
     self.array = marked(type(self), value.array)
     self.inference = value.inference
-    self.accumulator = None
+    reset_accumulator(self, renewed)
 
 
 def delete_data(self: Tensor) -> None:

@@ -46,6 +46,7 @@ cdef class Cold:
     cdef public dict attributes
     cdef public str name
     cdef public long detached_at
+    cdef public object former_shapes
 
 
 cdef class Tensor:

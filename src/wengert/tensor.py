@@ -68,6 +68,7 @@ class Cold:
         self.attributes: dict[str, Any] | None = None
         self.name: str | None = None
         self.detached_at = -1
+        self.former_shapes: tuple | None = None
 
 
 def wrap(array: Any) -> Tensor:
