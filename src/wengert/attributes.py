@@ -17,7 +17,7 @@ from .autograd.node import Node, seen
 from .dtypes import is_differentiable
 from .inplace import add_retain_hook
 from .inside import alias_of, check_hookable, check_outside, in_transform
-from .levels import is_level
+from .levels import alive, is_level
 from .native import native
 from .state import thread_state
 from .subclasses import marked
@@ -223,6 +223,7 @@ def detach(self: Tensor) -> Tensor:
     levels = state.levels
     if levels and levels[-1].kind == "trace":
         return levels[-1].detached(self)
+    self = alive(self)
     array = self.array
     plain = type(array) is _ndarray and not state.modes
     out = wrap(array) if plain else alias_of(self)
@@ -258,6 +259,7 @@ def data(self: Tensor) -> Tensor:
         raise RuntimeError(
             "accessing `data` under vmap transform is not allowed; use detach() or no_grad()"
         )
+    self = alive(self)
     array = self.array
     out = wrap(array) if type(array) is _ndarray or is_level(self) else alias_of(self)
     out.inference = self.inference

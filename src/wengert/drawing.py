@@ -12,7 +12,7 @@ from typing import Any
 
 from .autograd.forward_ad import duals_aside, tangent_of, write_tangent
 from .inplace import check_inplace, rebase_history
-from .levels import Level, captured_mutation, lifted, unwrapped
+from .levels import Level, alive, captured_mutation, lifted, unwrapped
 from .recording import record
 from .state import ThreadState, thread_state
 from .tensor import Tensor
@@ -114,6 +114,7 @@ def fill_here(t: Tensor, name: str, draw: Callable[[Any], None]) -> None:
     For the graph and the tangents of each level, the new values are constants.
     """
     state = thread_state()
+    t = alive(t)
     if not state.levels:
         node = _cut(t, state)
         draw(t.array)

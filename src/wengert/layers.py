@@ -20,6 +20,7 @@ from .dispatch import arrays_of
 from .dispatch_overrides import as_results, override_below
 from .function_overrides import PLAIN, override_bound
 from .levels import (
+    alive,
     ascend,
     at_level,
     check_active,
@@ -58,7 +59,10 @@ def _call_inside(state: ThreadState, operator: Any, args: tuple) -> Any:
 
 def _call_unmeasured(operator: Any, args: tuple) -> Any:
     state = thread_state()
-    level = level_of_call(args)
+    try:
+        level = level_of_call(args)
+    except RuntimeError:  # a tensor has escaped from its transform
+        return _call_on_values(operator, args)
     if level is not None:
         check_active(level, state)
     if state.levels and level is not state.levels[-1]:
@@ -77,6 +81,14 @@ def _call_unmeasured(operator: Any, args: tuple) -> Any:
             inherit_tangent_base(args[0], out)
             return out
     return operator.call_recorded(state, args)
+
+
+def _call_on_values(operator: Any, args: tuple) -> Any:
+    """Call an operator on what is left of tensors whose transforms have ended."""
+    values = tuple([alive(value) for value in args])
+    level_of_call(values)
+    out = operator.call(values)
+    return args[0] if operator.mutates and out is values[0] else out
 
 
 def has_inner_tangents(state: ThreadState, operator: Any, args: tuple, number: int) -> bool:

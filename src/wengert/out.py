@@ -7,7 +7,7 @@ from typing import Any
 
 from .dtypes import can_cast
 from .errors import inference_update_error
-from .levels import LevelArray
+from .levels import LevelArray, alive
 from .marks import SubclassArray, WrapperArray, unmarked
 from .overlap import check_not_overlapping, check_sources
 from .state import thread_state
@@ -46,7 +46,7 @@ def copy_to_out(name: str, result: Any, out: Any, operands: tuple | list = ()) -
     if out.array.shape != result.array.shape:
         resize_out(out, result.array.shape, 5)
     elif not layered:
-        check_sources(name, out.array, [x.array for x in operands if isinstance(x, Tensor)])
+        check_sources(name, out.array, [alive(x).array for x in operands if isinstance(x, Tensor)])
         check_not_overlapping(name, out.array)
     if layered:
         from .dispatch import operator_named

@@ -33,6 +33,7 @@ from .generator import (
     set_rng_state,
 )
 from .layouts import check_options
+from .levels import alive
 from .sampling import (
     draw_multinomial,
     draw_permutation,
@@ -70,7 +71,7 @@ def _drawn(function: str, array: Any, out: Tensor | None, requires_grad: bool) -
 def _blank_like(input: Tensor, dtype: Any, device: Any, memory_format: Any) -> Any:
     kind = dtype_of(input) if dtype is None else dtypes.as_dtype(dtype)
     place = of_array(input.array) if device is None else as_device(device)
-    return new_array_like(input.array, kind, place, memory_format)
+    return new_array_like(alive(input).array, kind, place, memory_format)
 
 
 @draws

@@ -281,48 +281,7 @@ def test_text_of_a_cube_has_no_trailing_spaces(lib):
     assert all(line == line.rstrip() for line in texts[0].split("\n"))
 
 
-# Escaping
-
-
-def escaped(transform):
-    """A tensor of a transform that has ended, kept by a side effect."""
-    kept = []
-    x = wengert.tensor([1.0, 2.0])
-    if transform == "grad":
-        wengert.func.grad(lambda x: kept.append(x) or x.sum())(x)
-    elif transform == "vmap":
-        wengert.vmap(lambda x: kept.append(x) or x)(x)
-    else:
-        wengert.func.jvp(lambda x: kept.append(x) or x, (x,), (x,))
-    return kept[0]
-
-
-@pytest.mark.parametrize("transform", ["grad", "vmap", "jvp"])
-class TestEscape:
-    @pytest.mark.parametrize(
-        "use",
-        [
-            lambda x: x + 1,
-            lambda x: x.sum(),
-            lambda x: x.add_(1),
-            lambda x: x.detach() * 2,
-            lambda x: wengert.cat([x.reshape(-1), wengert.ones(1)]),
-            lambda x: x.item() if x.numel() == 1 else x.tolist(),
-            lambda x: wengert.func.grad(lambda y: (y * x).sum())(wengert.tensor(1.0)),
-            lambda x: wengert.vmap(lambda y: y * x)(wengert.ones(2)),
-            lambda x: wengert.vmap(lambda y: x)(wengert.ones(2)),
-            lambda x: wengert.func.jvp(lambda y: x, (wengert.ones(2),), (wengert.ones(2),)),
-        ],
-    )
-    def test_use_is_refused(self, transform, use):
-        with pytest.raises(RuntimeError, match=f"inside a {transform} transform is used after"):
-            use(escaped(transform))
-
-    def test_it_can_be_looked_at(self, transform):
-        x = escaped(transform)
-        assert tuple(x.shape) == (() if transform == "vmap" else (2,))
-        assert x.dtype == wengert.float32
-        assert "tensor([1., 2.])" in str(x)
+# Levels
 
 
 def test_a_value_of_a_running_transform_is_no_escape(lib):

@@ -15,7 +15,7 @@ import numpy as np
 from ..creation import zeros, zeros_for
 from ..devices import device, of_array
 from ..dtypes import dtype, from_numpy
-from ..levels import innermost
+from ..levels import LevelArray, alive, innermost
 from ..native import native
 from ..size import Size
 from ..state import ThreadState, thread_state
@@ -319,6 +319,10 @@ def call_function(function: Any, args: tuple, kwargs: dict) -> Any:
 
 def call_bound(function: Any, state: ThreadState, args: tuple, setup: Any) -> Any:
     """The same with all arguments by position; `setup` is None if `forward` takes the ctx."""
+    for a in args:
+        if isinstance(a, Tensor) and type(a.array) is LevelArray:
+            args = tuple([alive(value) for value in args])
+            break
     if state.levels:
         level = innermost(args)
         if level is not None:
