@@ -1,5 +1,6 @@
 """Products with a Jacobian: `vjp`, `jvp` and `linearize`."""
 
+import importlib
 import re
 import threading
 
@@ -201,6 +202,49 @@ class TestLinearize:
             push_forward(lib.ones(3))
         with pytest.raises(RuntimeError, match="dtype .* in flattened pytree doesn't match the dt"):
             push_forward(lib.ones(2, dtype=lib.float64))
+
+    def test_checkpoint(self, lib):
+        checkpoint = importlib.import_module(lib.__name__ + ".utils.checkpoint").checkpoint
+
+        def f(x):
+            return checkpoint(lambda x: x.sin() * x, x, use_reentrant=False) * x
+
+        x, t = double(lib, [0.1, 0.2]), double(lib, [1.0, 3.0])
+        value, push_forward = lib.func.linearize(f, x)
+        expected, product = lib.func.jvp(lambda x: x.sin() * x * x, (x,), (t,))
+        assert value.tolist() == pytest.approx(expected.tolist())
+        assert push_forward(t).tolist() == pytest.approx(product.tolist())
+        with pytest.raises(RuntimeError, match="don't yet support saved tensor hooks"):
+            lib.func.grad(lambda x: f(x).sum())(x)
+
+    def test_hooks_of_saved_tensors_are_not_called(self, lib):
+        hooks = lib.autograd.graph.saved_tensors_hooks
+        seen = []
+
+        def f(x):
+            with hooks(lambda t: seen.append(t) or t, lambda t: t):
+                return x * x
+
+        with hooks(lambda t: seen.append(t) or t, lambda t: t):
+            _, push_forward = lib.func.linearize(f, double(lib, [3.0]))
+            assert push_forward(double(lib, [1.0])).tolist() == [6.0]
+            assert seen == []
+            x = double(lib, [3.0]).requires_grad_()
+            (x * x).sum().backward()
+        assert len(seen) == 2
+
+
+def test_linearized_checkpoint_inside_transforms():
+    from wengert.utils.checkpoint import checkpoint
+
+    def cube(x):
+        return checkpoint(lambda x: x**3, x, use_reentrant=False)
+
+    def slope(x):
+        return wengert.func.linearize(cube, x)[1](wengert.ones(()))
+
+    assert wengert.func.grad(slope)(wengert.tensor(2.0)).item() == 12.0
+    assert wengert.vmap(slope)(wengert.tensor([1.0, 2.0])).tolist() == [3.0, 12.0]
 
 
 def test_linearize_gives_zeros_where_nothing_depends():
