@@ -227,8 +227,18 @@ def detach(self: Tensor) -> Tensor:
     array = self.array
     plain = type(array) is _ndarray and not state.modes
     out = wrap(array) if plain else alias_of(self)
+    if self.inference:
+        return _inference_alias(out, state)
     out.counter = self.shared_counter()
-    out.inference = self.inference
+    out.inference = False
+    return out
+
+
+def _inference_alias(out: Tensor, state: Any) -> Tensor:
+    """The alias of an inference tensor: one too, which outside that mode counts its versions."""
+    out.inference = True
+    if not state.inference:
+        out.make_cold().counts_versions = True
     return out
 
 
@@ -254,7 +264,8 @@ def detach_(self: Tensor) -> Tensor:
 
 def data(self: Tensor) -> Tensor:
     """The same memory with a version counter of its own: changes are not tracked."""
-    levels = thread_state().levels
+    state = thread_state()
+    levels = state.levels
     if levels and levels[-1].kind == "vmap":
         raise RuntimeError(
             "accessing `data` under vmap transform is not allowed; use detach() or no_grad()"
@@ -262,7 +273,9 @@ def data(self: Tensor) -> Tensor:
     self = alive(self)
     array = self.array
     out = wrap(array) if type(array) is _ndarray or is_level(self) else alias_of(self)
-    out.inference = self.inference
+    if self.inference:
+        return _inference_alias(out, state)
+    out.inference = False
     return out
 
 
@@ -299,7 +312,7 @@ def delete_data(self: Tensor) -> None:
 
 def version_number(self: Tensor) -> int:
     """How many in-place changes this memory has seen."""
-    if self.inference:
+    if self.inference and (self.cold is None or not self.cold.counts_versions):
         raise RuntimeError("Inference tensors do not track version counter.")
     return self.version()
 

@@ -22,7 +22,7 @@ from .dispatch import (
     without_getattr,
 )
 from .dtypes import can_cast, from_numpy
-from .errors import inference_update_error, inplace_view_error, shape_text
+from .errors import inplace_view_error, refuse_inference_update, shape_text
 from .function_overrides import PLAIN, override_operands, override_operator
 from .levels import same_elements
 from .native import native
@@ -263,7 +263,7 @@ def copy_of(t: Tensor) -> Tensor:
 def check_inplace(t: Tensor, recording: bool, state: ThreadState) -> None:
     """Refuse the in-place changes that autograd cannot follow."""
     if t.inference and not state.inference:
-        raise inference_update_error()
+        refuse_inference_update(t)
     if not recording:
         return
     meta = t.view_meta

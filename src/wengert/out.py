@@ -6,7 +6,7 @@ import warnings
 from typing import Any
 
 from .dtypes import can_cast
-from .errors import inference_update_error
+from .errors import refuse_inference_update
 from .levels import LevelArray, alive
 from .marks import SubclassArray, WrapperArray, unmarked
 from .overlap import check_not_overlapping, check_sources
@@ -78,7 +78,7 @@ def check_out(name: str, out: Any, recorded: bool = False) -> None:
             "but one of the arguments requires grad."
         )
     if out.inference and not state.inference:
-        raise inference_update_error()
+        refuse_inference_update(out)
 
 
 def resize_out(out: Tensor, shape: tuple[int, ...], stacklevel: int) -> None:

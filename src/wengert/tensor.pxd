@@ -47,6 +47,7 @@ cdef class Cold:
     cdef public str name
     cdef public long detached_at
     cdef public object former_shapes
+    cdef public bint counts_versions
 
 
 cdef class Tensor:

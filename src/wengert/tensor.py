@@ -69,6 +69,7 @@ class Cold:
         self.name: str | None = None
         self.detached_at = -1
         self.former_shapes: tuple | None = None
+        self.counts_versions = False
 
 
 def wrap(array: Any) -> Tensor:

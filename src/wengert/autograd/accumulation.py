@@ -9,7 +9,7 @@ import weakref
 from _thread import allocate_lock
 from typing import Any
 
-from ..errors import inference_update_error
+from ..errors import refuse_inference_update
 from ..native import native
 from ..state import call_user, thread_state
 from ..tensor import Tensor, bump_version, node_of, wrap
@@ -76,7 +76,7 @@ class AccumulateGrad(Node):
                     variable.gradient = self._first(new)
                 else:
                     if old.inference and not state.inference:
-                        raise inference_update_error()
+                        refuse_inference_update(old)
                     if not _native.binary_into(0, old.array, new.array):
                         _add_into(old.array, new.array)
                     bump_version(old, "AccumulateGrad")
