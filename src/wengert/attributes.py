@@ -265,13 +265,13 @@ def detach_(self: Tensor) -> Tensor:
 def data(self: Tensor) -> Tensor:
     """The same memory with a version counter of its own: changes are not tracked."""
     state = thread_state()
-    levels = state.levels
-    if levels and levels[-1].kind == "vmap":
-        raise RuntimeError(
-            "accessing `data` under vmap transform is not allowed; use detach() or no_grad()"
-        )
     self = alive(self)
     array = self.array
+    if is_level(self) and array.level.kind == "vmap":
+        raise RuntimeError(
+            "accessing `data` under vmap transform is not allowed for a tensor that has a value "
+            "for each example; use detach() or no_grad()"
+        )
     out = wrap(array) if type(array) is _ndarray or is_level(self) else alias_of(self)
     if self.inference:
         return _inference_alias(out, state)
@@ -280,7 +280,11 @@ def data(self: Tensor) -> Tensor:
 
 
 def set_data(self: Tensor, value: Tensor) -> None:
-    if in_transform():
+    if in_transform() and (
+        is_level(self)
+        or (isinstance(value, Tensor) and is_level(value))
+        or any(level.kind in ("grad", "jvp") for level in thread_state().levels)
+    ):
         raise RuntimeError(
             "mutating directly with `.data` inside functorch transform is not allowed; use copy_() "
             "under no_grad()"
