@@ -28,6 +28,7 @@ from .levels import (
     descend,
     innermost,
     level_of_call,
+    made_inside,
 )
 from .marks import unmarked_arguments
 from .native import native
@@ -105,9 +106,10 @@ def call_outside(state: ThreadState, operator: Any, args: tuple, number: int) ->
         check_not_captured(operator.name, state.levels[number:])
     saved = descend(state, number)
     try:
-        return operator.call(args)
+        out = operator.call(args)
     finally:
         ascend(state, saved)
+    return out if operator.mutates or operator.is_view else made_inside(out, state.levels[number:])
 
 
 def run_below(operator: Any, args: tuple) -> Any:

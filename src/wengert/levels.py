@@ -469,15 +469,24 @@ def _raised(out: Any, dims: Any, level: Level) -> Any:
 
 
 def made_here(t: Tensor) -> Tensor:
-    """A tensor that a function has just created, as a tensor of the innermost transform.
+    """A tensor that a function has just created, as a tensor of the innermost transform."""
+    return made_inside(t, thread_state().levels)
+
+
+def made_inside(out: Any, levels: list) -> Any:
+    """New tensors, made of what is outside `levels`, as tensors of the innermost of these.
 
     In-place operations inside grad and jvp need their target at that level. Inside vmap a created
     tensor has no batch dimension and stays as it is.
     """
-    for level in thread_state().levels:
-        if level.kind != "vmap":
-            t = level.made(t)
-    return t
+    if isinstance(out, (tuple, list)):
+        items = [made_inside(item, levels) for item in out]
+        return items if type(out) is list else tuple(items)
+    if isinstance(out, Tensor):
+        for level in levels:
+            if level.kind != "vmap":
+                out = level.made(out)
+    return out
 
 
 def seen_inside(values: tuple) -> tuple:

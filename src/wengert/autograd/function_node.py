@@ -325,9 +325,12 @@ def call_bound(function: Any, state: ThreadState, args: tuple, setup: Any) -> An
             break
     if state.levels:
         level = innermost(args)
-        if level is not None:
-            from .function_transforms import call_at_level
+        from .function_transforms import call_at_level, call_outside, level_outside
 
+        outside = level_outside(state.levels, 0 if level is None else level.number)
+        if outside >= 0:
+            return call_outside(function, state, args, outside)
+        if level is not None:
             return call_at_level(function, state, args, setup, level)
     return call_recorded(function, state, args, setup, function.forward)
 
