@@ -22,6 +22,26 @@ class TestVjp:
         assert type(products) is tuple and len(products) == 1
         assert products[0].tolist() == [2.0, 0.0, 12.0]
 
+    @pytest.mark.parametrize(
+        "f",
+        [
+            lambda lib, x: x.long(),
+            lambda lib, x: x > 0,
+            lambda lib, x: x.argmax(),
+            lambda lib, x: (x * x, {"i": x.int()}),
+            lambda lib, x: lib.ones(2, dtype=lib.int64),
+        ],
+    )
+    def test_outputs_must_be_differentiable(self, lib, f):
+        message = "All outputs of f must be floating-point or complex Tensors, got Tensor with dt"
+        x = lib.tensor([1.0, 2.0])
+        with pytest.raises(RuntimeError, match=message):
+            lib.func.vjp(lambda x: f(lib, x), x)
+        with pytest.raises(RuntimeError, match=message):
+            lib.func.jacrev(lambda x: f(lib, x))(x)
+        _, _, aux = lib.func.vjp(lambda x: (x, f(lib, x)), x, has_aux=True)
+        assert aux is not None
+
     def test_may_be_called_many_times(self, lib):
         _, pull_back = lib.func.vjp(lib.exp, lib.zeros(2))
         for factor in (1.0, 2.0, 3.0):

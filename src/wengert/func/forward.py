@@ -32,7 +32,7 @@ def jvp(
 
     Both have the structure of the outputs; `tangents` has that of `primals`. An output that does
     not depend on the primals has a tangent of zeros, or is an error with `strict`. With `has_aux`,
-    `func` returns a pair (outputs, anything), and the second comes back last.
+    `func` returns a pair (outputs, tree of tensors), and the second comes back last.
 
     >>> import wengert
     >>> wengert.func.jvp(wengert.sin, (wengert.zeros(2),), (wengert.ones(2),))
