@@ -10,7 +10,14 @@ import numpy as np
 from . import dtypes
 from .conversion import dtype_of, require_grad
 from .devices import as_device, of_array, transfer
-from .drawing import drawn_by_rows, drawn_here, drawn_like, draws, sizes_here
+from .drawing import (
+    check_same_parameters,
+    drawn_by_rows,
+    drawn_here,
+    drawn_like,
+    draws,
+    sizes_here,
+)
 from .errors import broadcast_error
 from .factory import (
     check_tensor,
@@ -227,6 +234,8 @@ def normal(
     except ValueError as error:
         raise broadcast_error("normal", arrays, error) from None
     if thread_state().levels:
+        sizes_here(out)
+        check_same_parameters(mean, std)
         kind, place = dtype_of(tensors[0]), of_array(arrays[0])
         noise = randn(shape, generator=generator, out=out, dtype=kind, device=place)
         drawn = (noise * std + mean).detach()
@@ -248,6 +257,7 @@ def bernoulli(
     check_tensor("bernoulli", "input", input)
     if thread_state().levels:
         sizes_here(out)
+        check_same_parameters(input)
         if p is not None:
             return drawn_like(bernoulli, input, p=p, generator=generator)
         draws = rand(input.array.shape, generator=generator, dtype=dtypes.float64)

@@ -5,8 +5,6 @@ import re
 
 import pytest
 
-import wengert
-
 
 def test_gradient_of_a_scalar_function(lib):
     x = lib.tensor(0.5)
