@@ -223,10 +223,12 @@ def detach(self: Tensor) -> Tensor:
     levels = state.levels
     if levels and levels[-1].kind == "trace":
         return levels[-1].detached(self)
-    self = alive(self)
     array = self.array
-    plain = type(array) is _ndarray and not state.modes
-    out = wrap(array) if plain else alias_of(self)
+    if type(array) is _ndarray and not state.modes:
+        out = wrap(array)
+    else:
+        self = alive(self)
+        out = alias_of(self)
     if self.inference:
         return _inference_alias(out, state)
     out.counter = self.shared_counter()
