@@ -426,7 +426,7 @@ def _laid_out_tangent(t: Any) -> Any:
     What is laid out anew is the tangent of the base, of which that of a view remains a part.
     """
     base = tangent_base(t)
-    owner = t if base is None or t.cold.tangent_source is None else base
+    owner: Any = t if base is None or t.cold.tangent_source is None else base
     strides = owner.array.strides
     order = tuple(sorted(range(len(strides)), key=lambda i: -strides[i]))
     set_tangent(owner, copy_in_order(owner.cold.tangents, order))
