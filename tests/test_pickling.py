@@ -45,6 +45,16 @@ def test_results_cannot_be_deep_copied(lib):
         copy.deepcopy(lib.ones(2, requires_grad=True) * 2)
 
 
+def test_view_of_a_leaf_made_without_recording(lib):
+    leaf = lib.ones(3, requires_grad=True)
+    with lib.no_grad():
+        view, of_result = leaf[:2], (leaf * 2)[:2]
+    assert view.requires_grad and not of_result.requires_grad
+    for made in (there_and_back(view), copy.deepcopy(view)):
+        assert made.requires_grad and made.is_leaf and made._base is None
+    assert not copy.deepcopy(of_result).requires_grad
+
+
 def test_one_object_stays_one(lib):
     source = lib.ones(2)
     for made in (there_and_back([source, source]), copy.deepcopy([source, source])):

@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 
 from . import autograd
+from .autograd.accumulation import reset_accumulator
 from .autograd.cycles import show_graph
 from .autograd.forward_ad import drop_tangent
 from .autograd.node import Node, seen
 from .dtypes import is_differentiable
 from .inplace import add_retain_hook
 from .inside import alias_of, check_hookable, check_outside, in_transform
-from .levels import is_level
+from .levels import alive, is_level
 from .native import native
 from .state import thread_state
 from .subclasses import marked
@@ -225,10 +226,23 @@ def detach(self: Tensor) -> Tensor:
     if levels and levels[-1].kind == "trace":
         return levels[-1].detached(self)
     array = self.array
-    plain = type(array) is _ndarray and not state.modes
-    out = wrap(array) if plain else alias_of(self)
+    if type(array) is _ndarray and not state.modes:
+        out = wrap(array)
+    else:
+        self = alive(self)
+        out = alias_of(self)
+    if self.inference:
+        return _inference_alias(out, state)
     out.counter = self.shared_counter()
-    out.inference = self.inference
+    out.inference = False
+    return out
+
+
+def _inference_alias(out: Tensor, state: Any) -> Tensor:
+    """The alias of an inference tensor: one too, which outside that mode counts its versions."""
+    out.inference = True
+    if not state.inference:
+        out.make_cold().counts_versions = True
     return out
 
 
@@ -254,19 +268,27 @@ def detach_(self: Tensor) -> Tensor:
 
 def data(self: Tensor) -> Tensor:
     """The same memory with a version counter of its own: changes are not tracked."""
-    levels = thread_state().levels
-    if levels and levels[-1].kind == "vmap":
-        raise RuntimeError(
-            "accessing `data` under vmap transform is not allowed; use detach() or no_grad()"
-        )
+    state = thread_state()
+    self = alive(self)
     array = self.array
+    if is_level(self) and array.level.kind == "vmap":
+        raise RuntimeError(
+            "accessing `data` under vmap transform is not allowed for a tensor that has a value "
+            "for each example; use detach() or no_grad()"
+        )
     out = wrap(array) if type(array) is _ndarray or is_level(self) else alias_of(self)
-    out.inference = self.inference
+    if self.inference:
+        return _inference_alias(out, state)
+    out.inference = False
     return out
 
 
 def set_data(self: Tensor, value: Tensor) -> None:
-    if in_transform():
+    if in_transform() and (
+        is_level(self)
+        or (isinstance(value, Tensor) and is_level(value))
+        or any(level.kind in ("grad", "jvp") for level in thread_state().levels)
+    ):
         raise RuntimeError(
             "mutating directly with `.data` inside functorch transform is not allowed; use copy_() "
             "under no_grad()"
@@ -282,9 +304,14 @@ def set_data(self: Tensor, value: Tensor) -> None:
             "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have "
             f"incompatible tensor type: one is on {self.device}, the other on {value.device}"
         )
+    if self.needs_grad and self.node is None and self.array.shape != value.array.shape:
+        cold = self.make_cold()
+        change = (thread_state().sequence, self.array.shape)
+        cold.former_shapes = (*(cold.former_shapes or ()), change)
+    renewed = self.array.dtype != value.array.dtype
     self.array = marked(type(self), value.array)
     self.inference = value.inference
-    self.accumulator = None
+    reset_accumulator(self, renewed)
 
 
 def delete_data(self: Tensor) -> None:
@@ -293,7 +320,7 @@ def delete_data(self: Tensor) -> None:
 
 def version_number(self: Tensor) -> int:
     """How many in-place changes this memory has seen."""
-    if self.inference:
+    if self.inference and (self.cold is None or not self.cold.counts_versions):
         raise RuntimeError("Inference tensors do not track version counter.")
     return self.version()
 

@@ -37,7 +37,7 @@ from .factory import (
 from .handled import handle_by_class
 from .inside import made_like
 from .layouts import check_options, contiguous_format
-from .levels import is_level, made_here
+from .levels import alive, is_level, made_here
 from .ranges import arange, eye, linspace, logspace, tril_indices, triu_indices
 from .state import thread_state
 from .tensor import Tensor, wrap
@@ -214,7 +214,7 @@ def _like(
     check_options(layout, pin_memory)
     kind = dtype_of(input) if dtype is None else dtypes.as_dtype(dtype)
     place = of_array(input.array) if device is None else as_device(device)
-    return new_array_like(input.array, kind, place, memory_format)
+    return new_array_like(alive(input).array, kind, place, memory_format)
 
 
 def zeros_like(

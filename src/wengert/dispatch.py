@@ -145,6 +145,7 @@ class Operator(Declaration):
             and self.grad_positions
             and any_requires(args, self.grad_positions)
             and outs
+            and not (self.is_view and args[0].inference)
         ):
             node = record(self, state, args, outs[0].array)
             if len(outs) > 1 or self.outputs != 1:

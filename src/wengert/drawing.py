@@ -12,7 +12,7 @@ from typing import Any
 
 from .autograd.forward_ad import duals_aside, tangent_of, write_tangent
 from .inplace import check_inplace, rebase_history
-from .levels import Level, captured_mutation, lifted, unwrapped
+from .levels import Level, LevelArray, alive, captured_mutation, lifted, unwrapped
 from .recording import record
 from .state import ThreadState, thread_state
 from .tensor import Tensor
@@ -57,6 +57,20 @@ def sizes_here(out: Tensor | None = None) -> tuple[int, ...]:
     return tuple([level.batch_size for level in levels if level.randomness == "different"])
 
 
+def check_same_parameters(*parameters: Any) -> None:
+    """Refuse parameters that differ from example to example where all examples share a draw."""
+    for t in parameters:
+        while isinstance(t, Tensor) and type(t.array) is LevelArray:
+            if t.array.dim is not None and t.array.level.randomness == "same":
+                raise RuntimeError(
+                    "Vmap does not currently support same randomness with a batched tensor input: "
+                    "examples whose distributions differ have no draw in common. Draw from a "
+                    "standard distribution and apply the parameters to it, or use "
+                    "randomness='different'"
+                )
+            t = t.array.value
+
+
 def drawn_here(t: Tensor) -> Tensor:
     """Numbers drawn with `sizes_here` in front, as the tensor that the function sees."""
     for level in thread_state().levels:
@@ -91,13 +105,9 @@ def drawn_by_rows(function: Callable[..., Tensor], weights: Tensor, **options: A
         with level.below():
             return lifted(function(value, **options), level)
     _check_allowed(level)
+    check_same_parameters(weights)
     with level.below():
         if level.randomness == "same":
-            if dim is not None:
-                raise RuntimeError(
-                    "Vmap does not currently support same randomness with a batched tensor input: "
-                    "the examples' draws differ with their weights"
-                )
             return function(value, **options)
         if dim is None:
             value = value.expand((level.batch_size, *value.array.shape))
@@ -114,6 +124,7 @@ def fill_here(t: Tensor, name: str, draw: Callable[[Any], None]) -> None:
     For the graph and the tangents of each level, the new values are constants.
     """
     state = thread_state()
+    t = alive(t)
     if not state.levels:
         node = _cut(t, state)
         draw(t.array)

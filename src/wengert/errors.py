@@ -93,12 +93,16 @@ def dimension_error(dim: int, ndim: int) -> IndexError:
     )
 
 
-def inference_update_error() -> RuntimeError:
-    """For an in-place change, outside inference mode, of a tensor that was made in it."""
-    return RuntimeError(
-        "Inplace update to inference tensor outside InferenceMode is not allowed: its version is "
-        "not counted. Change a clone()"
-    )
+def refuse_inference_update(t: Any) -> None:
+    """Refuse to change, outside inference mode, a tensor that was made in it.
+
+    What detach() returned outside of it counts its own versions and may be changed.
+    """
+    if t.cold is None or not t.cold.counts_versions:
+        raise RuntimeError(
+            "Inplace update to inference tensor outside InferenceMode is not allowed: its version "
+            "is not counted. Change a clone()"
+        )
 
 
 def inplace_view_error(t: Any, indirect: bool) -> RuntimeError:

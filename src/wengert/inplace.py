@@ -22,7 +22,7 @@ from .dispatch import (
     without_getattr,
 )
 from .dtypes import can_cast, from_numpy
-from .errors import inference_update_error, inplace_view_error, shape_text
+from .errors import inplace_view_error, refuse_inference_update, shape_text
 from .function_overrides import PLAIN, override_operands, override_operator
 from .levels import same_elements
 from .native import native
@@ -263,7 +263,7 @@ def copy_of(t: Tensor) -> Tensor:
 def check_inplace(t: Tensor, recording: bool, state: ThreadState) -> None:
     """Refuse the in-place changes that autograd cannot follow."""
     if t.inference and not state.inference:
-        raise inference_update_error()
+        refuse_inference_update(t)
     if not recording:
         return
     meta = t.view_meta
@@ -295,6 +295,8 @@ def rebase_history(t: Tensor, node: Node, written: int = 0) -> None:
         t.needs_grad = True
         return
     base = meta.base
+    if not base.needs_grad and meta.version + 1 != t.version():
+        _refit_steps(t)
     before = edges(node)
     node.next_nodes = (*before[:written], edge_node(base), *before[written + 1 :])
     copy = CopySlices(base, node, meta.steps, written)
@@ -340,17 +342,26 @@ def _view_again(t: Tensor) -> Tensor:
             return fresh
     except (RuntimeError, IndexError, ValueError):
         pass
-    meta.steps = strided_steps(t)
+    meta.steps = strided_steps(t, meta.base)
     return replay(meta.base, meta.steps)
 
 
-def strided_steps(t: Tensor) -> tuple:
-    """The way from the base of a view to the view by shape, strides and offset alone."""
+def _refit_steps(t: Tensor) -> None:
+    """Make the steps of a view lead to it again, if its base was reshaped without a history."""
+    state = thread_state()
+    enabled, state.grad_enabled = state.grad_enabled, False
+    try:
+        _view_again(t)
+    finally:
+        state.grad_enabled = enabled
+
+
+def strided_steps(t: Tensor, base: Any) -> tuple:
+    """The way from `base` to a view of its memory by shape, strides and offset alone."""
     from .operators.geometry import offset_of, seen_from
     from .operators.strides import as_strided_relative
 
     array = t.array
-    base: Any = t.view_meta.base  # type: ignore[union-attr]
     stride = tuple([s // array.itemsize for s in array.strides])
     return (None, as_strided_relative, seen_from(base.array, array.shape, stride, offset_of(array)))
 

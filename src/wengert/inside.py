@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .dispatch_overrides import override_below
-from .levels import LevelArray, check_alive, level_array, lifted, unreadable, unwrapped
+from .levels import LevelArray, alive, check_alive, level_array, lifted, unreadable, unwrapped
 from .marks import WrapperArray, unmarked, unreadable_wrapper
 from .state import thread_state
 from .tensor import Tensor, wrap
@@ -39,7 +39,7 @@ def made_like(function: Callable[..., Tensor], like: Tensor, *sizes: Any, **opti
 
 def plain(t: Tensor, action: str) -> Tensor:
     """The tensor below all transforms that `t` stands for, to be read; refused for a batch."""
-    while type(t.array) is LevelArray:
+    while type((t := alive(t)).array) is LevelArray:
         check_alive(t.array.level)
         level: Any = t.array.level
         if level.kind == "trace":
@@ -88,6 +88,7 @@ def alias_of(t: Tensor) -> Tensor:
 
     Modes see it too. The version counter is not shared yet.
     """
+    t = alive(t)
     if type(t.array) is LevelArray:
         return wrap(detached(t))
     state = thread_state()
@@ -114,7 +115,7 @@ def detached(t: Tensor) -> Any:
 
 def detached_copy(t: Tensor) -> Tensor:
     """A copy of a level tensor without history at any level."""
-    return wrap(detached(t).copy())
+    return alias_of(t).clone()
 
 
 def in_transform() -> bool:

@@ -10,11 +10,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from .autograd.forward_ad import call_with_tangents, duals_aside, tangents_of
+from .autograd.forward_ad import (
+    call_with_tangents,
+    duals_aside,
+    inherit_tangent_base,
+    tangents_of,
+)
 from .dispatch import arrays_of
 from .dispatch_overrides import as_results, override_below
 from .function_overrides import PLAIN, override_bound
 from .levels import (
+    alive,
     ascend,
     at_level,
     check_active,
@@ -22,6 +28,7 @@ from .levels import (
     descend,
     innermost,
     level_of_call,
+    made_inside,
 )
 from .marks import unmarked_arguments
 from .native import native
@@ -53,13 +60,15 @@ def _call_inside(state: ThreadState, operator: Any, args: tuple) -> Any:
 
 def _call_unmeasured(operator: Any, args: tuple) -> Any:
     state = thread_state()
-    level = level_of_call(args)
+    try:
+        level = level_of_call(args)
+    except RuntimeError:  # a tensor has escaped from its transform
+        return _call_on_values(operator, args)
     if level is not None:
         check_active(level, state)
     if state.levels and level is not state.levels[-1]:
         number = 0 if level is None else level.number
-        active = state.dual_level >= 0 and state.forward_grad_enabled
-        if not (active and _has_inner_tangents(operator, args, number)):
+        if not has_inner_tangents(state, operator, args, number):
             return call_outside(state, operator, args, number)
     elif level is not None:
         args = at_level(operator, args, level)
@@ -68,11 +77,25 @@ def _call_unmeasured(operator: Any, args: tuple) -> Any:
         if tangents:
             with duals_aside(state):
                 return call_with_tangents(operator, args, tangents)
+        if not operator.mutates and operator.is_view:
+            out = operator.call_recorded(state, args)
+            inherit_tangent_base(args[0], out)
+            return out
     return operator.call_recorded(state, args)
 
 
-def _has_inner_tangents(operator: Any, args: tuple, number: int) -> bool:
+def _call_on_values(operator: Any, args: tuple) -> Any:
+    """Call an operator on what is left of tensors whose transforms have ended."""
+    values = tuple([alive(value) for value in args])
+    level_of_call(values)
+    out = operator.call(values)
+    return args[0] if operator.mutates and out is values[0] else out
+
+
+def has_inner_tangents(state: ThreadState, operator: Any, args: tuple, number: int) -> bool:
     """Whether a tangent belongs to a level further in than `number`, to which the tensors do."""
+    if state.dual_level < 0 or not state.forward_grad_enabled:
+        return False
     level = innermost(tuple(tangents_of(operator, args).values()))
     return level is not None and level.number > number
 
@@ -83,9 +106,10 @@ def call_outside(state: ThreadState, operator: Any, args: tuple, number: int) ->
         check_not_captured(operator.name, state.levels[number:])
     saved = descend(state, number)
     try:
-        return operator.call(args)
+        out = operator.call(args)
     finally:
         ascend(state, saved)
+    return out if operator.mutates or operator.is_view else made_inside(out, state.levels[number:])
 
 
 def run_below(operator: Any, args: tuple) -> Any:

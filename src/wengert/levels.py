@@ -261,6 +261,7 @@ def lifted(value: Tensor, level: Level, dim: int | None = None) -> Tensor:
 
 def unwrapped(t: Tensor, level: Level) -> tuple[Tensor, int | None]:
     """The value of `t` one level below `level` and its batch dimension; itself if it is lower."""
+    t = alive(t)
     array = t.array
     if type(array) is LevelArray:
         if array.level is level:
@@ -270,12 +271,39 @@ def unwrapped(t: Tensor, level: Level) -> tuple[Tensor, int | None]:
 
 
 def check_alive(level: Level) -> None:
-    """Refuse a tensor whose transform has ended."""
+    """Refuse a tensor whose transform has ended; see `alive`."""
     if not level.number:
         raise RuntimeError(
-            f"a tensor made inside a {level.kind} transform is used after the transform has ended: "
-            "it escaped through a side effect; return it from the function instead"
+            "your tensor may have escaped from inside a function being "
+            f"{'vmapped' if level.kind == 'vmap' else 'transformed'}: a tensor made inside a "
+            f"{level.kind} transform is used after the transform has ended; return it from the "
+            "function instead of keeping it by a side effect"
         )
+
+
+def alive(value: Any) -> Any:
+    """What stands for a tensor whose transform has ended: that of grad or jvp is a value by then.
+
+    One of vmap has a value for each example, that of a trace has none; they stay as they are, and
+    are refused. So does what is no tensor; of a list, the tensors in it count.
+    """
+    if type(value) is list:
+        return [alive(item) for item in value]
+    while isinstance(value, Tensor) and type(value.array) is LevelArray:
+        level = value.array.level
+        if level.number or level.kind not in ("grad", "jvp"):
+            break
+        value = value.array.value
+    return value
+
+
+def has_ended(t: Tensor) -> bool:
+    """Whether a tensor, or what it stands for, belongs to a transform that has ended."""
+    while type(t.array) is LevelArray:
+        if not t.array.level.number:
+            return True
+        t = t.array.value
+    return False
 
 
 def check_active(level: Level, state: ThreadState) -> None:
@@ -442,15 +470,24 @@ def _raised(out: Any, dims: Any, level: Level) -> Any:
 
 
 def made_here(t: Tensor) -> Tensor:
-    """A tensor that a function has just created, as a tensor of the innermost transform.
+    """A tensor that a function has just created, as a tensor of the innermost transform."""
+    return made_inside(t, thread_state().levels)
+
+
+def made_inside(out: Any, levels: list) -> Any:
+    """New tensors, made of what is outside `levels`, as tensors of the innermost of these.
 
     In-place operations inside grad and jvp need their target at that level. Inside vmap a created
     tensor has no batch dimension and stays as it is.
     """
-    for level in thread_state().levels:
-        if level.kind != "vmap":
-            t = level.made(t)
-    return t
+    if isinstance(out, (tuple, list)):
+        items = [made_inside(item, levels) for item in out]
+        return items if type(out) is list else tuple(items)
+    if isinstance(out, Tensor):
+        for level in levels:
+            if level.kind != "vmap":
+                out = level.made(out)
+    return out
 
 
 def seen_inside(values: tuple) -> tuple:

@@ -7,8 +7,8 @@ from typing import Any
 
 from . import dtypes
 from .dtypes import can_cast
-from .errors import c_name, inference_update_error
-from .levels import LevelArray
+from .errors import c_name, refuse_inference_update
+from .levels import LevelArray, alive
 from .marks import SubclassArray, WrapperArray, unmarked
 from .overlap import check_not_overlapping, check_sources
 from .state import thread_state
@@ -90,7 +90,7 @@ def copy_to_out(
     if out.array.shape != result.array.shape:
         resize_out(out, result.array.shape, 5)
     elif not layered:
-        check_sources(name, out.array, [x.array for x in operands if isinstance(x, Tensor)])
+        check_sources(name, out.array, [alive(x).array for x in operands if isinstance(x, Tensor)])
         check_not_overlapping(name, out.array)
     if layered:
         from .dispatch import operator_named
@@ -122,7 +122,7 @@ def check_out(name: str, out: Any, recorded: bool = False) -> None:
             "but one of the arguments requires grad."
         )
     if out.inference and not state.inference:
-        raise inference_update_error()
+        refuse_inference_update(out)
 
 
 def resize_out(out: Tensor, shape: tuple[int, ...], stacklevel: int | None) -> None:

@@ -85,7 +85,7 @@ def deepcopy_tensor(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
         made = _copied_by_class(tensor)
     else:
         array = _copy_with_memory(unmarked(tensor.array), memo)
-        made = _leaf(type(tensor), array, tensor.needs_grad, {})
+        made = _leaf(type(tensor), array, tensor.requires(), {})
     memo[id(tensor)] = made
     if tensor.gradient is not None:
         made.gradient = copy.deepcopy(tensor.gradient, memo)
@@ -103,7 +103,7 @@ def _copied_by_class(tensor: Tensor) -> Tensor:
             "subclass types that properly implement clone(): that of "
             f"{type(tensor).__name__} returns a {type(made).__name__}"
         )
-    made.needs_grad = tensor.needs_grad
+    made.needs_grad = tensor.requires()
     return made
 
 

@@ -10,7 +10,14 @@ import numpy as np
 from . import dtypes
 from .conversion import dtype_of, overflow_error, require_grad
 from .devices import as_device, of_array, transfer
-from .drawing import drawn_by_rows, drawn_here, drawn_like, draws, sizes_here
+from .drawing import (
+    check_same_parameters,
+    drawn_by_rows,
+    drawn_here,
+    drawn_like,
+    draws,
+    sizes_here,
+)
 from .errors import broadcast_error
 from .factory import (
     check_tensor,
@@ -33,6 +40,7 @@ from .generator import (
     set_rng_state,
 )
 from .layouts import check_options
+from .levels import alive
 from .sampling import (
     draw_multinomial,
     draw_permutation,
@@ -70,7 +78,7 @@ def _drawn(function: str, array: Any, out: Tensor | None, requires_grad: bool) -
 def _blank_like(input: Tensor, dtype: Any, device: Any, memory_format: Any) -> Any:
     kind = dtype_of(input) if dtype is None else dtypes.as_dtype(dtype)
     place = of_array(input.array) if device is None else as_device(device)
-    return new_array_like(input.array, kind, place, memory_format)
+    return new_array_like(alive(input).array, kind, place, memory_format)
 
 
 @draws
@@ -226,6 +234,8 @@ def normal(
     except ValueError as error:
         raise broadcast_error("normal", arrays, error) from None
     if thread_state().levels:
+        sizes_here(out)
+        check_same_parameters(mean, std)
         kind, place = dtype_of(tensors[0]), of_array(arrays[0])
         noise = randn(shape, generator=generator, out=out, dtype=kind, device=place)
         drawn = (noise * std + mean).detach()
@@ -247,6 +257,7 @@ def bernoulli(
     check_tensor("bernoulli", "input", input)
     if thread_state().levels:
         sizes_here(out)
+        check_same_parameters(input)
         if p is not None:
             return drawn_like(bernoulli, input, p=p, generator=generator)
         draws = rand(input.array.shape, generator=generator, dtype=dtypes.float64)

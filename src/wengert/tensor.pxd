@@ -42,9 +42,12 @@ cdef class Cold:
     cdef public bint retains_grad
     cdef public object tangents
     cdef public object tangent_source
+    cdef public object tangent_base
     cdef public dict attributes
     cdef public str name
     cdef public long detached_at
+    cdef public object former_shapes
+    cdef public bint counts_versions
 
 
 cdef class Tensor:

@@ -64,9 +64,12 @@ class Cold:
         self.retains_grad = False
         self.tangents: Tensor | None = None
         self.tangent_source: Tensor | None = None
+        self.tangent_base: Any = None
         self.attributes: dict[str, Any] | None = None
         self.name: str | None = None
         self.detached_at = -1
+        self.former_shapes: tuple | None = None
+        self.counts_versions = False
 
 
 def wrap(array: Any) -> Tensor:

@@ -280,6 +280,38 @@ def test_data_assignment_of_no_tensor_is_refused(lib):
         x.data = 3
 
 
+@pytest.mark.parametrize("again", [False, True])
+@pytest.mark.parametrize("shape", [(3,), (1,), ()])
+@pytest.mark.parametrize(
+    ("use", "expected"),
+    [
+        (lambda lib, x: x * 3, [3.0, 3.0]),
+        (lambda lib, x: x * lib.ones(4, 2), [4.0, 4.0]),
+        (lambda lib, x: lib.cat([x[:1], x.exp() * 0]), [1.0, 0.0]),
+    ],
+)
+def test_gradient_of_what_was_computed_before_data_was_set(lib, use, expected, shape, again):
+    x = lib.tensor([1.0, 2.0], requires_grad=True)
+    y = use(lib, x).sum()
+    if again:
+        lib.autograd.grad(y, x, retain_graph=True)
+    x.data = lib.ones(shape)
+    assert lib.autograd.grad(y, x)[0].tolist() == expected
+
+
+def test_gradients_before_and_after_data_was_set(lib):
+    x = lib.tensor([1.0, 2.0], requires_grad=True)
+    y = (x * 3).sum()
+    x.data = lib.ones(3)
+    y.backward()
+    assert x.grad.tolist() == [3.0, 3.0]
+    with pytest.raises(RuntimeError):
+        (x * 2).sum().backward()
+    x.grad = y = None
+    (x * 2).sum().backward()
+    assert x.grad.tolist() == [2.0, 2.0, 2.0]
+
+
 def test_data_may_not_be_deleted(lib):
     x = lib.ones(2)
     with pytest.raises(RuntimeError, match="Deleting tensor data is not allowed"):

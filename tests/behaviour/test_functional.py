@@ -254,6 +254,25 @@ class TestJacobian:
             for a, b in zip(got, expected, strict=True):
                 assert a.shape == b.shape and equal(a, b.numpy())
 
+    @pytest.mark.parametrize(
+        "func",
+        [
+            lambda lib, x: lib.quantile(x, 0.3),
+            lambda lib, x: lib.quantile(x, 0.3, dim=1, keepdim=True),
+            lambda lib, x: lib.nanquantile(x, 0.3, dim=0),
+            lambda lib, x: (x * x).unsqueeze_(1),
+            lambda lib, x: (x * x).unsqueeze(1).clone().squeeze_(),
+            lambda lib, x: (x * x).squeeze_(0) * x,
+        ],
+    )
+    def test_reshaping_in_place_with_batched_tangents(self, lib, functional, double, func):
+        x = double([[1.0, 5.0, 2.0], [4.0, 3.0, 6.0]])
+        batched = functional.jacobian(
+            lambda x: func(lib, x), x, vectorize=True, strategy="forward-mode"
+        )
+        looped = functional.jacobian(lambda x: func(lib, x), x)
+        assert batched.shape == looped.shape and equal(batched, looped.numpy())
+
 
 class TestHessian:
     def test_quadratic_form(self, functional, double):

@@ -490,3 +490,63 @@ def test_layout_policy_as_decorator_and_function(lib):
     finally:
         policy(True)
     assert strides() == (1, 3)
+
+
+# Aliases taken outside of the mode ----------------------------------------------------------------
+
+aliases = pytest.mark.parametrize("alias", [lambda x: x.detach(), lambda x: x.data])
+
+
+@aliases
+def test_alias_taken_outside_can_be_changed(lib, alias):
+    x = inference(lib)
+    y = alias(x)
+    assert y.is_inference() and y._version == 0
+    y.add_(1).mul_(2)
+    y.normal_().fill_(4)
+    assert y._version == 4
+    assert x.tolist() == y.tolist() == [4.0, 4.0, 4.0]
+    lib.add(lib.ones(3), 1, out=alias(x))
+    assert x.tolist() == [2.0, 2.0, 2.0]
+    assert alias(y)._version == 0
+
+
+@aliases
+def test_alias_taken_inside_can_not_be_changed_outside(lib, alias):
+    with lib.inference_mode():
+        y = alias(lib.ones(3))
+    for use in (lambda: y.add_(1), lambda: y._version, lambda: alias(inference(lib))[:1].add_(1)):
+        with pytest.raises(RuntimeError, match="Inplace update to inference tensor|do not track"):
+            use()
+
+
+@aliases
+def test_change_of_an_alias_is_recorded(lib, alias):
+    w = lib.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    y = alias(inference(lib))
+    y.mul_(w)
+    y.add_(w)
+    assert y.requires_grad and y.is_inference()
+    (gradient,) = lib.autograd.grad(y, w, lib.ones(3))
+    assert gradient.tolist() == [2.0, 2.0, 2.0]
+
+
+VIEWS = {
+    "view": lambda x: x.view(3, 1),
+    "slice": lambda x: x[:1],
+    "expand": lambda x: x.expand(2, 3),
+    "unsqueeze": lambda x: x.unsqueeze(0),
+    "split": lambda x: x.split(1)[0],
+    "unbind": lambda x: x.unbind(0)[0],
+    "transpose": lambda x: x.t(),
+    "reshape": lambda x: x.reshape(1, 3),
+}
+
+
+@pytest.mark.parametrize("view", VIEWS.values(), ids=list(VIEWS))
+def test_view_of_an_inference_tensor_is_not_recorded(lib, view):
+    with lib.inference_mode():
+        x = lib.ones(3, requires_grad=True)
+    y = view(x)
+    assert y.is_inference() and not y.requires_grad and y.grad_fn is None
+    assert (x + 1).requires_grad

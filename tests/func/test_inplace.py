@@ -40,6 +40,65 @@ def test_captured_tensors_cannot_be_changed_in_a_derivative(lib):
     assert captured.tolist() == [0.0, 0.0]
 
 
+MADE_OF_CAPTURED = {
+    "copy": lambda lib, base: base.clone(),
+    "sum": lambda lib, base: base + 1,
+    "indexed": lambda lib, base: base[[1, 0, 2]],
+    "part": lambda lib, base: base.clone()[:],
+    "one of several": lambda lib, base: base.sort().values,
+    "stacked": lambda lib, base: lib.stack([base, base])[1],
+    "called": lambda lib, base: twice(lib).apply(base),
+}
+
+
+def twice(lib):
+    class Twice(lib.autograd.Function):
+        generate_vmap_rule = True
+
+        @staticmethod
+        def forward(x):
+            return x * 2
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            pass
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2
+
+        @staticmethod
+        def jvp(ctx, t):
+            return t * 2
+
+    return Twice
+
+
+@pytest.mark.parametrize("make", MADE_OF_CAPTURED.values(), ids=list(MADE_OF_CAPTURED))
+def test_what_is_made_of_captured_tensors_can_be_changed(lib, derivative, make):
+    base, x = lib.zeros(3), lib.tensor([1.0, 2.0, 3.0])
+    assert derivative(lambda x: make(lib, base).copy_(x * x))(x).tolist() == [2.0, 4.0, 6.0]
+    second = derivative(lambda x: derivative(lambda x: make(lib, base).copy_(x) * x * x)(x))
+    assert second(x).tolist() == [6.0, 12.0, 18.0]
+    assert base.tolist() == [0.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize("make", MADE_OF_CAPTURED.values(), ids=list(MADE_OF_CAPTURED))
+def test_history_of_what_is_made_of_captured_tensors(lib, make):
+    base = lib.zeros(3, requires_grad=True)
+    gradient = lib.func.grad(lambda x: (make(lib, base) * x * x).sum())(lib.ones(3))
+    once = make(lib, lib.ones(3)) - make(lib, lib.zeros(3))
+    (found,) = lib.autograd.grad(gradient.sum(), base)
+    assert found.tolist() == (2 * once).tolist()
+
+
+def test_views_and_aliases_of_captured_tensors_cannot_be_changed(lib, derivative):
+    base = lib.zeros(3)
+    for part in (lambda: base[:2], lambda: base.view(3, 1), lambda: base.detach()):
+        with pytest.raises(RuntimeError, match="would mutate a captured Tensor"):
+            derivative(lambda x, part=part: part().mul_(x[0]))(lib.ones(3))
+
+
 def test_captured_tensors_inside_a_vmap_inside_a_derivative(lib):
     captured = lib.zeros(2)
     x = lib.ones(3)

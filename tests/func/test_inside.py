@@ -234,6 +234,57 @@ def test_arrays_are_not_handed_out(lib):
         lib.func.grad(lambda x: x * float(x.numpy()))(lib.tensor(1.0))
 
 
+SCALED = [[3.0, 8.0], [15.0, 24.0]]
+DATA_OF = {
+    "shared": (lambda lib, w, x: lib.vmap(lambda x: x * w.data)(x), SCALED),
+    "argument": (lambda lib, w, x: lib.vmap(lambda x, w: x * w.data, (0, None))(x, w), SCALED),
+    "made": (lambda lib, w, x: lib.vmap(lambda x: x * lib.tensor([3.0, 4.0]).data)(x), SCALED),
+    "inner grad": (
+        lambda lib, w, x: lib.vmap(lib.func.grad(lambda x: (x * w.data).sum() * x[0]))(x),
+        [[14.0, 4.0], [54.0, 20.0]],
+    ),
+    "outer grad": (
+        lambda lib, w, x: lib.func.grad(
+            lambda w: lib.vmap(lambda x: (x * w * w.data).sum())(x).sum()
+        )(w),
+        [18.0, 32.0],
+    ),
+}
+
+
+@pytest.mark.parametrize(("use", "expected"), DATA_OF.values(), ids=list(DATA_OF))
+def test_data_of_what_examples_share(lib, use, expected):
+    w = lib.tensor([3.0, 4.0], requires_grad=True)
+    assert use(lib, w, lib.tensor([[1.0, 2.0], [5.0, 6.0]])).tolist() == expected
+
+
+def test_data_of_an_example_is_refused(lib):
+    x = lib.ones(2, 3)
+    for use in (
+        lambda x: x.data,
+        lambda x: lib.vmap(lambda y: y * x.data)(x),
+        lambda x: lib.func.grad(lambda y: (y * x.data).sum())(x),
+    ):
+        with pytest.raises(RuntimeError, match="accessing `data` under vmap transform"):
+            lib.vmap(use)(x)
+
+
+def test_setting_data_of_what_examples_share(lib):
+    w = lib.ones(2)
+
+    def f(x):
+        w.data = lib.full((2,), 3.0)
+        return x * w
+
+    assert lib.vmap(f)(lib.ones(2, 2)).tolist() == [[3.0, 3.0], [3.0, 3.0]]
+
+
+def test_setting_data_to_an_example_is_refused():
+    w = wengert.ones(2)
+    with pytest.raises(RuntimeError, match="mutating directly with `.data`"):
+        wengert.vmap(lambda x: setattr(w, "data", x) or x)(wengert.ones(2, 2))
+
+
 def test_lists(lib):
     assert lib.func.grad(lambda x: x[0] * x.tolist()[1])(lib.tensor([1.0, 7.0])).tolist() == [7, 0]
     with pytest.raises(RuntimeError):
@@ -281,48 +332,7 @@ def test_text_of_a_cube_has_no_trailing_spaces(lib):
     assert all(line == line.rstrip() for line in texts[0].split("\n"))
 
 
-# Escaping
-
-
-def escaped(transform):
-    """A tensor of a transform that has ended, kept by a side effect."""
-    kept = []
-    x = wengert.tensor([1.0, 2.0])
-    if transform == "grad":
-        wengert.func.grad(lambda x: kept.append(x) or x.sum())(x)
-    elif transform == "vmap":
-        wengert.vmap(lambda x: kept.append(x) or x)(x)
-    else:
-        wengert.func.jvp(lambda x: kept.append(x) or x, (x,), (x,))
-    return kept[0]
-
-
-@pytest.mark.parametrize("transform", ["grad", "vmap", "jvp"])
-class TestEscape:
-    @pytest.mark.parametrize(
-        "use",
-        [
-            lambda x: x + 1,
-            lambda x: x.sum(),
-            lambda x: x.add_(1),
-            lambda x: x.detach() * 2,
-            lambda x: wengert.cat([x.reshape(-1), wengert.ones(1)]),
-            lambda x: x.item() if x.numel() == 1 else x.tolist(),
-            lambda x: wengert.func.grad(lambda y: (y * x).sum())(wengert.tensor(1.0)),
-            lambda x: wengert.vmap(lambda y: y * x)(wengert.ones(2)),
-            lambda x: wengert.vmap(lambda y: x)(wengert.ones(2)),
-            lambda x: wengert.func.jvp(lambda y: x, (wengert.ones(2),), (wengert.ones(2),)),
-        ],
-    )
-    def test_use_is_refused(self, transform, use):
-        with pytest.raises(RuntimeError, match=f"inside a {transform} transform is used after"):
-            use(escaped(transform))
-
-    def test_it_can_be_looked_at(self, transform):
-        x = escaped(transform)
-        assert tuple(x.shape) == (() if transform == "vmap" else (2,))
-        assert x.dtype == wengert.float32
-        assert "tensor([1., 2.])" in str(x)
+# Levels
 
 
 def test_a_value_of_a_running_transform_is_no_escape(lib):

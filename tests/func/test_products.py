@@ -1,5 +1,6 @@
 """Products with a Jacobian: `vjp`, `jvp` and `linearize`."""
 
+import importlib
 import re
 import threading
 
@@ -20,6 +21,26 @@ class TestVjp:
         products = pull_back(lib.tensor([1.0, 0.0, 2.0]))
         assert type(products) is tuple and len(products) == 1
         assert products[0].tolist() == [2.0, 0.0, 12.0]
+
+    @pytest.mark.parametrize(
+        "f",
+        [
+            lambda lib, x: x.long(),
+            lambda lib, x: x > 0,
+            lambda lib, x: x.argmax(),
+            lambda lib, x: (x * x, {"i": x.int()}),
+            lambda lib, x: lib.ones(2, dtype=lib.int64),
+        ],
+    )
+    def test_outputs_must_be_differentiable(self, lib, f):
+        message = "All outputs of f must be floating-point or complex Tensors, got Tensor with dt"
+        x = lib.tensor([1.0, 2.0])
+        with pytest.raises(RuntimeError, match=message):
+            lib.func.vjp(lambda x: f(lib, x), x)
+        with pytest.raises(RuntimeError, match=message):
+            lib.func.jacrev(lambda x: f(lib, x))(x)
+        _, _, aux = lib.func.vjp(lambda x: (x, f(lib, x)), x, has_aux=True)
+        assert aux is not None
 
     def test_may_be_called_many_times(self, lib):
         _, pull_back = lib.func.vjp(lib.exp, lib.zeros(2))
@@ -201,6 +222,49 @@ class TestLinearize:
             push_forward(lib.ones(3))
         with pytest.raises(RuntimeError, match="dtype .* in flattened pytree doesn't match the dt"):
             push_forward(lib.ones(2, dtype=lib.float64))
+
+    def test_checkpoint(self, lib):
+        checkpoint = importlib.import_module(lib.__name__ + ".utils.checkpoint").checkpoint
+
+        def f(x):
+            return checkpoint(lambda x: x.sin() * x, x, use_reentrant=False) * x
+
+        x, t = double(lib, [0.1, 0.2]), double(lib, [1.0, 3.0])
+        value, push_forward = lib.func.linearize(f, x)
+        expected, product = lib.func.jvp(lambda x: x.sin() * x * x, (x,), (t,))
+        assert value.tolist() == pytest.approx(expected.tolist())
+        assert push_forward(t).tolist() == pytest.approx(product.tolist())
+        with pytest.raises(RuntimeError, match="don't yet support saved tensor hooks"):
+            lib.func.grad(lambda x: f(x).sum())(x)
+
+    def test_hooks_of_saved_tensors_are_not_called(self, lib):
+        hooks = lib.autograd.graph.saved_tensors_hooks
+        seen = []
+
+        def f(x):
+            with hooks(lambda t: seen.append(t) or t, lambda t: t):
+                return x * x
+
+        with hooks(lambda t: seen.append(t) or t, lambda t: t):
+            _, push_forward = lib.func.linearize(f, double(lib, [3.0]))
+            assert push_forward(double(lib, [1.0])).tolist() == [6.0]
+            assert seen == []
+            x = double(lib, [3.0]).requires_grad_()
+            (x * x).sum().backward()
+        assert len(seen) == 2
+
+
+def test_linearized_checkpoint_inside_transforms():
+    from wengert.utils.checkpoint import checkpoint
+
+    def cube(x):
+        return checkpoint(lambda x: x**3, x, use_reentrant=False)
+
+    def slope(x):
+        return wengert.func.linearize(cube, x)[1](wengert.ones(()))
+
+    assert wengert.func.grad(slope)(wengert.tensor(2.0)).item() == 12.0
+    assert wengert.vmap(slope)(wengert.tensor([1.0, 2.0])).tolist() == [3.0, 12.0]
 
 
 def test_linearize_gives_zeros_where_nothing_depends():

@@ -2,8 +2,6 @@
 
 import pytest
 
-import wengert
-
 DRAWS = {
     "rand": lambda lib, x: lib.rand(4),
     "randn": lambda lib, x: lib.randn(4),
@@ -84,9 +82,47 @@ def test_out_is_refused(lib):
         lib.vmap(lambda x: lib.rand(2, out=lib.empty(2)), randomness="same")(lib.ones(3))
 
 
-def test_weights_that_differ_have_no_same_draw(lib):
+PARAMETERS = {
+    "multinomial": lambda lib, x: lib.multinomial(x + 1, 2),
+    "mean": lambda lib, x: lib.normal(x, 1.0),
+    "deviation": lambda lib, x: lib.normal(0.0, x),
+    "both": lambda lib, x: lib.normal(lib.zeros(4), x),
+    "probability": lambda lib, x: lib.bernoulli(x),
+    "number beside a tensor": lambda lib, x: lib.bernoulli(x, p=0.5),
+    "method": lambda lib, x: x.bernoulli(),
+    "in place": lambda lib, x: x.clone().bernoulli_(x),
+}
+
+
+@pytest.mark.parametrize("name", PARAMETERS)
+def test_parameters_that_differ_have_no_same_draw(lib, name):
     with pytest.raises(RuntimeError, match="same randomness with a batched tensor input"):
-        rows(lib, BY_EXAMPLE["multinomial"], "same")
+        rows(lib, PARAMETERS[name], "same")
+    with pytest.raises(RuntimeError, match="called random operation while in randomness error"):
+        rows(lib, PARAMETERS[name], "error")
+
+
+SHARED_PARAMETERS = {
+    "mean": lambda lib, x: lib.normal(lib.zeros(4), 1.0),
+    "both": lambda lib, x: lib.normal(lib.zeros(4), lib.ones(4)),
+    "probability": lambda lib, x: lib.bernoulli(lib.full((64,), 0.5)),
+    "in place": lambda lib, x: x.expand(64, 4).clone().bernoulli_(lib.full((64, 4), 0.5)),
+}
+
+
+@pytest.mark.parametrize("name", SHARED_PARAMETERS)
+def test_parameters_that_are_shared_have_one(lib, name):
+    found = rows(lib, SHARED_PARAMETERS[name], "same")
+    assert found[0] == found[1] == found[2]
+
+
+def test_parameters_of_another_vmap_than_the_one_that_shares(lib):
+    def draw(x):
+        return lib.vmap(lambda y: lib.normal(x, 1.0), randomness="same")(lib.zeros(2))
+
+    found = lib.vmap(draw, randomness="different")(lib.tensor([0.0, 64.0]))
+    assert found[0][0] == found[0][1] and found[1][0] == found[1][1]
+    assert (found[1] - found[0]).abs().min() > 32
 
 
 @pytest.mark.parametrize(
@@ -184,16 +220,6 @@ def test_channels_are_dropped_example_by_example(lib):
     flat = found.reshape(-1, 5)
     assert all(len(set(row)) == 1 for row in flat.tolist())
     assert found[0].tolist() != found[1].tolist()
-
-
-def test_same_noise_for_batched_means_and_probabilities():
-    """Where PyTorch refuses, the noise is shared and the examples' own parameters are applied."""
-    wengert.manual_seed(0)
-    means = wengert.tensor([0.0, 100.0])
-    found = wengert.vmap(lambda m: wengert.normal(m, 1.0), randomness="same")(means)
-    assert (found[1] - found[0]).item() == pytest.approx(100.0, rel=1e-4)
-    found = wengert.vmap(wengert.bernoulli, randomness="same")(wengert.tensor([0.0, 1.0]))
-    assert found.tolist() == [0.0, 1.0]
 
 
 @pytest.mark.parametrize("chunk_size", [1, 2])

@@ -9,7 +9,7 @@ import weakref
 from _thread import allocate_lock
 from typing import Any
 
-from ..errors import inference_update_error
+from ..errors import refuse_inference_update
 from ..native import native
 from ..state import call_user, thread_state
 from ..tensor import Tensor, bump_version, node_of, wrap
@@ -76,9 +76,9 @@ class AccumulateGrad(Node):
                     variable.gradient = self._first(new)
                 else:
                     if old.inference and not state.inference:
-                        raise inference_update_error()
+                        refuse_inference_update(old)
                     if not _native.binary_into(0, old.array, new.array):
-                        old.array += new.array
+                        _add_into(old.array, new.array)
                     bump_version(old, "AccumulateGrad")
         if variable.cold is not None:
             run_post_accumulate_hooks(variable)
@@ -142,9 +142,21 @@ def run_post_accumulate_hooks(variable: Tensor) -> None:
                 raise RuntimeError("post accumulate grad hooks should return None")
 
 
+def _add_into(old: Any, new: Any) -> None:
+    """Add to a gradient, which is of another shape if the leaf has got other data since."""
+    try:
+        old += new
+    except ValueError:
+        raise RuntimeError(
+            f"The size of the gradient, {list(new.shape)}, must match the size of the .grad that "
+            f"it is added to, {list(old.shape)}: `.data` has given the leaf another shape in "
+            "between. Set .grad to None when the shape changes"
+        ) from None
+
+
 def _copy_in_layout(array: Any, like: Any) -> Any:
     """A copy of `array` with the memory order of `like` where that is dense, else C order."""
-    if like.flags.c_contiguous or like.ndim < 2 or 0 in like.strides:
+    if like.flags.c_contiguous or like.ndim < 2 or 0 in like.strides or like.ndim != array.ndim:
         return array.copy("C")
     order = sorted(range(like.ndim), key=lambda i: (-like.strides[i], i))
     ordered = array.transpose(order).copy("C")
@@ -173,6 +185,21 @@ def accumulator_of(t: Tensor) -> Node:
             node = AccumulateGrad(t)
             t.accumulator = weakref.ref(node)
     return node
+
+
+def reset_accumulator(t: Tensor, renewed: bool) -> None:
+    """Note the new data of a leaf: its sink takes on the new shape, or is a new one if `renewed`.
+
+    Graphs that are recorded already know the sink, which for another dtype is not the same.
+    """
+    known = t.accumulator
+    if known is None:
+        return
+    node = known if isinstance(known, AccumulateGrad) else known()
+    if renewed or node is None:
+        t.accumulator = None
+    else:
+        node.out_shape = t.array.shape
 
 
 def edges(node: Node) -> tuple:

@@ -115,6 +115,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     with duals_aside(state):
         dual = tensor.view_as(tensor)
         tangent = in_layout_of(dual, _without_neighbours(tangent))
+    dual.make_cold().tangent_base = _ITSELF
     set_tangent(dual, tangent)
     return dual
 
@@ -153,8 +154,31 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
         return UnpackedDualTensor(tensor, None)
     tangent = tangent_of(tensor)
     with duals_aside(state):
-        primal = tensor.view_as(tensor) if tangent is not None else tensor
+        primal = tensor.view_as(tensor)
+    primal.make_cold().tangent_base = _ITSELF
     return UnpackedDualTensor(primal, tangent)
+
+
+# In `tangent_base` of a view: it has no part in the tangent of its base, nor have its own views.
+_ITSELF: Any = object()
+
+
+def tangent_base(tensor: Tensor) -> Tensor | None:
+    """The tensor that a view has its tangent from; None if the tangent is the tensor's own."""
+    view = tensor.view_meta
+    if view is None:
+        return None
+    if tensor.cold is None or tensor.cold.tangent_base is None:
+        return view.base
+    return None if tensor.cold.tangent_base is _ITSELF else tensor.cold.tangent_base
+
+
+def inherit_tangent_base(tensor: Tensor, views: Any) -> None:
+    """Let views of a tensor that is apart from its base, as a primal is, be apart from it too."""
+    base = None if tensor.cold is None else tensor.cold.tangent_base
+    if base is not None:
+        for view in views if isinstance(views, (tuple, list)) else (views,):
+            view.make_cold().tangent_base = tensor if base is _ITSELF else base
 
 
 def set_tangent(tensor: Tensor, tangent: Tensor) -> None:
@@ -167,8 +191,8 @@ def set_tangent(tensor: Tensor, tangent: Tensor) -> None:
 
 
 def _base_tangent(tensor: Tensor) -> Tensor | None:
-    view = tensor.view_meta
-    return None if view is None or view.base.cold is None else view.base.cold.tangents
+    base = tangent_base(tensor)
+    return None if base is None or base.cold is None else base.cold.tangents
 
 
 def copy_tangent(source: Tensor, copy: Tensor) -> None:
@@ -213,27 +237,24 @@ def _part(tangent: Tensor, view: Tensor) -> Tensor:
     meta: Any = view.view_meta
     enabled, state.grad_enabled = state.grad_enabled, meta.creation != VIEW_NO_GRAD
     try:
-        return _replayed(tangent, view, meta)
+        return _replayed(tangent, view)
     finally:
         state.grad_enabled = enabled
 
 
-def _replayed(tangent: Tensor, view: Tensor, meta: Any) -> Tensor:
-    calls: list = []
-    steps = meta.steps
-    several = False
-    while steps is not None:
-        steps, operator, args = steps
-        calls.append((operator, args))
-        several = several or operator.outputs != 1
-    if not several:
-        return replay(tangent, meta.steps)
+def _replayed(tangent: Tensor, view: Tensor) -> Tensor:
+    base: Any = tangent_base(view)
+    meta: Any = view.view_meta
+    calls = _calls_between(base, view)
+    unchanged = meta.version == view.version()  # else the base may have another shape by now
+    if unchanged and calls is not None and all(operator.outputs == 1 for operator, _ in calls):
+        for operator, args in calls:
+            tangent = operator.call((tangent, *args))
+        return tangent
     with duals_aside(thread_state()):
-        found = _parts_of_several(meta.base, tangent, calls[::-1], view)
-    if not found:  # the base has another shape by now, or its tangent another layout
-        from ..inplace import strided_steps
-
-        return replay(tangent, strided_steps(view))
+        found = [] if calls is None else _parts_in_place(base, tangent, calls, view)
+    if not found:
+        return replay(tangent, _strided_steps(base, tangent, view))
     if len(found) > 1 and view.array.size and type(plain_array(view)) is WrapperArray:
         raise RuntimeError(
             "in forward mode, one of several views of a tensor without memory cannot be told from "
@@ -242,11 +263,38 @@ def _replayed(tangent: Tensor, view: Tensor, meta: Any) -> Tensor:
     return found[0]
 
 
-def _parts_of_several(base: Tensor, tangent: Tensor, calls: list, view: Tensor) -> list[Tensor]:
+def _calls_between(base: Tensor, view: Tensor) -> list | None:
+    """The operator calls that lead from a base to a view; None if the base was reshaped since."""
+    calls: list = []
+    steps = view.view_meta.steps  # type: ignore[union-attr]
+    beginning = None if base.view_meta is None else base.view_meta.steps
+    while steps is not beginning:
+        if steps is None:
+            return None
+        steps, operator, args = steps
+        calls.append((operator, args))
+    return calls[::-1]
+
+
+def _strided_steps(base: Tensor, tangent: Tensor, view: Tensor) -> tuple:
+    """The way from a tangent to the part of a view, where only places in memory tell it."""
+    from ..inplace import strided_steps
+
+    if not same_strides(base.array, tangent.array):
+        raise RuntimeError(
+            "in forward mode, a view of a tensor that was reshaped in place since has lost its "
+            "tangent: the memory of the tensor has gaps, that of its tangent has none. Make the "
+            "view again"
+        )
+    return strided_steps(view, base)
+
+
+def _parts_in_place(base: Tensor, tangent: Tensor, calls: list, view: Tensor) -> list[Tensor]:
     """The part of a tangent that `calls` make where they make `view` of `base`, in a list.
 
-    Of the results of one operator, only their places in memory tell which one it is. There are
-    several such parts if these places are unknown, and none if the calls do not fit any more.
+    Of the results of one operator, only their places in memory tell which one it is, and after a
+    change of the base, whether the calls still lead to the view. There are several such parts if
+    these places are unknown, and none if the calls do not fit any more.
     """
     for i, (operator, args) in enumerate(calls):
         try:
@@ -257,7 +305,7 @@ def _parts_of_several(base: Tensor, tangent: Tensor, calls: list, view: Tensor) 
             rest = calls[i + 1 :]
             pairs = zip(base, tangent, strict=True)
             return [
-                found for pair in pairs for found in _parts_of_several(*pair, rest, view)
+                found for pair in pairs for found in _parts_in_place(*pair, rest, view)
             ]
     return [tangent] if same_elements(base, view) else []
 
@@ -283,6 +331,8 @@ def call_with_tangents(operator: Any, args: tuple, tangents: dict[str, Any]) -> 
         return _call_inplace(operator, functional, args, tangents)
     out = operator.call(args)
     outs = out if isinstance(out, tuple) else (out,)
+    if operator.is_view:
+        inherit_tangent_base(args[0], outs)
     for t, tangent in zip(outs, _as_tuple(jvp(operator, args, tangents, outs)), strict=True):
         if tangent is not None and is_differentiable(t.array.dtype):
             tangent = _fitted(tangent, t)
@@ -295,15 +345,17 @@ def call_with_tangents(operator: Any, args: tuple, tangents: dict[str, Any]) -> 
 
 def _shares_memory(tangent: Tensor, tangents: dict[str, Any]) -> bool:
     """Whether a tangent is one of the given ones or, where arrays have memory, a part of one."""
-    array = unmarked(tangent.array)
     for given in tangents.values():
         for other in given if isinstance(given, list) else (given,):
-            if other is tangent:
-                return True
-            theirs = unmarked(other.array)
-            if type(array) is type(theirs) is np.ndarray and np.may_share_memory(array, theirs):
+            if other is tangent or (not is_level(tangent) and _may_share(tangent, other)):
                 return True
     return False
+
+
+def _may_share(a: Tensor, b: Tensor) -> bool:
+    """Whether two tensors may have memory in common, as far as arrays have any."""
+    ours, theirs = unmarked(plain_array(a)), unmarked(plain_array(b))
+    return type(ours) is type(theirs) is np.ndarray and np.may_share_memory(ours, theirs)
 
 
 def _note_in_saved(t: Tensor, node: Any) -> None:
@@ -373,7 +425,8 @@ def _laid_out_tangent(t: Any) -> Any:
 
     What is laid out anew is the tangent of the base, of which that of a view remains a part.
     """
-    owner = t if t.view_meta is None or t.cold.tangent_source is None else t.view_meta.base
+    base = tangent_base(t)
+    owner: Any = t if base is None or t.cold.tangent_source is None else base
     strides = owner.array.strides
     order = tuple(sorted(range(len(strides)), key=lambda i: -strides[i]))
     set_tangent(owner, copy_in_order(owner.cold.tangents, order))
@@ -432,13 +485,17 @@ def in_layout_of(t: Tensor, tangent: Tensor) -> Tensor:
     if is_level(tangent):
         return tangent
     array = t.array
-    wanted, given = array.strides, tangent.array.strides
-    if given == wanted or 0 in wanted or array.size < 2:
-        return tangent
-    if all(a == b for a, b, n in zip(given, wanted, array.shape, strict=True) if n > 1):
+    if 0 in array.strides or same_strides(array, tangent.array):
         return tangent
     order = tuple(sorted(range(array.ndim), key=lambda i: -array.strides[i]))
     return copy_in_order(tangent, order)
+
+
+def same_strides(a: Any, b: Any) -> bool:
+    """Whether two arrays of one shape lie alike in memory."""
+    if a.strides == b.strides or a.size < 2:
+        return True
+    return all(s == t for s, t, n in zip(a.strides, b.strides, a.shape, strict=True) if n > 1)
 
 
 def _call_inplace(operator: Any, functional: Any, args: tuple, tangents: dict) -> Any:
@@ -460,19 +517,20 @@ def _call_inplace(operator: Any, functional: Any, args: tuple, tangents: dict) -
 def write_tangent(target: Any, tangent: Tensor) -> None:
     """Replace the tangent of a tensor that was changed in place, and so of its views and base."""
     own = tangent_of(target)
-    view = target.view_meta
-    if view is None:
+    base = tangent_base(target)
+    if base is None and (own is None or target.view_meta is None):
         set_tangent(target, tangent.clone())
     elif own is not None and (target.cold.tangent_source is None or not thread_state().levels):
         _write(own, tangent)
     else:
         # A new tangent for the base, since the old one may belong to other levels than the change.
-        whole = in_layout_of(view.base, tangent.new_zeros(view.base.array.shape))
+        assert base is not None  # else the tangent is the target's own
+        whole = in_layout_of(base, tangent.new_zeros(base.array.shape))
         if own is not None:
             whole = whole + target.cold.tangent_source
-        set_tangent(view.base, whole)
+        set_tangent(base, whole)
         part: Any = tangent_of(target)
-        _check_part(part, view.base)
+        _check_part(part, base)
         _write(part, tangent)
 
 
@@ -499,7 +557,7 @@ def _write(own: Tensor, tangent: Tensor) -> None:
     for dim, (size, stride) in enumerate(zip(own.array.shape, own.array.strides, strict=True)):
         if size > 1 and stride == 0 and not is_level(own):
             own, tangent = own.narrow(dim, 0, 1), tangent.narrow(dim, 0, 1)
-    own.copy_(tangent)
+    own.copy_(tangent.clone() if _may_share(own, tangent) else tangent)
 
 
 def _is_fwd_grad_enabled() -> bool:

@@ -8,8 +8,13 @@ from ..creation import zeros_like
 from ..native import native
 from ..state import ThreadState
 from ..tensor import Tensor
-from .copy_slices import replay
-from .forward_ad import duals_aside, set_tangent, tangent_of
+from .forward_ad import (
+    duals_aside,
+    inherit_tangent_base,
+    set_tangent,
+    tangent_base,
+    tangent_of,
+)
 from .function_node import FunctionNode, among
 
 
@@ -107,6 +112,7 @@ def _set_fresh(out: Tensor, tangent: Any, inputs: list, tangents: list) -> None:
         for i, t in enumerate(inputs):
             if _root(t) is out.view_meta.base:
                 source = i
+                inherit_tangent_base(t, out)
                 break
     if source is None:
         if tangent is not None:
@@ -151,12 +157,10 @@ def _check_size(out: Tensor, tangent: Tensor) -> None:
 def _write_tangent(out: Tensor, tangent: Tensor) -> None:
     """The first tangent of a tensor that existed before; a view writes it into its base's."""
     _check_size(out, tangent)
-    if out.view_meta is None:
+    base = tangent_base(out)
+    if base is None:
         set_tangent(out, tangent)
         return
-    base = out.view_meta.base
-    whole = zeros_like(base)
-    part = replay(whole, out.view_meta.steps)
+    set_tangent(base, zeros_like(base))
+    part: Any = tangent_of(out)
     part.copy_(tangent)
-    set_tangent(base, whole)
-    set_tangent(out, part)

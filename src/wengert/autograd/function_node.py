@@ -15,7 +15,7 @@ import numpy as np
 from ..creation import zeros, zeros_for
 from ..devices import device, of_array
 from ..dtypes import dtype, from_numpy
-from ..levels import innermost
+from ..levels import LevelArray, alive, innermost
 from ..native import native
 from ..size import Size
 from ..state import ThreadState, thread_state
@@ -319,11 +319,18 @@ def call_function(function: Any, args: tuple, kwargs: dict) -> Any:
 
 def call_bound(function: Any, state: ThreadState, args: tuple, setup: Any) -> Any:
     """The same with all arguments by position; `setup` is None if `forward` takes the ctx."""
+    for a in args:
+        if isinstance(a, Tensor) and type(a.array) is LevelArray:
+            args = tuple([alive(value) for value in args])
+            break
     if state.levels:
         level = innermost(args)
-        if level is not None:
-            from .function_transforms import call_at_level
+        from .function_transforms import call_at_level, call_outside, level_outside
 
+        outside = level_outside(state.levels, 0 if level is None else level.number)
+        if outside >= 0:
+            return call_outside(function, state, args, outside)
+        if level is not None:
             return call_at_level(function, state, args, setup, level)
     return call_recorded(function, state, args, setup, function.forward)
 

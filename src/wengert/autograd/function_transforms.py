@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from ..levels import Level, lifted, unwrapped
+from ..levels import Level, ascend, descend, lifted, made_inside, unwrapped
 from ..state import ThreadState
 from ..tensor import Tensor
 from .function_node import apply, call_recorded
@@ -22,6 +22,37 @@ class VmapInfo(NamedTuple):
 
     batch_size: int | None
     randomness: str
+
+
+def level_outside(levels: list, number: int) -> int:
+    """At which level to call a Function on tensors of level `number`; -1 for where it is called.
+
+    That is outside the differentiations that do not concern them, but inside a trace.
+    """
+    for position, level in enumerate(levels[number:], number + 1):
+        if level.kind == "trace":
+            number = position
+    return number if any(level.kind in ("grad", "jvp") for level in levels[number:]) else -1
+
+
+def call_outside(function: Any, state: ThreadState, args: tuple, number: int) -> Any:
+    """Call a Function at level `number`; what it makes belongs to the levels further in."""
+    saved = descend(state, number)
+    try:
+        out = apply(function, *args)
+    finally:
+        ascend(state, saved)
+    inner = state.levels[number:]
+    if isinstance(out, tuple):
+        return tuple([_made_inside(item, args, inner) for item in out])
+    return _made_inside(out, args, inner)
+
+
+def _made_inside(out: Any, args: tuple, levels: list) -> Any:
+    """A new tensor as one of the innermost level; an input or a view of one stays as it is."""
+    if not isinstance(out, Tensor) or out.view_meta is not None or any(out is a for a in args):
+        return out
+    return made_inside(out, levels)
 
 
 def call_at_level(

@@ -140,6 +140,10 @@ class saved_tensors_hooks:
         pop_saved_tensors_hooks()
 
 
+# In the place of the message that hooks raise: they are not called, and nothing raises.
+HOOKS_IGNORED = "saved tensor hooks are ignored"
+
+
 def push_saved_tensors_hooks(
     pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]
 ) -> None:
@@ -150,6 +154,8 @@ def push_saved_tensors_hooks(
             f"must be callable, not {type(pack_hook).__name__} and {type(unpack_hook).__name__}"
         )
     state = thread_state()
+    if state.saved_hooks_disabled is HOOKS_IGNORED:
+        return
     if state.saved_hooks_disabled is not None:
         raise RuntimeError(state.saved_hooks_disabled)
     state.saved_hooks.append((pack_hook, unpack_hook))
@@ -157,7 +163,10 @@ def push_saved_tensors_hooks(
 
 def pop_saved_tensors_hooks() -> None:
     """Go back to the pair of hooks, if any, that was set before the last one."""
-    hooks = thread_state().saved_hooks
+    state = thread_state()
+    if state.saved_hooks_disabled is HOOKS_IGNORED:
+        return
+    hooks = state.saved_hooks
     if not hooks:
         raise RuntimeError("no saved tensor hooks are set on this thread that could be taken away")
     hooks.pop()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..levels import has_ended
 from ..tensor import Tensor
 from .accumulation import AccumulateGrad
 from .node import Node
@@ -79,7 +80,7 @@ def _check_replacement(hook: Any, result: Any, gradient: Any) -> None:
 def _retain(tensor: Tensor, gradient: Tensor) -> None:
     from ..operators.copying import pack
 
-    if tensor.gradient is None:
+    if tensor.gradient is None or has_ended(tensor.gradient):  # by a batch of gradients, say
         tensor.gradient = pack.call1(gradient)
     else:
         tensor.gradient = tensor.gradient + gradient

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..levels import Level, lifted, unwrapped
 from ..tensor import Tensor
-from ..utils.pytree import tree_map
+from ..utils.pytree import tree_flatten, tree_map
 
 Argnums = int | tuple[int, ...]
 
@@ -69,4 +69,10 @@ def split_aux(api: str, output: Any, has_aux: bool) -> tuple[Any, Any]:
         raise RuntimeError(
             f"{api}: output of function f should be a tuple: (output, aux) if has_aux is True"
         )
+    for leaf in tree_flatten(output[1])[0]:
+        if not isinstance(leaf, Tensor):
+            raise RuntimeError(
+                f"{api}: Expected tensors, got unsupported type {type(leaf)} in aux, which is what "
+                "f returns beside its output: other values can leave f by a side effect"
+            )
     return output

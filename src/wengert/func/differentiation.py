@@ -33,7 +33,7 @@ def grad(
     """The function that computes the gradient of `func`, which returns one number.
 
     `argnums` chooses the arguments to differentiate in. With `has_aux`, `func` returns a pair
-    (number, anything) and so does the result.
+    (number, tree of tensors) and so does the result.
 
     >>> import wengert
     >>> wengert.func.grad(lambda x: x ** 3)(wengert.tensor(2.0))
@@ -81,8 +81,8 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple
 
     The function takes one cotangent for each output, in the structure of the outputs, and returns
     a tuple of one product for each of `primals`. It may be called many times, unless it is called
-    with `retain_graph` false. With `has_aux`, `func` returns a pair (outputs, anything), and the
-    second comes back last.
+    with `retain_graph` false. With `has_aux`, `func` returns a pair (outputs, tree of tensors), and
+    the second comes back last.
 
     >>> import wengert
     >>> value, pull_back = wengert.func.vjp(wengert.sin, wengert.zeros(3))
@@ -132,6 +132,7 @@ class PullBack:
             output, aux = split_aux("vjp(f, *primals)", func(*args, **kwargs), has_aux)
             self.outputs, self.output_spec = tree_flatten(output)
             check_outputs(self.outputs, "vjp(f, *primals)")
+            _check_differentiable(self.outputs)
             self.values = values_of(level, self.outputs)
             self.aux = outside(level, aux) if has_aux else None
 
@@ -162,6 +163,17 @@ def check_outputs(outputs: list, api: str) -> None:
             raise RuntimeError(
                 f"{api}: expected f(*primals) to return only tensors, got unsupported type "
                 f"{type(out)}"
+            )
+
+
+def _check_differentiable(outputs: list) -> None:
+    """Refuse outputs of whole numbers, which have no cotangents."""
+    for index, out in enumerate(outputs):
+        if not is_differentiable(out.array.dtype):
+            raise RuntimeError(
+                "vjp(f, ...): All outputs of f must be floating-point or complex Tensors, got "
+                f"Tensor with dtype {out.dtype} as number {index} of them. With has_aux=True, f "
+                "can return it beside its outputs"
             )
 
 

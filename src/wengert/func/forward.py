@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from threading import Lock
 from typing import Any
 
 from ..autograd.forward_ad import check_tangent, set_tangent, tangent_of
+from ..autograd.graph import HOOKS_IGNORED
 from ..creation import zeros_like
 from ..levels import Level, lifted
+from ..state import thread_state
 from ..tensor import Tensor
 from ..utils.pytree import tree_flatten, tree_unflatten
 from .arguments import Argnums, at, outside, replaced, split_aux
@@ -29,7 +32,7 @@ def jvp(
 
     Both have the structure of the outputs; `tangents` has that of `primals`. An output that does
     not depend on the primals has a tangent of zeros, or is an error with `strict`. With `has_aux`,
-    `func` returns a pair (outputs, anything), and the second comes back last.
+    `func` returns a pair (outputs, tree of tensors), and the second comes back last.
 
     >>> import wengert
     >>> wengert.func.jvp(wengert.sin, (wengert.zeros(2),), (wengert.ones(2),))
@@ -128,7 +131,7 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
     flat, spec = tree_flatten(primals)
     _require_tensors(flat, "primals")
     level = Level("grad")
-    with level.entered():
+    with _entered_without_hooks(level):
         leaves = [lifted(primal, level) for primal in flat]
         for leaf in leaves:
             require_grad(leaf)
@@ -153,7 +156,7 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
             )
         for index, (tangent, primal) in enumerate(zip(given, flat, strict=True)):
             _check_alike(index, tangent, primal)
-        with lock, level.entered():
+        with lock, _entered_without_hooks(level):
             lifts = [lifted(tangent, level) for tangent in given]
             found = values_of(
                 level, backward_at(level, products, cotangents, lifts, keep_graph=True)
@@ -161,6 +164,19 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
         return tree_unflatten(filled(found, cotangents), output_spec)
 
     return output, push_forward
+
+
+@contextmanager
+def _entered_without_hooks(level: Level) -> Iterator[None]:
+    """Enter a level whose graph stands for forward mode, which knows no hooks of saved tensors."""
+    state = thread_state()
+    hooks, state.saved_hooks = state.saved_hooks, []
+    try:
+        with level.entered():
+            state.saved_hooks_disabled = HOOKS_IGNORED
+            yield
+    finally:
+        state.saved_hooks = hooks
 
 
 def _check_alike(index: int, tangent: Any, primal: Tensor) -> None:

@@ -28,7 +28,7 @@ def jacrev(
 
     A Jacobian has the shape of the output followed by that of the input; for trees of outputs and
     inputs it is a tree of outputs of trees of inputs. All rows are computed at once, or
-    `chunk_size` of them at a time. With `has_aux`, `func` returns a pair (output, anything).
+    `chunk_size` of them at a time. With `has_aux`, `func` returns a pair (output, tree of tensors).
 
     >>> import wengert
     >>> wengert.func.jacrev(wengert.sin)(wengert.zeros(2))

@@ -17,6 +17,8 @@ def reduce_gradient(producer: Any, index: int, g: Tensor, shape: tuple, dtype: A
     real. A shape that no broadcasting explains is the producer's mistake.
     """
     if g.array.shape != shape:
+        if producer is not None:
+            shape = _shape_when_used(producer, index, shape)
         if not _expands_to(shape, g.array.shape):
             name = "The root" if producer is None else f"Function {producer.name()}"
             raise RuntimeError(
@@ -32,6 +34,18 @@ def reduce_gradient(producer: Any, index: int, g: Tensor, shape: tuple, dtype: A
         if g.array.dtype != dtype:
             g = cast(g, from_numpy(dtype))
     return g
+
+
+def _shape_when_used(producer: Any, index: int, shape: tuple) -> tuple:
+    """The shape that a leaf had when `producer` used it: `.data` may have given it another."""
+    following = producer.next_nodes[index]
+    if following.is_accumulator:
+        cold = following.variable.cold
+        if cold is not None and cold.former_shapes is not None:
+            for sequence, former in cold.former_shapes:
+                if producer.sequence < sequence:
+                    return former
+    return shape
 
 
 def _check_complex(producer: Any, index: int, given: Any, expected: Any) -> None:

@@ -10,7 +10,7 @@ from ..autograd.forward_ad import duals_aside, set_tangent, tangent_of
 from ..dispatch import Operator, any_requires, register
 from ..dispatch_overrides import override_below
 from ..inplace import InplaceOperator, check_inplace, move_retained_grad
-from ..layers import call_outside, run_below
+from ..layers import call_outside, has_inner_tangents, run_below
 from ..levels import innermost
 from ..marks import WrapperArray
 from ..recording import fill_saved, record
@@ -31,7 +31,9 @@ class InplaceView(InplaceOperator):
             return self._change(state, args)
         level = innermost(args)
         if state.levels and level is not state.levels[-1]:
-            return call_outside(state, self, args, 0 if level is None else level.number)
+            number = 0 if level is None else level.number
+            if not has_inner_tangents(state, self.functional, args, number):
+                return call_outside(state, self, args, number)
         tangent = tangent_of(args[0]) if state.dual_level >= 0 else None
         target = self._change(state, args)
         if tangent is not None:

@@ -1,0 +1,157 @@
+"""Forward mode: the primals that `unpack_dual` returns, and parts of duals that are assigned to."""
+
+import pytest
+
+
+@pytest.fixture
+def forward_ad(lib):
+    with lib.autograd.forward_ad.dual_level():
+        yield lib.autograd.forward_ad
+
+
+@pytest.fixture
+def dual(lib, forward_ad):
+    """A computed tensor [4, 9] with the tangent [8, 6]."""
+    x = forward_ad.make_dual(lib.tensor([2.0, 3.0]), lib.tensor([2.0, 1.0]))
+    return x * x
+
+
+@pytest.fixture
+def tangent(forward_ad):
+    def tangent(t):
+        found = forward_ad.unpack_dual(t).tangent
+        return None if found is None else found.tolist()
+
+    return tangent
+
+
+# Primals ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda p: p,
+        lambda p: p * 3,
+        lambda p: p[:1],
+        lambda p: p.view_as(p),
+        lambda p: p.split(1)[1],
+        lambda p: p.view(2, 1)[0].clone(),
+    ],
+)
+@pytest.mark.parametrize("part", [lambda y: y, lambda y: y[:], lambda y: y.view(1, 2).unbind(0)[0]])
+def test_primal_of_a_computed_tensor_has_no_tangent(forward_ad, dual, tangent, use, part):
+    primal = forward_ad.unpack_dual(part(dual)).primal
+    assert tangent(use(primal)) is None
+    assert tangent(primal * dual) == [32.0, 54.0]
+
+
+def test_primal_is_a_view_of_the_dual(lib, forward_ad, dual):
+    primal = forward_ad.unpack_dual(dual).primal
+    assert primal._base is dual
+    plain = lib.ones(2)
+    assert forward_ad.unpack_dual(plain).primal._base is plain
+
+
+def test_primal_can_be_made_dual_again(lib, forward_ad, dual, tangent):
+    again = forward_ad.make_dual(forward_ad.unpack_dual(dual).primal, lib.tensor([5.0, 7.0]))
+    assert tangent(again * 2) == [10.0, 14.0]
+    assert tangent(again[1:] * again[1:]) == [126.0]
+    assert tangent(dual) == [8.0, 6.0]
+
+
+def test_change_of_a_primal_leaves_the_tangent_of_the_dual(forward_ad, dual, tangent):
+    primal = forward_ad.unpack_dual(dual).primal
+    primal.mul_(2)
+    assert dual.tolist() == [8.0, 18.0]
+    assert tangent(dual) == [8.0, 6.0]
+    assert tangent(primal) is None
+
+
+def test_tangents_written_to_a_primal_are_its_own(lib, forward_ad, dual, tangent):
+    primal = forward_ad.unpack_dual(dual).primal
+    view = primal[1:]
+    whole, first = primal.view(2, 1), primal.split(1)[0]
+    view.mul_(forward_ad.make_dual(lib.tensor([1.0]), lib.tensor([3.0])))
+    assert tangent(primal) == [0.0, 27.0]
+    assert tangent(view) == [27.0]
+    assert tangent(whole) == [[0.0], [27.0]]
+    assert tangent(first) == [0.0]
+    assert tangent(dual) == [8.0, 6.0]
+    primal.add_(dual)
+    assert tangent(primal) == [8.0, 33.0]
+    assert tangent(view) == [33.0]
+    assert tangent(dual) == [8.0, 6.0]
+
+
+def test_view_of_a_primal_that_was_transposed_since(lib, forward_ad, tangent):
+    x = forward_ad.make_dual(lib.arange(6.0).reshape(2, 3), lib.ones(2, 3))
+    y = (x * 1).unsqueeze(0)
+    primal = forward_ad.unpack_dual(y).primal
+    row = primal[0, 1]
+    primal.transpose_(1, 2)
+    weight = lib.arange(6.0).reshape(1, 3, 2)
+    primal.mul_(forward_ad.make_dual(lib.ones(1, 3, 2), weight))
+    assert tangent(primal) == (primal * weight).tolist()
+    assert tangent(y) == [[[1.0] * 3] * 2]
+    assert row.tolist() == [3.0, 4.0, 5.0]
+
+
+def test_tangent_of_a_view_of_a_dual_whose_primal_gets_one(lib, forward_ad, tangent):
+    primal = lib.ones(2)
+    dual = forward_ad.make_dual(primal, lib.tensor([1.0, 2.0]))
+    primal.mul_(forward_ad.make_dual(lib.ones(2), lib.tensor([10.0, 20.0])))
+    view = dual[1:]
+    primal.mul_(forward_ad.make_dual(lib.ones(2), lib.tensor([10.0, 20.0])))
+    assert tangent(view) == [2.0]
+    assert tangent(primal) == [20.0, 40.0]
+
+
+@pytest.mark.parametrize("kind", ["grad", "backward"])
+def test_gradient_through_a_primal(lib, forward_ad, kind):
+    x = lib.tensor([2.0], requires_grad=True)
+    y = forward_ad.make_dual(x, lib.ones(1)) ** 2
+    product = forward_ad.unpack_dual(y).primal * y
+    if kind == "grad":
+        (gradient,) = lib.autograd.grad(product.sum(), x)
+    else:
+        product.sum().backward()
+        gradient = x.grad
+    assert gradient.tolist() == [32.0]
+    assert forward_ad.unpack_dual(product).tangent.tolist() == [16.0]
+
+
+# Assignments to parts -----------------------------------------------------------------------------
+
+
+def test_part_of_a_dual_is_scaled(dual, tangent):
+    dual[:1] *= 3
+    assert dual.tolist() == [12.0, 9.0]
+    assert tangent(dual) == [24.0, 6.0]
+
+
+def test_part_of_a_plain_tensor_is_scaled_by_a_dual(lib, dual, tangent):
+    y = lib.ones(2)
+    y[1:] *= dual[1:]
+    assert y.tolist() == [1.0, 9.0]
+    assert tangent(y) == [0.0, 6.0]
+
+
+def test_part_is_assigned_to_itself(dual, tangent):
+    dual[...] = dual
+    dual[1:] = dual[1:]
+    assert tangent(dual) == [8.0, 6.0]
+
+
+def test_part_is_scaled_inside_jvp(lib):
+    def func(x):
+        y = x * x
+        y[:1] *= 3
+        return y
+
+    x = lib.tensor([2.0, 3.0])
+    value, tangent = lib.func.jvp(func, (x,), (lib.tensor([2.0, 1.0]),))
+    assert value.tolist() == [12.0, 9.0]
+    assert tangent.tolist() == [24.0, 6.0]
+    jacobian = lib.func.jacfwd(func)(x)
+    assert jacobian.tolist() == [[12.0, 0.0], [0.0, 6.0]]
