@@ -15,7 +15,7 @@ from .autograd.forward_ad import drop_tangent
 from .autograd.node import Node, seen
 from .dtypes import is_differentiable
 from .inplace import add_retain_hook
-from .inside import alias_of, check_hookable, check_outside, in_transform
+from .inside import alias_of, check_hookable, check_outside, in_transform, trace_around
 from .levels import is_level
 from .native import native
 from .state import thread_state
@@ -219,9 +219,10 @@ def backward(
 def detach(self: Tensor) -> Tensor:
     """The same memory outside the graph; in-place changes are seen by both."""
     state = thread_state()
-    levels = state.levels
-    if levels and levels[-1].kind == "trace":
-        return levels[-1].detached(self)
+    if state.levels:
+        trace = trace_around(self)
+        if trace is not None:
+            return trace.detached(self)
     array = self.array
     plain = type(array) is _ndarray and not state.modes
     out = wrap(array) if plain else alias_of(self)
@@ -257,6 +258,10 @@ def data(self: Tensor) -> Tensor:
         raise RuntimeError(
             "accessing `data` under vmap transform is not allowed; use detach() or no_grad()"
         )
+    if levels:
+        trace = trace_around(self)
+        if trace is not None:
+            return trace.data_of(self)
     array = self.array
     out = wrap(array) if type(array) is _ndarray or is_level(self) else alias_of(self)
     out.inference = self.inference
@@ -280,7 +285,10 @@ def set_data(self: Tensor, value: Tensor) -> None:
             "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have "
             f"incompatible tensor type: one is on {self.device}, the other on {value.device}"
         )
-    self.array = marked(type(self), value.array)
+    if thread_state().levels:
+        thread_state().levels[-1].set_data(self, value)
+    else:
+        self.array = marked(type(self), value.array)
     self.inference = value.inference
     self.accumulator = None
 

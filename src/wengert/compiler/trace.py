@@ -5,7 +5,7 @@ inside it. Its tensors carry a shape-only tensor and the graph's `Value` that st
 
 In-place operations become new values. What shares memory knows where it comes from: a change goes
 back through these steps (`_write_view`), and others that share it are made again when they are next
-read, which the version counter tells. A change that autograd does not record leaves the gradient as
+read, which a count of the changes of that memory tells. A change that autograd does not record leaves the gradient as
 it was (`_with_value`). Tensors that the function gets from elsewhere become inputs after the
 function's own; tensors that it makes become constants. What it has changed of either kind of input
 is an output at the end.
@@ -146,6 +146,18 @@ def _parameter_names(function: Callable, examples: tuple, keywords: dict) -> dic
     return names
 
 
+class Memory:
+    """What tensors of a trace share that would share memory: how often it was changed.
+
+    The version counter does not tell, because `.data` has one of its own.
+    """
+
+    __slots__ = ("changes",)
+
+    def __init__(self) -> None:
+        self.changes = 0
+
+
 class TraceLevel(Level):
     """The level of a function being traced: calls become nodes of `graph`."""
 
@@ -203,7 +215,8 @@ class TraceLevel(Level):
     def array_of(self, value: Value, shape: Tensor) -> LevelArray:
         array = level_array(shape, self)
         array.__dict__["symbol"] = value
-        array.__dict__["version"] = 0
+        array.__dict__["memory"] = Memory()
+        array.__dict__["seen_changes"] = 0  # how many of them `symbol` has
         array.__dict__["origin"] = None  # the tensor it shares memory with, and the step from it
         return array
 
@@ -242,6 +255,33 @@ class TraceLevel(Level):
         out.counter = t.shared_counter()
         self.relate(out.array, t, Step(None))
         return out
+
+    def data_of(self, t: Tensor) -> Tensor:
+        """The same memory without history, with a version counter of its own."""
+        t = self.inside(t)
+        array: Any = t.array
+        out = self.stand_in(self.cut_off(self.symbol_of(t)), array.value.array)
+        self.relate(out.array, t, Step(None, tracked=False))
+        return out
+
+    def set_data(self, t: Tensor, value: Tensor) -> None:
+        """Let a tensor have the memory of another one, and its own history."""
+        t, value = self.inside(t), self.inside(value)
+        if t.array.shape != value.array.shape and t.requires():
+            raise self.refusal(
+                "setting .data to a tensor of another shape cannot be traced: the gradient of "
+                f"shape {tuple(value.array.shape)} would not fit what was computed, of shape "
+                f"{tuple(t.array.shape)}"
+            )
+        symbol = self.symbol_of(value)
+        if t.requires():
+            symbol = self.revalued(self.symbol_of(t), symbol)
+        else:
+            symbol = self.cut_off(symbol)
+        array: Any = value.array
+        out = self.stand_in(symbol, array.value.array)
+        self.relate(out.array, value, Step(None, tracked=False))
+        t.array = out.array
 
     def refusal(self, message: str) -> TraceError:
         """An error that shows the line of the program."""
@@ -404,13 +444,15 @@ class TraceLevel(Level):
         before = wrap(source.array)
         before.counter = source.shared_counter()
         array.__dict__["origin"] = (before, step)
-        array.__dict__["version"] = source.version()
+        memory = array.__dict__["memory"] = source.array.memory
+        array.__dict__["seen_changes"] = memory.changes
 
     def symbol_of(self, t: Tensor) -> Value:
         """The value that a tensor has now; what shares memory that was changed is made again."""
         array: Any = t.array
         symbol: Value = array.symbol
-        if array.version == t.version() or array.origin is None:
+        changes = array.memory.changes
+        if array.seen_changes == changes or array.origin is None:
             return symbol
         source, step = array.origin
         now = self.step(self.symbol_of(source), step, symbol)
@@ -419,7 +461,7 @@ class TraceLevel(Level):
         elif not step.recorded:
             now = self.cut_off(now)
         array.__dict__["symbol"] = now
-        array.__dict__["version"] = t.version()
+        array.__dict__["seen_changes"] = changes
         return now
 
     def step(self, symbol: Value, step: Step, like: Value) -> Value:
@@ -472,6 +514,15 @@ class TraceLevel(Level):
 
     def assign(self, target: Tensor, symbol: Value, recorded: bool) -> None:
         """Let a tensor, and all that it shares memory with, stand for a new value."""
+        changed: list[Any] = []
+        self._store(target, symbol, recorded, changed)
+        memory = target.array.memory
+        memory.changes += 1
+        for array in changed:
+            array.__dict__["seen_changes"] = memory.changes
+
+    def _store(self, target: Tensor, symbol: Value, recorded: bool, changed: list[Any]) -> None:
+        """The same for a tensor and what it comes from; `changed` takes their arrays."""
         array: Any = target.array
         value = symbol if recorded else self.revalued(self.symbol_of(target), symbol)
         source, steps = _way_back(target)
@@ -484,16 +535,16 @@ class TraceLevel(Level):
             old = self.symbol_of(source)
             texts = tuple([_text(step, t.array) for t, step in steps])
             whole = self.insert("wengert::_write_view", old, old, symbol, texts)
-            self.assign(source, whole, recorded)
+            self._store(source, whole, recorded, changed)
         elif array.origin is not None:
             source, step = array.origin
             whole = symbol
             if step.operator is not None:
                 old, text = self.symbol_of(source), _text(step, source.array)
                 whole = self.insert("wengert::_write_view", old, old, symbol, (text,))
-            self.assign(source, whole, False)
+            self._store(source, whole, False, changed)
         array.__dict__["symbol"] = value
-        array.__dict__["version"] = target.version() + 1  # the count after this operation
+        changed.append(array)
 
     # The end ---------------------------------------------------------------------------------
     def finished(self, results: list, shared: bool = False) -> Traced:

@@ -20,17 +20,19 @@ TENSOR = object()
 
 class Step(NamedTuple):
     """One step from a tensor to one that shares its memory: the call of a view operator (`part` is
-    the place among several results), or `detach` where there is no operator."""
+    the place among several results), or where there is no operator `detach`, or `.data` if changes
+    are not tracked."""
 
     operator: Any
     args: tuple = ()
     part: int | None = None
     recorded: bool = True
+    tracked: bool = True
 
     def take(self, t: Tensor) -> Tensor:
         """Go this step from a tensor."""
         if self.operator is None:
-            return t.detach()
+            return t.detach() if self.tracked else t.data
         with set_grad_enabled(self.recorded and is_grad_enabled()):
             made = function_of(self.operator)((t, *self.args))
         return made if self.part is None else made[self.part]
