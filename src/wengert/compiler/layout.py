@@ -14,11 +14,14 @@ from ..tensor import Tensor, wrap
 
 
 def as_computed(out: Tensor, operands: list[Tensor]) -> Tensor:
-    """The result of an elementwise operator on shapes, in the order that NumPy would choose."""
+    """The result of an elementwise operator on shapes, in the order that NumPy would choose; what
+    an operator has reduced is left as it is."""
     arrays = [t.array for t in operands]
     if len(arrays) < 2 or all(a.flags.c_contiguous for a in arrays):
         return out
     array = out.array
+    if array.shape != np.broadcast_shapes(*[a.shape for a in arrays]):
+        return out
     strides = _strides_of_result(array.shape, arrays, array.itemsize)
     return out if strides == array.strides else wrap(of_strides(array.shape, strides, array.dtype))
 
