@@ -89,6 +89,10 @@ def grad(self: Tensor) -> Tensor | None:
             UserWarning,
             stacklevel=2,
         )
+    if thread_state().levels:
+        trace = trace_around(self)
+        if trace is not None:
+            return trace.gradient_of(self)
     return self.gradient
 
 

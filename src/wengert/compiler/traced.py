@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ..autograd.grad_mode import is_grad_enabled, set_grad_enabled
+from ..operators.write_view import step_text
 from ..tensor import Tensor
 from ..utils.pytree import tree_flatten, tree_unflatten
 from .interpreter import function_of, run
@@ -36,6 +37,38 @@ class Step(NamedTuple):
         with set_grad_enabled(self.recorded and is_grad_enabled()):
             made = function_of(self.operator)((t, *self.args))
         return made if self.part is None else made[self.part]
+
+
+def way_back(t: Tensor) -> tuple[Tensor, list[tuple[Tensor, Step]]]:
+    """From a view to what it is a view of, as far as the steps were recorded; the steps from there,
+    each with the tensor that it starts from."""
+    steps: list[tuple[Tensor, Step]] = []
+    while (origin := t.array.__dict__["origin"]) is not None:
+        source, step = origin
+        if step.operator is None or not step.recorded:
+            break
+        steps.append((source, step))
+        t = source
+    return t, steps[::-1]
+
+
+def text_of_step(step: Step, array: Any) -> str:
+    """A step as `_write_view` reads it."""
+    return step_text(*single_step(step, array.shape))
+
+
+def single_step(step: Step, shape: tuple[int, ...]) -> tuple[str, tuple]:
+    """The operator that makes one view only, by name, and its arguments."""
+    name, args, part = step.operator.name, step.args, step.part
+    if part is None:
+        return name, args
+    sizes, dim = args[0], args[-1] % len(shape)
+    if name == "unbind":
+        return "select", (dim, part)
+    if name == "split":
+        sizes = (sizes,) * (part + 1)
+    start = sum(sizes[:part])
+    return "slice", (dim, start, min(start + sizes[part], shape[dim]), 1)
 
 
 class Recipe:
@@ -85,6 +118,8 @@ class Traced:
         self.captured: list[Tensor] = []
         self.identified: list[tuple[int, Tensor]] = []  # arguments that were captured as well
         self.mutated: list[int] = []
+        #: Where `.grad` was read: the number of the argument, or None, the tensor, what it was.
+        self.gradients: list[tuple[int | None, Tensor, Tensor | None]] = []
 
     @property
     def returned(self) -> int:

@@ -1,0 +1,183 @@
+"""Checks that something a compiled function has read is still what it was.
+
+A check compares by identity first, which costs little, and by value where another object is there:
+equal numbers and strings are the same, other objects are not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from itertools import repeat
+from operator import attrgetter, is_
+from typing import Any
+
+import numpy as np
+
+#: Stands for what is not there.
+MISSING = object()
+#: Values that are compared by `==` if their types agree.
+PLAIN = (int, bool, str, bytes, type(None), range)
+
+
+def same(found: Any, expected: Any) -> bool:
+    """Whether two values are one object, or immutable and equal."""
+    if found is expected:
+        return True
+    cls = type(expected)
+    if type(found) is not cls:
+        return False
+    if cls in (float, complex):
+        return repr(found) == repr(expected)  # zeros have signs, and nan equals nothing
+    if cls is tuple:
+        return len(found) == len(expected) and all(map(same, found, expected))
+    if cls is frozenset:
+        return found == expected and all(map(same, found, expected))
+    if isinstance(expected, np.generic):
+        return found.tobytes() == expected.tobytes()
+    return cls in PLAIN and found == expected
+
+
+class Contents:
+    """A list of values that is read again: elements, cells, slots."""
+
+    __slots__ = ("name", "read", "expected")
+
+    def __init__(self, name: str, read: Callable[[], list], expected: list) -> None:
+        self.name = name
+        self.read = read
+        self.expected = expected
+
+    def changed(self) -> str | None:
+        """The name of what is not as it was, None if all is."""
+        found = self.read()
+        if len(found) != len(self.expected):
+            return self.name
+        if all(map(is_, found, self.expected)) or all(map(same, found, self.expected)):
+            return None
+        return self.name
+
+
+class Fields:
+    """Some entries of a namespace, and the names that it does not have.
+
+    With `count`, there must not be more entries than that, whatever their names.
+    """
+
+    __slots__ = ("name", "variables", "keys", "expected", "absent", "count")
+
+    def __init__(
+        self,
+        name: str,
+        variables: Mapping[str, Any],
+        keys: list[str],
+        absent: frozenset[str] = frozenset(),
+        count: int | None = None,
+    ) -> None:
+        self.name = name
+        self.variables = variables
+        self.keys = keys
+        self.expected = [variables[key] for key in keys]
+        self.absent = absent
+        self.count = count
+
+    def changed(self) -> str | None:
+        """The name of an entry that is not what it was, None if all are."""
+        variables = self.variables
+        if not all(map(is_, map(variables.get, self.keys, repeat(MISSING)), self.expected)):
+            for key, expected in zip(self.keys, self.expected, strict=True):
+                if not same(variables.get(key, MISSING), expected):
+                    return self._full(key)
+        if self.absent and not variables.keys().isdisjoint(self.absent):
+            return self._full(min(self.absent.intersection(variables)))
+        if self.count is not None and len(variables) != self.count:
+            return self.name
+        return None
+
+    def _full(self, key: str) -> str:
+        return f"{self.name}.{key}" if self.name else key
+
+
+class Each:
+    """One attribute of each of many objects, such as the class or the code."""
+
+    __slots__ = ("attribute", "read", "names", "objects", "expected")
+
+    def __init__(self, attribute: str) -> None:
+        self.attribute = attribute
+        self.read: Callable[[Any], Any] = (
+            type if attribute == "__class__" else attrgetter(attribute)
+        )
+        self.names: list[str] = []
+        self.objects: list[Any] = []
+        self.expected: list[Any] = []
+
+    def add(self, name: str, value: Any) -> None:
+        self.names.append(name)
+        self.objects.append(value)
+        self.expected.append(self.read(value))
+
+    def changed(self) -> str | None:
+        """The name of an attribute that is not what it was, None if all are."""
+        if all(map(is_, map(self.read, self.objects), self.expected)):
+            return None
+        for name, value, expected in zip(self.names, self.objects, self.expected, strict=True):
+            if not same(self.read(value), expected):
+                return f"{name}.{self.attribute}"
+        return None
+
+
+class Additions:
+    """Attributes that users may give to objects which have none at first: functions, tensors.
+
+    `holder` names what is None or empty where there are none, `read` returns those that matter.
+    """
+
+    __slots__ = ("holder", "read", "names", "objects", "expected")
+
+    def __init__(self, holder: str, read: Callable[[Any], tuple]) -> None:
+        self.holder = attrgetter(holder)
+        self.read = read
+        self.names: list[str] = []
+        self.objects: list[Any] = []
+        self.expected: list[tuple] = []
+
+    def add(self, name: str, value: Any) -> tuple:
+        """Watch an object; its attributes that matter."""
+        self.names.append(name)
+        self.objects.append(value)
+        self.expected.append(self.read(value))
+        return self.expected[-1]
+
+    def changed(self) -> str | None:
+        """The name of an object that has other attributes now."""
+        if not any(map(self.holder, self.objects)) and not any(self.expected):
+            return None
+        for name, value, expected in zip(self.names, self.objects, self.expected, strict=True):
+            if not same(self.read(value), expected):
+                return f"{name}'s attributes"
+        return None
+
+
+class Elements:
+    """The elements of an array, bit by bit."""
+
+    __slots__ = ("name", "array", "expected", "layout")
+
+    def __init__(self, name: str, array: np.ndarray) -> None:
+        self.name = name
+        self.array = array
+        self.layout = (array.shape, array.dtype)
+        self.expected = _bits(array.copy(order="C"))
+
+    def changed(self) -> str | None:
+        """The name of the array if it is not what it was."""
+        array = self.array
+        if (array.shape, array.dtype) != self.layout:
+            return self.name
+        return None if np.array_equal(_bits(array), self.expected) else self.name
+
+
+def _bits(array: np.ndarray) -> np.ndarray:
+    """The elements as unsigned integers, in a view where that is possible."""
+    flat = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+    return flat.view(np.uint64) if flat.nbytes % 8 == 0 else flat
