@@ -22,6 +22,7 @@ from .nodes import HOLE, Block, Node, Value
 from .passes.cse import merge_equal_nodes
 from .passes.dce import eliminate_dead_code, remove_dead_nodes
 from .passes.inline import inline
+from .passes.raising import drop_checks
 from .passes.rematerialize import Policy, rematerialize
 from .passes.requires_grad import (
     clear_requires_grad,
@@ -157,6 +158,8 @@ def joint_graph(
     results = graph.insert_graph(gradient.df, [*vjps, *kept])
     for value in (*outputs[: gradient.f_real_outputs if values else 0], *results):
         graph.register_output(value)
+    if not values:
+        drop_checks(graph)  # `f` has run by itself
     return eliminate_dead_code(specialize_zeros(graph))
 
 

@@ -171,7 +171,7 @@ class _Evaluate(_Call):
             registers[self.outputs[0]] = result
 
 
-_UNPACKING = {prim.LIST_UNPACK, prim.TUPLE_UNPACK}
+_UNPACKING = {prim.LIST_UNPACK, prim.TUPLE_UNPACK, prim.CHECK}
 
 
 class _Constant(Instruction):

@@ -34,6 +34,7 @@ SIZE_IF_NOT_EQUAL = "prim::_size_if_not_equal"
 GRAD_SUM_TO_SIZE = "prim::_grad_sum_to_size"
 FULL = "prim::full"
 PROFILE = "prim::profile"
+CHECK = "prim::Check"
 DIFFERENTIABLE_GRAPH = "prim::DifferentiableGraph"
 REVERSE = "prim::Reverse"
 COND = "prim::cond"
@@ -65,6 +66,7 @@ class Primitive:
         blocks: int = 0,
         attributes: tuple[str, ...] = (),
         effects: bool = False,
+        stays: bool = False,
     ) -> None:
         self.kind = kind
         self.schema: Schema | None = parse(schema) if schema else None
@@ -73,6 +75,8 @@ class Primitive:
         self.attributes = attributes
         #: Whether two nodes with the same inputs may differ, or one may not be left out.
         self.effects = effects
+        #: Whether it may not be left out, though it may be moved and run again.
+        self.stays = effects or stays
 
 
 PRIMITIVES: dict[str, Primitive] = {}
@@ -168,6 +172,7 @@ for _primitive in (
     ),
     Primitive(RANDOM, attributes=("function", "args", "tensors", "kwargs"), effects=True),
     Primitive(PROFILE, effects=True),
+    Primitive(CHECK, evaluate=lambda *values: (), stays=True),
     Primitive(DIFFERENTIABLE_GRAPH, blocks=1),
     Primitive(REVERSE, blocks=1, effects=True),
     Primitive(COND, blocks=2),

@@ -37,6 +37,7 @@ from .ir import Graph
 from .layout import as_computed, shape_only
 from .nodes import Value, split_arguments
 from .passes.barriers import STOP_GRADIENT, WITH_VALUE
+from .passes.raising import keep_what_may_raise
 from .passes.shapes import example_of
 from .traced import TENSOR, Recipe, Step, Traced, single_step, text_of_step, way_back
 from .types import type_of, without_grad
@@ -598,6 +599,7 @@ class TraceLevel(Level):
                 if original.is_leaf and original.requires():
                     now = self.cut_off(now)  # the change cannot be recorded
                 self.graph.register_output(now)
+        keep_what_may_raise(self.graph)
         traced.captured = self.originals[self.arguments :]
         places = {id(t): i for i, t in enumerate(self.originals[: self.arguments])}
         traced.gradients = [
