@@ -215,6 +215,22 @@ class _Once(Instruction):
         self.store(registers, once_only(values[count:], values[:count]))
 
 
+class _Chunk(Instruction):
+    """A tensor cut into a number of parts that is known."""
+
+    __slots__ = ()
+
+    def run(self, registers: list) -> None:
+        attributes = self.node.attributes
+        parts = registers[self.inputs[0]].chunk(attributes["chunks"], attributes["dim"])
+        if len(parts) != len(self.outputs):
+            raise RuntimeError(
+                f"{self.node.kind}: expected {len(self.outputs)} chunks along dimension "
+                f"{attributes['dim']}, got {len(parts)}"
+            )
+        self.store(registers, parts)
+
+
 class _Profile(Instruction):
     """The value itself; what is seen of its type is noted in the node."""
 
@@ -526,7 +542,9 @@ class _Builder:
             return _Random(node, inputs, outputs)
         if node.kind == prim.ONCE_DIFFERENTIABLE:
             return _Once(node, inputs, outputs)
-        if node.kind == prim.PROFILE:
+        if node.kind == prim.CONSTANT_CHUNK:
+            return _Chunk(node, inputs, outputs)
+        if node.kind in prim.PROFILES:
             return _Profile(node, inputs, outputs)
         if node.kind == prim.DIFFERENTIABLE_GRAPH and self.group is not None:
             return _Group(node, inputs, outputs, self.group(node))
