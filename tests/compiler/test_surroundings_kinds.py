@@ -9,9 +9,11 @@ import contextvars
 import dataclasses
 import enum
 import functools
+import importlib
 import itertools
 import operator
 import os
+import sys
 import threading
 import types
 import typing
@@ -182,6 +184,17 @@ def test_attributes_that_are_not_there_yet():
         lambda x: x * getattr(net, "bon" + "us2", 2.0), lambda: setattr(net, "bonus2", 3.0)
     )
 
+    class Empty:
+        _hidden = 2.0
+
+    thing = Empty()
+    check_follows(
+        lambda x: x * getattr(thing, "bon" + "us", 2.0), lambda: setattr(Empty, "bonus", 3.0)
+    )
+    check_follows(
+        lambda x: x * getattr(thing, "_hid" + "den"), lambda: setattr(Empty, "_hidden", 3.0)
+    )
+
     def attempt(x):
         try:
             return x * net.later
@@ -213,6 +226,76 @@ def test_globals_and_names_of_modules_that_are_not_there_yet(monkeypatch):
     check_follows(
         lambda x: x * abs(-2.0), lambda: monkeypatch.setattr(builtins, "abs", lambda number: 7.0)
     )
+
+
+def test_modules_that_are_imported_inside(monkeypatch):
+    settings = types.ModuleType("settings_of_another_test")
+    settings.rate = 2.0
+    monkeypatch.setitem(sys.modules, "settings_of_another_test", settings)
+    package = types.ModuleType("package_of_a_test")
+    package.settings = settings
+    monkeypatch.setitem(sys.modules, "package_of_a_test", package)
+    monkeypatch.setitem(sys.modules, "package_of_a_test.settings", settings)
+
+    def plain(x):
+        import settings_of_another_test
+
+        return x * settings_of_another_test.rate
+
+    def chosen(x):
+        from settings_of_another_test import rate
+
+        return x * rate
+
+    def dotted(x):
+        import package_of_a_test.settings
+
+        return x * package_of_a_test.settings.rate
+
+    def by_name(x):
+        return x * importlib.import_module("settings_of_another_test").rate
+
+    for i, function in enumerate((plain, chosen, dotted, by_name)):
+        check_follows(function, lambda: setattr(settings, "rate", 3.0 + i))  # noqa: B023
+    other = types.ModuleType("settings_of_another_test")
+    other.rate = 9.0
+    check_follows(
+        plain, lambda: monkeypatch.setitem(sys.modules, "settings_of_another_test", other)
+    )
+
+
+def test_patterns():
+    options = Options()
+
+    def by_keyword(x):
+        match options:
+            case Options(rate=2.0):
+                return x
+            case _:
+                return x * 2
+
+    def by_position(x):
+        match options:
+            case Options(_, 3):
+                return x
+            case _:
+                return x * 2
+
+    check_follows(by_keyword, lambda: setattr(options, "rate", 5.0))
+    check_follows(by_position, lambda: setattr(options, "steps", 5))
+
+
+def test_events_and_weak_dictionaries():
+    event = threading.Event()
+    check_follows(lambda x: x * 2 if event.is_set() else x, event.set)
+    keep, table = Options(), weakref.WeakKeyDictionary()
+    table[Options] = 2.0
+    check_follows(lambda x: x * table[Options], lambda: table.update({Options: 3.0}))
+    values = weakref.WeakValueDictionary(a=keep)
+    compiled = wengert.compile(lambda x: x * values["a"].rate)
+    for rate in (2.0, 3.0):
+        keep.rate = rate
+        assert wengert.equal(compiled(X), X * rate)
 
 
 def test_globals_by_their_names(monkeypatch):
@@ -618,6 +701,14 @@ def test_attributes_that_users_give_to_tensors():
     assert wengert.equal(compiled(x), X * 3)
     assert wengert.equal(compiled(X), X * 2)
     assert len(compiled.compilations) == 2
+
+
+def test_kinds_of_tensors_that_are_not_computed_with():
+    w = wengert.ones(2)
+    check_follows(lambda x: x * w.shape[0], lambda: setattr(w, "data", wengert.ones(5)))
+    check_follows(lambda x: x * 2 if w.requires_grad else x, lambda: w.requires_grad_())
+    held = {"w": wengert.ones(2, 3)}
+    check_follows(lambda x: x * held["w"].size(0), lambda: held["w"].t_())
 
 
 # What cannot be watched ---------------------------------------------------------------------------

@@ -13,8 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from ..tensor import Tensor, requires_of
+from .guards import tensor_key
+
 #: Stands for what is not there.
 MISSING = object()
+_array_of = attrgetter("array")
 #: Values that are compared by `==` if their types agree.
 PLAIN = (int, bool, str, bytes, type(None), range)
 
@@ -155,6 +159,37 @@ class Additions:
         for name, value, expected in zip(self.names, self.objects, self.expected, strict=True):
             if not same(self.read(value), expected):
                 return f"{name}'s attributes"
+        return None
+
+
+class Tensors:
+    """The kinds of tensors that are not arguments: a function may read their shape alone."""
+
+    __slots__ = ("names", "objects", "arrays", "needs", "keys")
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self.objects: list[Tensor] = []
+        self.arrays: list[Any] = []
+        self.needs: list[bool] = []
+        self.keys: list[tuple] = []
+
+    def add(self, name: str, t: Tensor) -> None:
+        self.names.append(name)
+        self.objects.append(t)
+        self.arrays.append(t.array)
+        self.needs.append(requires_of(t))
+        self.keys.append(tensor_key(t))
+
+    def changed(self) -> str | None:
+        """The name of a tensor that is of another kind now."""
+        if all(map(is_, map(_array_of, self.objects), self.arrays)) and all(
+            map(is_, map(requires_of, self.objects), self.needs)
+        ):
+            return None
+        for name, t, key in zip(self.names, self.objects, self.keys, strict=True):
+            if tensor_key(t) != key:
+                return name
         return None
 
 

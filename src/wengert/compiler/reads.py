@@ -6,7 +6,9 @@ Attributes may also be read by computed names; then all attributes of an object 
 from __future__ import annotations
 
 import dis
+import sys
 from types import CodeType
+from typing import Any
 
 #: In their presence any attribute can have been read.
 _REFLECTIVE = frozenset((
@@ -15,6 +17,12 @@ _REFLECTIVE = frozenset((
 ))  # fmt: skip
 #: These read the attribute that their second argument names.
 _BY_NAME = ("getattr", "hasattr")
+
+#: Reads the attributes that a pattern or its class names.
+_MATCH_CLASS = dis.opmap["MATCH_CLASS"]
+_IMPORT = dis.opmap["IMPORT_NAME"]
+#: These import a module of any name.
+_BY_MODULE_NAME = frozenset(("import_module", "__import__"))
 
 #: Methods that the interpreter looks up by itself.
 SPECIAL = frozenset(
@@ -37,12 +45,29 @@ def names_read(code: CodeType) -> tuple[set[str], bool]:
     """The names of attributes and variables that a code can read, and whether it can read others
     as well."""
     names = set(code.co_names)
-    if not _REFLECTIVE.isdisjoint(names):
+    if not _REFLECTIVE.isdisjoint(names) or _MATCH_CLASS in code.co_code[::2]:
         return names, True
     if names.isdisjoint(_BY_NAME):
         return names, False
     constants = _constant_names(code)
     return (names, True) if constants is None else (names | constants, False)
+
+
+def modules_imported(code: CodeType, variables: dict[str, Any]) -> set[str]:
+    """The names of loaded modules that a code can get by importing them."""
+    if not _BY_MODULE_NAME.isdisjoint(code.co_names):
+        return set(sys.modules)
+    if _IMPORT not in code.co_code[::2]:
+        return set()
+    package = variables.get("__package__") or variables.get("__name__") or ""
+    parts = package.split(".")
+    around = [".".join(parts[:i]) for i in range(1, len(parts) + 1)]
+    found = set(around)
+    for name in code.co_names:
+        found.add(name)
+        found.update([".".join(name.split(".")[:i]) for i in range(1, name.count(".") + 1)])
+        found.update([f"{outer}.{name}" for outer in around])
+    return found.intersection(sys.modules)
 
 
 def _constant_names(code: CodeType) -> set[str] | None:

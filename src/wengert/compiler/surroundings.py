@@ -19,7 +19,7 @@ from types import CodeType
 from typing import Any
 
 from ..tensor import Tensor
-from .checks import Additions, Contents, Each, Elements, Fields
+from .checks import Additions, Contents, Each, Elements, Fields, Tensors
 from .reads import names_read
 from .walk import Walk
 
@@ -28,8 +28,7 @@ _LIBRARIES = frozenset(("wengert", "numpy", "scipy", "ml_dtypes"))
 _STANDARD = frozenset(sys.stdlib_module_names) - {"__main__", "test"}
 #: What these keep is bookkeeping: caches that do not change results.
 _BOOKKEEPING = frozenset((
-    "abc", "importlib", "linecache", "re", "threading", "tokenize", "traceback", "typing",
-    "warnings", "_weakrefset", "weakref",
+    "abc", "importlib", "linecache", "re", "tokenize", "traceback", "typing", "warnings",
 ))  # fmt: skip
 
 
@@ -45,7 +44,7 @@ class Surroundings:
     """Notes what a function reads; `changed` compares it with what is there now."""
 
     def __init__(self) -> None:
-        self.checks: list[Additions | Contents | Each | Elements | Fields] = []
+        self.checks: list[Additions | Contents | Each | Elements | Fields | Tensors] = []
         #: Something that cannot be watched.
         self.unwatchable: str | None = None
         self.attributes_of: Callable[[Tensor], tuple] = lambda t: ()

@@ -24,8 +24,8 @@ import numpy as np
 from ..native import native
 from ..pickling import FIELDS, user_attributes
 from ..tensor import Tensor
-from .checks import MISSING, PLAIN, Additions, Contents, Each, Elements, Fields
-from .reads import SPECIAL
+from .checks import MISSING, PLAIN, Additions, Contents, Each, Elements, Fields, Tensors
+from .reads import SPECIAL, modules_imported
 
 #: More than so many things are too many to be looked at in every call.
 _MOST_CHECKS = 20_000
@@ -70,6 +70,7 @@ class Walk:
         self._each = {name: Each(name) for name in _OF_EACH}
         self._given = Additions("cold" if _compiled else "__dict__", self.attributes_of)
         self._attached = Additions("__dict__", self._attached_to)
+        self._tensors = Tensors()
         self._visited: dict[int, Any] = {}
         self._pending: list[tuple[str, Any]] = []
 
@@ -83,9 +84,11 @@ class Walk:
             self._pending.append(("", function))
             for variables, named in _by_namespace(self.code or {}):
                 self._visit_globals(variables, named)
+            for code, variables in (self.code or {}).items():
+                self._visit_named("", sys.modules, modules_imported(code, variables), absent=False)
             while self._pending and self.opaque is None:
                 self._visit(*self._pending.pop())
-        of_many: list[Any] = [*self._each.values(), self._given, self._attached]
+        of_many: list[Any] = [*self._each.values(), self._given, self._attached, self._tensors]
         self.checks += [check for check in of_many if check.objects]
         self._visited.clear()
         return self.opaque
@@ -96,6 +99,7 @@ class Walk:
         self._each = {name: Each(name) for name in _OF_EACH}
         self._given = Additions("cold" if _compiled else "__dict__", self.attributes_of)
         self._attached = Additions("__dict__", self._attached_to)
+        self._tensors = Tensors()
         self.opaque = None
 
     # Kinds of objects ------------------------------------------------------------------------
@@ -153,7 +157,10 @@ class Walk:
             self._later(name, [function.__defaults__, function.__kwdefaults__])
         self._later(name, [getattr(function, "__wrapped__", None)])
         if self.code is None:
+            self.names.update(code.co_names)
             self._visit_globals(function.__globals__, set(code.co_names))
+            imported = modules_imported(code, function.__globals__)
+            self._visit_named("", sys.modules, imported, absent=False)
 
     def _visit_globals(self, variables: dict[str, Any], named: set[str]) -> None:
         """The globals that code names, and what is built in where there is no global."""
@@ -166,14 +173,20 @@ class Walk:
             self._visit_named("", builtin, named - set(variables), absent=False)
 
     def _visit_named(
-        self, name: str, variables: Any, names: set[str] | None = None, absent: bool = True
+        self,
+        name: str,
+        variables: Any,
+        names: set[str] | None = None,
+        absent: bool = True,
+        count: int | None = None,
     ) -> None:
-        """The entries of a namespace that are named; those that are missing must stay so."""
+        """The entries of a namespace that are named; those that are missing must stay so, and all
+        others if there must be no more than `count`."""
         if names is None and self.by_any_name:
             keys, missing, count = list(variables), frozenset[str](), len(variables)
         else:
             names = self.names if names is None else names
-            keys, count = [key for key in variables if key in names], None
+            keys = [key for key in variables if key in names]
             missing = frozenset(names.difference(keys)) if absent else frozenset()
         if keys or missing or count is not None:
             self.checks.append(Fields(name, variables, keys, missing, count))
@@ -198,9 +211,11 @@ class Walk:
             if base.__flags__ & _SEALED_CLASS or _is_own(base.__module__):
                 continue
             names = self.names | SPECIAL
+            count = None
             if self.by_any_name:
-                names |= {key for key in base.__dict__ if not key.startswith("_")}
-            self._visit_named(base.__qualname__, base.__dict__, names)
+                names |= {key for key in base.__dict__ if not key.startswith(("__", "_abc_"))}
+                count = len(base.__dict__)
+            self._visit_named(base.__qualname__, base.__dict__, names, count=count)
             self._each["__bases__"].add(base.__qualname__, base)
 
     def _visit_tensor(self, name: str, t: Tensor) -> None:
@@ -210,6 +225,7 @@ class Walk:
             if fact in self.names:
                 self._watch(f"{name}.{fact}", functools.partial(_fact, t, fact))
         self._later(name, self._given.add(name, t))
+        self._tensors.add(name, t)
         if type(t) is not Tensor:
             self._later(name, [type(t)])
 
