@@ -1,24 +1,26 @@
 """Checks that something a compiled function has read is still what it was.
 
-A check compares by identity first, which costs little, and by value where another object is there:
-equal numbers and strings are the same, other objects are not.
+A check compares by value where another object is there: equal numbers and strings are the same,
+other objects are not. Before that all are compared by identity, in one function that is written for
+the purpose (`all_hold`) out of the conditions that the checks give; `bind` names an object there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import repeat
 from operator import attrgetter, is_
+from types import CellType, FunctionType
 from typing import Any
 
 import numpy as np
 
+from ..pickling import FIELDS
 from ..tensor import Tensor, requires_of
 from .guards import tensor_key
 
 #: Stands for what is not there.
 MISSING = object()
-_array_of = attrgetter("array")
 #: Values that are compared by `==` if their types agree.
 PLAIN = (int, bool, str, bytes, type(None), range)
 
@@ -41,8 +43,54 @@ def same(found: Any, expected: Any) -> bool:
     return cls in PLAIN and found == expected
 
 
+Bind = Callable[[Any], str]
+
+
+def all_hold(checks: Sequence[Any]) -> Callable[[], bool]:
+    """A function that tells quickly, and False where in doubt, whether nothing has changed."""
+    objects: dict[str, Any] = {"FIELDS": FIELDS}
+
+    def bind(value: Any) -> str:
+        name = f"v{len(objects)}"
+        objects[name] = value
+        return name
+
+    conditions = [condition for check in checks for condition in check.conditions(bind)]
+    lines = ["def holds():"]
+    for i in range(0, len(conditions), 100):
+        lines.append(f"    if not ({' and '.join(conditions[i : i + 100])}): return False")
+    exec("\n".join([*lines, "    return True"]), objects)
+    return objects["holds"]
+
+
+class Cell:
+    """What a variable of an enclosing function is bound to."""
+
+    __slots__ = ("name", "cell", "expected")
+
+    def __init__(self, name: str, cell: CellType) -> None:
+        self.name = name
+        self.cell = cell
+        self.expected = contents_of(cell)
+
+    def changed(self) -> str | None:
+        """The name of the variable if it is bound to something else."""
+        return None if same(contents_of(self.cell), self.expected) else self.name
+
+    def conditions(self, bind: Bind) -> list[str]:
+        return [f"{bind(self.cell)}.cell_contents is {bind(self.expected)}"]
+
+
+def contents_of(cell: CellType) -> Any:
+    """What a cell holds, MISSING if the variable is not bound."""
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return MISSING
+
+
 class Contents:
-    """A list of values that is read again: elements, cells, slots."""
+    """A list of values that is read again: elements, slots."""
 
     __slots__ = ("name", "read", "expected")
 
@@ -59,6 +107,9 @@ class Contents:
         if all(map(is_, found, self.expected)) or all(map(same, found, self.expected)):
             return None
         return self.name
+
+    def conditions(self, bind: Bind) -> list[str]:
+        return [f"{bind(self.changed)}() is None"]
 
 
 class Fields:
@@ -97,6 +148,18 @@ class Fields:
             return self.name
         return None
 
+    def conditions(self, bind: Bind) -> list[str]:
+        found = []
+        if self.keys:
+            get, missing = bind(self.variables.get), bind(MISSING)
+            for key, expected in zip(self.keys, self.expected, strict=True):
+                found.append(f"{get}({key!r}, {missing}) is {bind(expected)}")
+        if self.absent:
+            found.append(f"{bind(self.variables.keys().isdisjoint)}({bind(self.absent)})")
+        if self.count is not None:
+            found.append(f"len({bind(self.variables)}) == {self.count}")
+        return found
+
     def _full(self, key: str) -> str:
         return f"{self.name}.{key}" if self.name else key
 
@@ -122,24 +185,28 @@ class Each:
 
     def changed(self) -> str | None:
         """The name of an attribute that is not what it was, None if all are."""
-        if all(map(is_, map(self.read, self.objects), self.expected)):
-            return None
         for name, value, expected in zip(self.names, self.objects, self.expected, strict=True):
             if not same(self.read(value), expected):
                 return f"{name}.{self.attribute}"
         return None
 
+    def conditions(self, bind: Bind) -> list[str]:
+        of_class = self.attribute == "__class__"
+        text = "type({}) is {}" if of_class else f"{{}}.{self.attribute} is {{}}"
+        pairs = zip(self.objects, self.expected, strict=True)
+        return [text.format(bind(value), bind(expected)) for value, expected in pairs]
+
 
 class Additions:
     """Attributes that users may give to objects which have none at first: functions, tensors.
 
-    `holder` names what is None or empty where there are none, `read` returns those that matter.
+    `read` returns those that matter; `none` is the text of a condition under which there are none.
     """
 
-    __slots__ = ("holder", "read", "names", "objects", "expected")
+    __slots__ = ("none", "read", "names", "objects", "expected")
 
-    def __init__(self, holder: str, read: Callable[[Any], tuple]) -> None:
-        self.holder = attrgetter(holder)
+    def __init__(self, none: str, read: Callable[[Any], tuple]) -> None:
+        self.none = none
         self.read = read
         self.names: list[str] = []
         self.objects: list[Any] = []
@@ -154,12 +221,21 @@ class Additions:
 
     def changed(self) -> str | None:
         """The name of an object that has other attributes now."""
-        if not any(map(self.holder, self.objects)) and not any(self.expected):
-            return None
         for name, value, expected in zip(self.names, self.objects, self.expected, strict=True):
             if not same(self.read(value), expected):
                 return f"{name}'s attributes"
         return None
+
+    def conditions(self, bind: Bind) -> list[str]:
+        if any(self.expected):
+            return [f"{bind(self.changed)}() is None"]
+        read = bind(self.read)
+        return [
+            (self.none if type(value) in (FunctionType, Tensor) else f"not {read}({{}})").format(
+                bind(value)
+            )
+            for value in self.objects
+        ]
 
 
 class Tensors:
@@ -183,14 +259,18 @@ class Tensors:
 
     def changed(self) -> str | None:
         """The name of a tensor that is of another kind now."""
-        if all(map(is_, map(_array_of, self.objects), self.arrays)) and all(
-            map(is_, map(requires_of, self.objects), self.needs)
-        ):
-            return None
         for name, t, key in zip(self.names, self.objects, self.keys, strict=True):
             if tensor_key(t) != key:
                 return name
         return None
+
+    def conditions(self, bind: Bind) -> list[str]:
+        requires = bind(requires_of)
+        found = []
+        for t, array, needs in zip(self.objects, self.arrays, self.needs, strict=True):
+            name = bind(t)
+            found.append(f"{name}.array is {bind(array)} and {requires}({name}) is {needs}")
+        return found
 
 
 class Elements:
@@ -210,6 +290,9 @@ class Elements:
         if (array.shape, array.dtype) != self.layout:
             return self.name
         return None if np.array_equal(_bits(array), self.expected) else self.name
+
+    def conditions(self, bind: Bind) -> list[str]:
+        return [f"{bind(self.changed)}() is None"]
 
 
 def _bits(array: np.ndarray) -> np.ndarray:

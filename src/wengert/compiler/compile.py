@@ -33,6 +33,7 @@ from .passes.rematerialize import Policy
 from .surroundings import Surroundings
 from .trace import SharedMemory, record
 from .traced import Traced
+from .walk import has_attributes
 
 _recompiles = logging.getLogger("wengert.compiler.recompiles")
 _graphs = logging.getLogger("wengert.compiler.graphs")
@@ -73,7 +74,9 @@ class Compilation:
         if self.is_spent:
             return None  # no other one would serve longer
         for t, given in zip(tensors, self.attributes, strict=True):
-            if not same(self.surroundings.attributes_of(t), given):
+            if (given or has_attributes(t)) and not same(
+                self.surroundings.attributes_of(t), given
+            ):
                 return "an attribute of a tensor, which the function reads, is not what it was"
         for i, t, gradient in self.traced.gradients:
             if (t if i is None else tensors[i]).gradient is not gradient:

@@ -19,7 +19,7 @@ from types import CodeType
 from typing import Any
 
 from ..tensor import Tensor
-from .checks import Additions, Contents, Each, Elements, Fields, Tensors
+from .checks import Additions, Cell, Contents, Each, Elements, Fields, Tensors, all_hold
 from .reads import names_read
 from .walk import Walk
 
@@ -44,10 +44,11 @@ class Surroundings:
     """Notes what a function reads; `changed` compares it with what is there now."""
 
     def __init__(self) -> None:
-        self.checks: list[Additions | Contents | Each | Elements | Fields | Tensors] = []
+        self.checks: list[Additions | Cell | Contents | Each | Elements | Fields | Tensors] = []
         #: Something that cannot be watched.
         self.unwatchable: str | None = None
         self.attributes_of: Callable[[Tensor], tuple] = lambda t: ()
+        self._hold: Callable[[], bool] = lambda: False
         self._globals: dict[CodeType, dict[str, Any]] | None = {}
         self._start: Any = None  # the frame from which on it is watched
 
@@ -109,9 +110,16 @@ class Surroundings:
         self.unwatchable = walk.run(function, arguments)
         self.checks = walk.checks
         self.attributes_of = walk.attributes_of
+        if self.unwatchable is None:
+            self._hold = all_hold(self.checks)
 
     def changed(self) -> str | None:
         """The name of something that is not what it was, None if all is."""
+        try:
+            if self._hold():
+                return None
+        except (AttributeError, ValueError):  # something is gone; which, the checks tell
+            pass
         for check in self.checks:
             found = check.changed()
             if found is not None:

@@ -24,7 +24,18 @@ import numpy as np
 from ..native import native
 from ..pickling import FIELDS, user_attributes
 from ..tensor import Tensor
-from .checks import MISSING, PLAIN, Additions, Contents, Each, Elements, Fields, Tensors
+from .checks import (
+    MISSING,
+    PLAIN,
+    Additions,
+    Cell,
+    Contents,
+    Each,
+    Elements,
+    Fields,
+    Tensors,
+    contents_of,
+)
 from .reads import SPECIAL, modules_imported
 
 #: More than so many things are too many to be looked at in every call.
@@ -35,6 +46,7 @@ _TENSOR_FACTS = ("grad_fn", "_version", "_base", "retains_grad", "output_nr")
 
 _OF_EACH = ("__class__", "__dict__", "__bases__", "__code__", "__defaults__", "__kwdefaults__")
 _compiled = native.compiled  # then only subclasses have a dictionary for attributes
+_WITHOUT_ATTRIBUTES = "{}.cold is None" if _compiled else "FIELDS >= {}.__dict__.keys()"
 
 #: Objects that do not change, or whose changes do not matter to what a function computes.
 _CONSTANT = (
@@ -68,8 +80,8 @@ class Walk:
         self.checks: list[Any] = []
         self.opaque: str | None = None
         self._each = {name: Each(name) for name in _OF_EACH}
-        self._given = Additions("cold" if _compiled else "__dict__", self.attributes_of)
-        self._attached = Additions("__dict__", self._attached_to)
+        self._given = Additions(_WITHOUT_ATTRIBUTES, self.attributes_of)
+        self._attached = Additions("not {}.__dict__", self._attached_to)
         self._tensors = Tensors()
         self._visited: dict[int, Any] = {}
         self._pending: list[tuple[str, Any]] = []
@@ -97,8 +109,8 @@ class Walk:
         self.checks.clear()
         self._visited.clear()
         self._each = {name: Each(name) for name in _OF_EACH}
-        self._given = Additions("cold" if _compiled else "__dict__", self.attributes_of)
-        self._attached = Additions("__dict__", self._attached_to)
+        self._given = Additions(_WITHOUT_ATTRIBUTES, self.attributes_of)
+        self._attached = Additions("not {}.__dict__", self._attached_to)
         self._tensors = Tensors()
         self.opaque = None
 
@@ -143,10 +155,9 @@ class Walk:
         if ran or own:
             cells = function.__closure__ or ()
             for variable, cell in zip(code.co_freevars, cells, strict=True):
-                if own:
-                    self._later(variable, _contents(cell))
-                else:
-                    self._watch(variable, functools.partial(_contents, cell))
+                if not own:
+                    self.checks.append(Cell(variable, cell))
+                self._pending.append((variable, contents_of(cell)))
         if own:
             return
         name = name or function.__name__
@@ -232,7 +243,7 @@ class Walk:
     def attributes_of(self, t: Tensor) -> tuple:
         """Names and values of the attributes that users have given a tensor, as far as they can
         have been read."""
-        if type(t) is Tensor and (t.cold is None if _compiled else t.__dict__.keys() <= FIELDS):
+        if type(t) is Tensor and not has_attributes(t):
             return ()
         return self._chosen(user_attributes(t))
 
@@ -390,15 +401,15 @@ def _is_own(module: Any) -> bool:
     return isinstance(module, str) and module.partition(".")[0] == "wengert"
 
 
+def has_attributes(t: Tensor) -> bool:
+    """Whether users may have given a tensor attributes."""
+    if _compiled and type(t) is Tensor:
+        return t.cold is not None
+    return not t.__dict__.keys() <= FIELDS
+
+
 def _fact(t: Tensor, name: str) -> list:
     return [getattr(t, name, MISSING)]
-
-
-def _contents(cell: types.CellType) -> list:
-    try:
-        return [cell.cell_contents]
-    except ValueError:
-        return [MISSING]  # it is not bound
 
 
 def _elements(value: Any) -> list:
