@@ -62,7 +62,9 @@ class Compilation:
         self.reason = reason
         self.calls = 0
         self.attributes = [surroundings.attributes_of(t) for t in tensors]
-        self.captured = [(t, t.array, tensor_key(t)) for t in traced.captured]
+        self.captured = [
+            (t, t.array, tensor_key(t)) for t in traced.captured if not surroundings.watches(t)
+        ]
 
     @property
     def is_spent(self) -> bool:

@@ -49,6 +49,7 @@ class Surroundings:
         self.unwatchable: str | None = None
         self.attributes_of: Callable[[Tensor], tuple] = lambda t: ()
         self._hold: Callable[[], bool] = lambda: False
+        self._tensors: set[int] = set()  # by identity; the checks hold them
         self._globals: dict[CodeType, dict[str, Any]] | None = {}
         self._start: Any = None  # the frame from which on it is watched
 
@@ -110,8 +111,13 @@ class Surroundings:
         self.unwatchable = walk.run(function, arguments)
         self.checks = walk.checks
         self.attributes_of = walk.attributes_of
+        self._tensors = {id(t) for t in walk.tensors.objects}
         if self.unwatchable is None:
             self._hold = all_hold(self.checks)
+
+    def watches(self, t: Tensor) -> bool:
+        """Whether the kind of a tensor is looked at."""
+        return id(t) in self._tensors
 
     def changed(self) -> str | None:
         """The name of something that is not what it was, None if all is."""

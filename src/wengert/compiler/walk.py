@@ -82,7 +82,7 @@ class Walk:
         self._each = {name: Each(name) for name in _OF_EACH}
         self._given = Additions(_WITHOUT_ATTRIBUTES, self.attributes_of)
         self._attached = Additions("not {}.__dict__", self._attached_to)
-        self._tensors = Tensors()
+        self.tensors = Tensors()
         self._visited: dict[int, Any] = {}
         self._pending: list[tuple[str, Any]] = []
 
@@ -100,7 +100,7 @@ class Walk:
                 self._visit_named("", sys.modules, modules_imported(code, variables), absent=False)
             while self._pending and self.opaque is None:
                 self._visit(*self._pending.pop())
-        of_many: list[Any] = [*self._each.values(), self._given, self._attached, self._tensors]
+        of_many: list[Any] = [*self._each.values(), self._given, self._attached, self.tensors]
         self.checks += [check for check in of_many if check.objects]
         self._visited.clear()
         return self.opaque
@@ -111,7 +111,7 @@ class Walk:
         self._each = {name: Each(name) for name in _OF_EACH}
         self._given = Additions(_WITHOUT_ATTRIBUTES, self.attributes_of)
         self._attached = Additions("not {}.__dict__", self._attached_to)
-        self._tensors = Tensors()
+        self.tensors = Tensors()
         self.opaque = None
 
     # Kinds of objects ------------------------------------------------------------------------
@@ -236,7 +236,7 @@ class Walk:
             if fact in self.names:
                 self._watch(f"{name}.{fact}", functools.partial(_fact, t, fact))
         self._later(name, self._given.add(name, t))
-        self._tensors.add(name, t)
+        self.tensors.add(name, t)
         if type(t) is not Tensor:
             self._later(name, [type(t)])
 
