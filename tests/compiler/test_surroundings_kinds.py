@@ -646,6 +646,38 @@ def test_the_environment(monkeypatch):
     )
 
 
+def test_equal_code_with_other_globals():
+    text = "def scaled(x):\n    return x * FACTOR\n"
+    first, second = {"FACTOR": 2.0}, {"FACTOR": 3.0}
+    for variables in (first, second):
+        exec(text, variables)
+    one, other = first["scaled"], second["scaled"]
+    assert one.__code__ == other.__code__
+    check_follows(lambda x: one(x) + other(x), lambda: second.update(FACTOR=5.0))
+
+
+def test_objects_that_do_not_let_themselves_be_read():
+    class Closed:
+        __slots__ = ("rate",)
+
+        def __getattr__(self, name):
+            raise KeyError(name)
+
+    closed = Closed()
+    closed.rate = 2.0
+    compiled = wengert.compile(lambda x: x * closed.rate)
+    for rate in (2.0, 3.0, 4.0):
+        closed.rate = rate
+        assert wengert.equal(compiled(X), X * rate)
+
+    class Silent(list):
+        def __iter__(self):
+            raise TypeError
+
+    silent = Silent([2.0])
+    check_follows(lambda x: x * silent[0], lambda: silent.__setitem__(0, 3.0))
+
+
 # Tensors ------------------------------------------------------------------------------------------
 
 

@@ -50,14 +50,15 @@ class Surroundings:
         self.attributes_of: Callable[[Tensor], tuple] = lambda t: ()
         self._hold: Callable[[], bool] = lambda: False
         self._tensors: set[int] = set()  # by identity; the checks hold them
-        self._globals: dict[CodeType, dict[str, Any]] | None = {}
+        # Code that has run with its globals, by identity: equal code may have others.
+        self._ran: dict[tuple[int, int], tuple[CodeType, dict[str, Any]]] | None = {}
         self._start: Any = None  # the frame from which on it is watched
 
     @contextmanager
     def watching(self) -> Iterator[None]:
         """Note the functions that are called, unless another profiler does so."""
         if sys.getprofile() is not None:
-            self._globals = None
+            self._ran = None
             yield
             return
         self._start = sys._getframe()
@@ -73,10 +74,11 @@ class Surroundings:
                 gc.enable()
 
     def _event(self, frame: Any, event: str, argument: Any) -> None:
-        if event == "call" and self._globals is not None:
-            code = frame.f_code
-            if code not in self._globals and self._is_users(frame):
-                self._globals[code] = frame.f_globals
+        if event == "call" and self._ran is not None:
+            code, variables = frame.f_code, frame.f_globals
+            key = (id(code), id(variables))
+            if key not in self._ran and self._is_users(frame):
+                self._ran[key] = (code, variables)
 
     def _is_users(self, frame: Any) -> bool:
         """Whether a frame is the user's, or the standard library's on behalf of the user.
@@ -102,12 +104,13 @@ class Surroundings:
     def note(self, function: Callable, arguments: list[Any]) -> None:
         """Look at all that the function, called with such objects, can have read."""
         names: set[str] = set()
-        by_any_name = self._globals is None
-        for code in self._globals or ():
+        by_any_name = self._ran is None
+        ran = None if self._ran is None else list(self._ran.values())
+        for code, _ in ran or ():
             read, computed = names_read(code)
             names |= read
             by_any_name = by_any_name or computed
-        walk = Walk(names, by_any_name, self._globals)
+        walk = Walk(names, by_any_name, ran)
         self.unwatchable = walk.run(function, arguments)
         self.checks = walk.checks
         self.attributes_of = walk.attributes_of
@@ -124,10 +127,13 @@ class Surroundings:
         try:
             if self._hold():
                 return None
-        except (AttributeError, ValueError):  # something is gone; which, the checks tell
+        except Exception:  # something is gone; which, the checks tell
             pass
         for check in self.checks:
-            found = check.changed()
+            try:
+                found = check.changed()
+            except Exception as error:
+                return f"something that cannot be read any more ({error!r})"
             if found is not None:
                 return found
         return None

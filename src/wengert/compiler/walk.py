@@ -58,6 +58,7 @@ _CONSTANT = (
     re.Pattern, np.generic, np.dtype, np.ufunc, type(_thread.allocate_lock()),
     type(threading.RLock()),
 )  # fmt: skip
+_CONSTANT_TYPES = frozenset(_CONSTANT)
 #: Bound to an object by being read from it.
 _BOUND = (types.BuiltinFunctionType, types.MethodWrapperType)
 #: Classes not made by a class statement whose instances are looked into, or are constant.
@@ -72,11 +73,15 @@ class Walk:
     """Visits what a function can reach by the names in the code that has run."""
 
     def __init__(
-        self, names: set[str], by_any_name: bool, code: dict[types.CodeType, dict] | None
+        self,
+        names: set[str],
+        by_any_name: bool,
+        code: list[tuple[types.CodeType, dict[str, Any]]] | None,
     ) -> None:
         self.names = names
         self.by_any_name = by_any_name
         self.code = code
+        self._ran = {id(part) for part, _ in code or ()}
         self.checks: list[Any] = []
         self.opaque: str | None = None
         self._each = {name: Each(name) for name in _OF_EACH}
@@ -94,12 +99,16 @@ class Walk:
             self._clear()
             self._pending = [(f"argument {i}", value) for i, value in enumerate(arguments)]
             self._pending.append(("", function))
-            for variables, named in _by_namespace(self.code or {}):
+            for variables, named in _by_namespace(self.code or ()):
                 self._visit_globals(variables, named)
-            for code, variables in (self.code or {}).items():
+            for code, variables in self.code or ():
                 self._visit_named("", sys.modules, modules_imported(code, variables), absent=False)
             while self._pending and self.opaque is None:
-                self._visit(*self._pending.pop())
+                name, value = self._pending.pop()
+                try:
+                    self._visit(name, value)
+                except Exception as error:  # it runs what users have written
+                    self.opaque = f"{name}, which cannot be read: {error!r}"
         of_many: list[Any] = [*self._each.values(), self._given, self._attached, self.tensors]
         self.checks += [check for check in of_many if check.objects]
         self._visited.clear()
@@ -117,7 +126,7 @@ class Walk:
     # Kinds of objects ------------------------------------------------------------------------
 
     def _visit(self, name: str, value: Any) -> None:
-        if type(value) in _CONSTANT or value is MISSING or id(value) in self._visited:
+        if type(value) in _CONSTANT_TYPES or value is MISSING or id(value) in self._visited:
             return
         self._visited[id(value)] = value
         if len(self._visited) > _MOST_CHECKS:
@@ -150,7 +159,7 @@ class Walk:
         """Closure, code, defaults and attributes. Of a function of this package the closure alone,
         which may hold one of the user's."""
         code = function.__code__
-        ran = self.code is None or code in self.code
+        ran = self.code is None or id(code) in self._ran
         own = _is_own(function.__module__)
         if ran or own:
             cells = function.__closure__ or ()
@@ -272,9 +281,9 @@ class Walk:
         self.checks.append(
             Contents(name, functools.partial(_entries, value), _entries(value))
         )
-        for key, item in value.items():
+        for key, item in dict.items(value):
             self._later(name, [key])
-            self._pending.append((f"{name}[{key!r}]", item))
+            self._pending.append((f"{name}[{key!r}]" if type(key) is str else name, item))
 
     def _visit_object(self, name: str, value: Any) -> None:
         """Its contents if it is a container, its class, and its attributes in the dictionary and in
@@ -417,12 +426,14 @@ def _elements(value: Any) -> list:
         return [*value, *value.values()]
     if isinstance(value, ItemsView):
         return [part for item in value for part in item]
-    return list(value)
+    kind = next((kind for kind in (list, set, deque) if isinstance(value, kind)), None)
+    return list(value if kind is None else kind.__iter__(value))
 
 
 def _entries(value: dict) -> list:
     extra = [value.default_factory] if isinstance(value, defaultdict) else []
-    return [*value.keys(), *value.values(), *extra]
+    kind: Any = OrderedDict if isinstance(value, OrderedDict) else dict  # not what users override
+    return [*kind.keys(value), *kind.values(value), *extra]
 
 
 def _objects_in(array: np.ndarray) -> list:
@@ -452,10 +463,12 @@ def _callables_of(value: Any) -> list:
     return [part for part in inside if callable(part)]
 
 
-def _by_namespace(code: dict[types.CodeType, dict]) -> Iterable[tuple[dict, set[str]]]:
+def _by_namespace(
+    code: Iterable[tuple[types.CodeType, dict[str, Any]]],
+) -> Iterable[tuple[dict, set[str]]]:
     """The names that all code with the same globals has."""
     found: dict[int, tuple[dict, set[str]]] = {}
-    for part, variables in code.items():
+    for part, variables in code:
         found.setdefault(id(variables), (variables, set()))[1].update(part.co_names)
     return found.values()
 
