@@ -255,6 +255,16 @@ def test_modules_that_are_imported_inside(monkeypatch):
     def by_name(x):
         return x * importlib.import_module("settings_of_another_test").rate
 
+    def attempt(x):
+        try:
+            import module_that_comes_later
+        except ImportError:
+            return x
+        return x * module_that_comes_later.rate
+
+    check_follows(
+        attempt, lambda: monkeypatch.setitem(sys.modules, "module_that_comes_later", settings)
+    )
     for i, function in enumerate((plain, chosen, dotted, by_name)):
         check_follows(function, lambda: setattr(settings, "rate", 3.0 + i))  # noqa: B023
     other = types.ModuleType("settings_of_another_test")
@@ -262,6 +272,30 @@ def test_modules_that_are_imported_inside(monkeypatch):
     check_follows(
         plain, lambda: monkeypatch.setitem(sys.modules, "settings_of_another_test", other)
     )
+
+
+def test_relative_imports(monkeypatch):
+    package = types.ModuleType("package_of_a_test")
+    inner = types.ModuleType("package_of_a_test.inner")
+    package.inner, inner.rate = inner, 2.0
+    variables = {"__package__": "package_of_a_test", "__name__": "package_of_a_test.other"}
+    for module in (package, inner):
+        module.__path__ = []
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+    for i, line in enumerate(
+        ("from .inner import rate", "from . import inner; rate = inner.rate")
+    ):
+        exec(f"def function(x):\n    {line}\n    return x * rate", variables)
+        check_follows(variables["function"], lambda: setattr(inner, "rate", 3.0 + i))  # noqa: B023
+
+
+@pytest.mark.filterwarnings("ignore:Anomaly Detection")
+def test_modes():
+    function = wengert.compile(lambda x: x * 2 if wengert.is_anomaly_enabled() else x)
+    assert wengert.equal(function(X), X)
+    with wengert.autograd.detect_anomaly():
+        assert wengert.equal(function(X), X * 2)
+    assert wengert.equal(function(X), X)
 
 
 def test_patterns():

@@ -54,20 +54,26 @@ def names_read(code: CodeType) -> tuple[set[str], bool]:
 
 
 def modules_imported(code: CodeType, variables: dict[str, Any]) -> set[str]:
-    """The names of loaded modules that a code can get by importing them."""
+    """The names of modules that a code imports, or has tried to."""
     if not _BY_MODULE_NAME.isdisjoint(code.co_names):
         return set(sys.modules)
     if _IMPORT not in code.co_code[::2]:
         return set()
     package = variables.get("__package__") or variables.get("__name__") or ""
-    parts = package.split(".")
-    around = [".".join(parts[:i]) for i in range(1, len(parts) + 1)]
-    found = set(around)
-    for name in code.co_names:
-        found.add(name)
-        found.update([".".join(name.split(".")[:i]) for i in range(1, name.count(".") + 1)])
-        found.update([f"{outer}.{name}" for outer in around])
-    return found.intersection(sys.modules)
+    found: set[str] = set()
+    before: list[Any] = [None, None]  # what was loaded last: the level and the list of names
+    for instruction in dis.get_instructions(code):
+        if instruction.opcode == _IMPORT:
+            level, parts = before
+            name = str(instruction.argval)
+            if isinstance(level, int) and level > 0:
+                around = ".".join(package.split(".")[: package.count(".") + 2 - level])
+                name = f"{around}.{name}" if name else around
+            whole = name.split(".")
+            found.update([".".join(whole[: i + 1]) for i in range(len(whole))])
+            found.update([f"{name}.{part}" for part in parts or ()])
+        before = [before[1], instruction.argval]
+    return found
 
 
 def _constant_names(code: CodeType) -> set[str] | None:

@@ -39,7 +39,7 @@ from .nodes import Value, split_arguments
 from .passes.barriers import STOP_GRADIENT, WITH_VALUE
 from .passes.raising import keep_what_may_raise
 from .passes.shapes import example_of
-from .traced import TENSOR, Recipe, Step, Traced, single_step, text_of_step, way_back
+from .traced import TENSOR, Memory, Recipe, Step, Traced, single_step, text_of_step, way_back
 from .types import type_of, without_grad
 
 _PACKAGE = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")
@@ -144,18 +144,6 @@ def _parameter_names(function: Callable, examples: tuple, keywords: dict) -> dic
         for name, value in zip(code.co_varnames[: code.co_argcount], examples, strict=False):
             names.setdefault(id(value), name)
     return names
-
-
-class Memory:
-    """What tensors of a trace share that would share memory: how often it was changed.
-
-    The version counter does not tell, because `.data` has one of its own.
-    """
-
-    __slots__ = ("changes",)
-
-    def __init__(self) -> None:
-        self.changes = 0
 
 
 class TraceLevel(Level):

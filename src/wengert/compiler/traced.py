@@ -19,6 +19,18 @@ from .ir import Graph
 TENSOR = object()
 
 
+class Memory:
+    """What tensors of a trace share that would share memory: how often it was changed.
+
+    The version counter does not tell, because `.data` has one of its own.
+    """
+
+    __slots__ = ("changes",)
+
+    def __init__(self) -> None:
+        self.changes = 0
+
+
 class Step(NamedTuple):
     """One step from a tensor to one that shares its memory: the call of a view operator (`part` is
     the place among several results), or where there is no operator `detach`, or `.data` if changes

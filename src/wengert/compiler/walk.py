@@ -102,7 +102,7 @@ class Walk:
             for variables, named in _by_namespace(self.code or ()):
                 self._visit_globals(variables, named)
             for code, variables in self.code or ():
-                self._visit_named("", sys.modules, modules_imported(code, variables), absent=False)
+                self._visit_named("", sys.modules, modules_imported(code, variables))
             while self._pending and self.opaque is None:
                 name, value = self._pending.pop()
                 try:
@@ -180,7 +180,7 @@ class Walk:
             self.names.update(code.co_names)
             self._visit_globals(function.__globals__, set(code.co_names))
             imported = modules_imported(code, function.__globals__)
-            self._visit_named("", sys.modules, imported, absent=False)
+            self._visit_named("", sys.modules, imported)
 
     def _visit_globals(self, variables: dict[str, Any], named: set[str]) -> None:
         """The globals that code names, and what is built in where there is no global."""
