@@ -16,7 +16,7 @@ from .autograd.forward_ad import drop_tangent
 from .autograd.node import Node, seen
 from .dtypes import is_differentiable
 from .inplace import add_retain_hook
-from .inside import alias_of, check_hookable, check_outside, in_transform
+from .inside import alias_of, check_hookable, check_outside, in_transform, trace_around
 from .levels import alive, is_level
 from .native import native
 from .state import thread_state
@@ -92,6 +92,10 @@ def grad(self: Tensor) -> Tensor | None:
             UserWarning,
             stacklevel=2,
         )
+    if thread_state().levels:
+        trace = trace_around(self)
+        if trace is not None:
+            return trace.gradient_of(self)
     return self.gradient
 
 
@@ -222,9 +226,10 @@ def backward(
 def detach(self: Tensor) -> Tensor:
     """The same memory outside the graph; in-place changes are seen by both."""
     state = thread_state()
-    levels = state.levels
-    if levels and levels[-1].kind == "trace":
-        return levels[-1].detached(self)
+    if state.levels:
+        trace = trace_around(self)
+        if trace is not None:
+            return trace.detached(self)
     array = self.array
     if type(array) is _ndarray and not state.modes:
         out = wrap(array)
@@ -270,6 +275,10 @@ def data(self: Tensor) -> Tensor:
     """The same memory with a version counter of its own: changes are not tracked."""
     state = thread_state()
     self = alive(self)
+    if state.levels:
+        trace = trace_around(self)
+        if trace is not None:
+            return trace.data_of(self)
     array = self.array
     if is_level(self) and array.level.kind == "vmap":
         raise RuntimeError(
@@ -304,12 +313,16 @@ def set_data(self: Tensor, value: Tensor) -> None:
             "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have "
             f"incompatible tensor type: one is on {self.device}, the other on {value.device}"
         )
-    if self.needs_grad and self.node is None and self.array.shape != value.array.shape:
-        cold = self.make_cold()
-        change = (thread_state().sequence, self.array.shape)
-        cold.former_shapes = (*(cold.former_shapes or ()), change)
+    levels = thread_state().levels
     renewed = self.array.dtype != value.array.dtype
-    self.array = marked(type(self), value.array)
+    if levels and levels[-1].kind == "trace":
+        levels[-1].set_data(self, value)
+    else:
+        if self.needs_grad and self.node is None and self.array.shape != value.array.shape:
+            cold = self.make_cold()
+            change = (thread_state().sequence, self.array.shape)
+            cold.former_shapes = (*(cold.former_shapes or ()), change)
+        self.array = marked(type(self), value.array)
     self.inference = value.inference
     reset_accumulator(self, renewed)
 

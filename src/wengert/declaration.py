@@ -137,12 +137,12 @@ class Declaration(AbstractOperator):
                 f"{self.name}(): Expected all tensors to be on the same device, but found at least "
                 "two devices, meta and cpu!"
             )
-        if self.meta_rule is not None:
-            return self.meta_rule(*args)
-        if self.is_view:
+        if self.is_view and self.meta_rule is None:
             return self.kernel(np, *args)
         token = _quiet_set(_quiet_ignore)
         try:
+            if self.meta_rule is not None:
+                return self.meta_rule(*args)
             if self.dtype_rule is not None:
                 return meta.elementwise(self._promoted_kernel, args)
             return meta.general(self.kernel, args)

@@ -118,6 +118,21 @@ def detached_copy(t: Tensor) -> Tensor:
     return alias_of(t).clone()
 
 
+def trace_around(t: Tensor) -> Any:
+    """The trace that a tensor belongs to, or would be an input of: None if there is none.
+
+    What shares memory with a tensor from outside must be made from the input that stands for it,
+    since the tensor may have other memory when the graph runs.
+    """
+    array = t.array
+    if type(array) is LevelArray and thread_state().levels[-1].kind != "trace":
+        return array.level if array.level.kind == "trace" else None
+    for level in reversed(thread_state().levels):
+        if level.kind == "trace":
+            return level
+    return None
+
+
 def in_transform() -> bool:
     """Whether a function transform is active; tracing, which runs a program as it is, is none."""
     return any(level.kind != "trace" for level in thread_state().levels)

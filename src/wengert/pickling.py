@@ -23,7 +23,7 @@ from .tensor import FRESH, Tensor, wrap
 from .utils.hooks import warn_if_has_hooks
 
 # Without compilation these share the instance dictionary with what users attach to a tensor.
-_FIELDS = frozenset(FRESH)
+FIELDS = frozenset(FRESH)
 
 
 def reduce_tensor(tensor: Tensor) -> tuple[Any, ...]:
@@ -131,7 +131,7 @@ def _copy_with_memory(array: Any, memo: dict[int, Any]) -> Any:
 def user_attributes(tensor: Tensor) -> dict[str, Any]:
     """The attributes that a user or a subclass has set on a tensor."""
     own = getattr(tensor, "__dict__", {})
-    attributes = {name: value for name, value in own.items() if name not in _FIELDS}
+    attributes = {name: value for name, value in own.items() if name not in FIELDS}
     if tensor.cold is not None and tensor.cold.attributes:
         attributes.update(tensor.cold.attributes)
     return attributes

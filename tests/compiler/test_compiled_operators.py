@@ -1,5 +1,7 @@
 """Every operator, compiled: values, gradients and second derivatives are those of eager mode."""
 
+import pytest
+
 import wengert
 from operators.support import (
     assert_close,
@@ -13,6 +15,7 @@ from operators.support import (
     results,
     weights_like,
 )
+from wengert.compiler import TraceError, trace
 
 #: Drawing random numbers is no function of the inputs.
 RANDOM = {"nn.functional.dropout"}
@@ -94,3 +97,36 @@ def test_compiled_without_gradients(operation, sample):
             assert_close(mine, its)
         else:
             assert mine == its
+
+
+@each_sample(lambda o: not o.needs_data and o.name not in RANDOM)
+def test_numbers_and_sizes_are_constants_of_a_trace(operation, sample):
+    """Tensors that an operator makes for itself do not become inputs of the graph."""
+    built = build(wengert, sample)
+    tensors = []
+    map_tensors(wengert, built, tensors.append)
+
+    def function(*given):
+        supply = iter(given)
+        return call(operation, wengert, map_tensors(wengert, built, lambda t: next(supply)))
+
+    try:
+        traced = trace(function, *tensors)
+    except RuntimeError as error:
+        assert isinstance(error, TraceError) or "meta" in str(error)
+        return
+    assert not traced.captured
+
+
+@pytest.mark.parametrize("index", [(slice(None), 0), 0, True, [0], (0, 1)])
+def test_numbers_written_by_index(index):
+    def write(x):
+        z = x * 1
+        z[index] = 0.5
+        return z, wengert.autograd.grad((z * z).sum(), x)[0]
+
+    x = wengert.ones(2, 3, dtype=wengert.float64, requires_grad=True)
+    traced = trace(write, x)
+    assert not traced.captured
+    for mine, its in zip(traced(x * 2), write(x * 2), strict=True):
+        assert wengert.equal(mine, its)

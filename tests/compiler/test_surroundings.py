@@ -191,6 +191,11 @@ def test_under_another_profiler():
     sys.setprofile(lambda *event: None)
     try:
         check_follows(lambda x: helper(config.apply(x)), lambda: setattr(config, "power", 3))
+        with pytest.MonkeyPatch.context() as patch:
+            check_follows(
+                lambda x: wengert.nn.functional.relu(x),
+                lambda: patch.setattr(wengert.nn.functional, "relu", wengert.exp),
+            )
     finally:
         sys.setprofile(None)
 

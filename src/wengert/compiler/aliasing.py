@@ -15,7 +15,7 @@ from .nodes import Block, Node, Value
 _FORWARDING = {
     prim.LIST_CONSTRUCT, prim.LIST_UNPACK, prim.TUPLE_CONSTRUCT, prim.TUPLE_UNPACK, prim.PROFILE,
     prim.AUTOGRAD_ADD, prim.GRAD_OR_ZERO, prim.GRAD_SUM_TO_SIZE,
-    prim.ONCE_DIFFERENTIABLE,
+    prim.ONCE_DIFFERENTIABLE, prim.PROFILE_IVALUE, prim.CONSTANT_CHUNK,
 }  # fmt: skip
 
 

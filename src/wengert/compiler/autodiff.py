@@ -22,6 +22,7 @@ from .nodes import HOLE, Block, Node, Value
 from .passes.cse import merge_equal_nodes
 from .passes.dce import eliminate_dead_code, remove_dead_nodes
 from .passes.inline import inline
+from .passes.raising import drop_checks
 from .passes.rematerialize import Policy, rematerialize
 from .passes.requires_grad import (
     clear_requires_grad,
@@ -111,8 +112,9 @@ def differentiate(
     with _collector_paused():
         gradient = Gradient(prepare(graph.take("differentiate"), undefined))
         gradient.cut_off = cut_off_values(gradient.f)
+        without_vjp = {value for value in gradient.f.outputs if _seen_without_grad(value)}
         propagate_requires_grad(gradient.f)
-        reverse = _Reverse(gradient, once)
+        reverse = _Reverse(gradient, once, without_vjp)
         reverse.add_inline()
         reverse.optimize()
         if recompute is not None:
@@ -157,6 +159,8 @@ def joint_graph(
     results = graph.insert_graph(gradient.df, [*vjps, *kept])
     for value in (*outputs[: gradient.f_real_outputs if values else 0], *results):
         graph.register_output(value)
+    if not values:
+        drop_checks(graph)  # `f` has run by itself
     return eliminate_dead_code(specialize_zeros(graph))
 
 
@@ -193,8 +197,9 @@ def _typed(value: Value) -> bool:
 class _Reverse:
     """The work of `differentiate`: the reverse block, and the gradient of each forward value."""
 
-    def __init__(self, gradient: Gradient, once: bool) -> None:
+    def __init__(self, gradient: Gradient, once: bool, without_vjp: set[Value]) -> None:
         self.gradient = gradient
+        self.without_vjp = without_vjp
         self.once = once
         self.graph = gradient.f
         # The holder of the block is never placed in the graph, where passes would find it.
@@ -227,7 +232,7 @@ class _Reverse:
         graph, gradient = self.graph, self.gradient
         graph.insert_point = self.block.return_node
         for i, value in enumerate(graph.outputs):
-            if value.requires_grad:
+            if value.requires_grad and value not in self.without_vjp:
                 g = self.block.add_input(value.type)
                 self.add_gradient(value, g)
                 gradient.df_input_vjps.append(i)
@@ -341,6 +346,14 @@ class _Reverse:
             else:
                 total.insert_after(g.node)
             gradient.df_input_vjps.append(i)
+
+
+def _seen_without_grad(value: Value) -> bool:
+    """Whether a profile has seen a value only where it did not require grad, and nothing else is
+    known of it."""
+    declared, seen = value.type, value.node.attributes.get("profiled_type")
+    known = isinstance(declared, TensorType) and declared.requires_grad is not None
+    return not known and isinstance(seen, TensorType) and seen.requires_grad is False
 
 
 def _gradient_type(value: Value) -> Any:

@@ -17,8 +17,9 @@ from ..utils.pytree import TreeSpec, tree_flatten, tree_unflatten
 from . import primitives as prim
 from .executable import Executable, GraphCall
 from .ir import Graph
+from .layout import shape_example
 from .nodes import Node
-from .trace import TraceError, record, shape_example, where
+from .trace import TraceError, record, where
 from .traced import TENSOR, Traced
 from .types import TensorType, Type, type_of, without_grad
 

@@ -17,6 +17,7 @@ import numpy as np
 from ..state import thread_state
 from ..tensor import Tensor
 from ..utils.pytree import tree_flatten, tree_map_only
+from .checks import same
 from .executable import DEFAULT_PASSES, Executable, Pass
 from .guards import (
     ByIdentity,
@@ -32,6 +33,7 @@ from .passes.rematerialize import Policy
 from .surroundings import Surroundings
 from .trace import SharedMemory, record
 from .traced import Traced
+from .walk import has_attributes
 
 _recompiles = logging.getLogger("wengert.compiler.recompiles")
 _graphs = logging.getLogger("wengert.compiler.graphs")
@@ -50,6 +52,7 @@ class Compilation:
         traced: Traced,
         executable: Executable,
         surroundings: Surroundings,
+        tensors: list[Tensor],
         reason: str,
     ) -> None:
         self.key = key
@@ -58,10 +61,28 @@ class Compilation:
         self.surroundings = surroundings
         self.reason = reason
         self.calls = 0
-        self.captured = [(t, t.array, tensor_key(t)) for t in traced.captured]
+        self.attributes = [surroundings.attributes_of(t) for t in tensors]
+        self.captured = [
+            (t, t.array, tensor_key(t)) for t in traced.captured if not surroundings.watches(t)
+        ]
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether it has served the call that it was made for and cannot serve another."""
+        return self.surroundings.unwatchable is not None and self.calls > 0
 
     def obstacle(self, tensors: list[Tensor]) -> str | None:
         """What has changed since it was made, apart from the kinds of the arguments."""
+        if self.is_spent:
+            return None  # no other one would serve longer
+        for t, given in zip(tensors, self.attributes, strict=True):
+            if (given or has_attributes(t)) and not same(
+                self.surroundings.attributes_of(t), given
+            ):
+                return "an attribute of a tensor, which the function reads, is not what it was"
+        for i, t, gradient in self.traced.gradients:
+            if (t if i is None else tensors[i]).gradient is not gradient:
+                return "the .grad of a tensor, which the function reads, is another one"
         for i, t in self.traced.identified:
             if tensors[i] is not t:
                 return f"argument {i} is no longer the tensor that the function has from outside"
@@ -121,7 +142,7 @@ class Compiled:
         made = self._known(key, tensors)
         if made is None:
             made = self._compiled(key, args, kwargs, tensors)
-        if made is not None:
+        if made is not None and not made.is_spent:
             inputs = [*tensors, *made.traced.captured]
             if not made.shares_changes(inputs):
                 return made(inputs)
@@ -167,7 +188,7 @@ class Compiled:
             surroundings.note(self.function, objects)
             _graphs.info("%s:\n%s", self._name(), traced.graph)
             executable = Executable(traced.graph, self.passes, self.recompute, traced.mutated)
-            made = Compilation(key, traced, executable, surroundings, reason)
+            made = Compilation(key, traced, executable, surroundings, tensors, reason)
             self.compilations.append(made)
             self._by_key.setdefault(key, []).append(made)
             return made
@@ -269,6 +290,11 @@ def explain(function: Any) -> str:
         lines.append(
             f"  {i}. {len(list(graph.nodes()))} nodes, {made.calls} calls: {made.reason}"
         )
+        if made.surroundings.unwatchable is not None:
+            lines.append(
+                "     such calls run uncompiled from then on: what the function reads cannot be "
+                f"watched ({made.surroundings.unwatchable})"
+            )
         if made.traced.mutated:
             lines.append(f"     changes its inputs {made.traced.mutated}")
     return "\n".join(lines)

@@ -19,9 +19,10 @@ from ..tensor import Tensor, requires_of
 from . import primitives as prim
 from .executable import Executable, GraphCall
 from .ir import Graph
+from .layout import shape_example
 from .nodes import Block, Node, Value
 from .subgraphs import block_graph
-from .trace import TraceLevel, shape_example
+from .trace import TraceLevel
 from .types import without_grad
 
 

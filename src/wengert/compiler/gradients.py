@@ -148,13 +148,7 @@ def _operator_gradient(
 ) -> Sequence[Value | None]:
     graph = node.graph
     if len(grads) > 1:
-        for i, g in grads.items():
-            t = node._outputs[i].type
-            assert isinstance(t, TensorType)
-            if t.concrete_shape is None:
-                raise NotDifferentiable(f"{node.kind}: the shape of output {i} is not known")
-            grads[i] = graph.insert(prim.GRAD_OR_ZERO, g, t.shape, t.dtype)
-            grads[i].type = t.with_requires_grad(None)
+        grads = _defined(node, grads)
     inputs = []
     for source in rule.sources:
         i = source.number
@@ -173,11 +167,37 @@ def _operator_gradient(
     return [None if i is None else results[i] for i in rule.results]
 
 
+def _defined(node: Node, grads: dict[int, Value]) -> dict[int, Value]:
+    """Gradients of outputs with zeros for those that are undefined while others are not."""
+    found = {}
+    for i, g in grads.items():
+        t = node._outputs[i].type
+        assert isinstance(t, TensorType)
+        if t.concrete_shape is None:
+            raise NotDifferentiable(f"{node.kind}: the shape of output {i} is not known")
+        found[i] = node.graph.insert(prim.GRAD_OR_ZERO, g, t.shape, t.dtype)
+        found[i].type = t.with_requires_grad(None)
+    return found
+
+
 # Primitives ---------------------------------------------------------------------------------------
 
 
 def _same(node: Node, grads: dict[int, Value]) -> Gradients:
     return [grads[0], *[None] * (len(node._inputs) - 1)]
+
+
+def _joined(node: Node, grads: dict[int, Value]) -> Gradients:
+    """The gradients of the parts, joined."""
+    parts = list(_defined(node, grads).values())
+    shapes = [part.type.shape for part in parts]  # type: ignore[attr-defined]
+    dim = node.attributes["dim"] % len(shapes[0])
+    sizes = tuple([shape[dim] for shape in shapes])
+    g = node.graph.insert("wengert::_cat", parts, dim, sizes)
+    t = node._inputs[0].type
+    if isinstance(t, TensorType):
+        g.type = t.with_requires_grad(None)
+    return [g]
 
 
 def _sum_to_size(node: Node, grads: dict[int, Value]) -> Gradients:
@@ -209,6 +229,8 @@ def _custom_function(node: Node, grads: dict[int, Value]) -> Gradients:
 
 _PRIMITIVES: dict[str, Callable[[Node, dict[int, Value]], Gradients]] = {
     prim.PROFILE: _same,
+    prim.PROFILE_IVALUE: _same,
+    prim.CONSTANT_CHUNK: _joined,
     prim.GRAD_SUM_TO_SIZE: _sum_to_size,
     prim.FUNCTION: _custom_function,
 }

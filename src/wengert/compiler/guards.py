@@ -15,7 +15,7 @@ import numpy as np
 
 from ..devices import device, of_array
 from ..dtypes import dtype, get_default_dtype
-from ..state import thread_state
+from ..state import anomaly, thread_state
 from ..tensor import Tensor, requires_of
 
 _ndarray = np.ndarray
@@ -85,9 +85,9 @@ def is_leaf(value: Any) -> bool:
 
 
 def modes_key() -> tuple:
-    """The modes that decide what a call records and computes."""
+    """The modes that decide what a call records and computes, and others that it may ask for."""
     state = thread_state()
-    return (state.grad_enabled, state.inference, get_default_dtype())
+    return (state.grad_enabled, state.inference, get_default_dtype(), anomaly.enabled)
 
 
 def repeats_key(tensors: list[Tensor]) -> tuple[int, ...] | None:
@@ -100,7 +100,7 @@ def repeats_key(tensors: list[Tensor]) -> tuple[int, ...] | None:
 
 
 _PARTS = ("shape", "dtype", "strides", "requires_grad", "device", "class")
-_MODES = ("grad mode", "inference mode", "default dtype")
+_MODES = ("grad mode", "inference mode", "default dtype", "anomaly mode")
 
 
 def same_structure(old: tuple, new: tuple) -> bool:

@@ -171,7 +171,7 @@ class _Evaluate(_Call):
             registers[self.outputs[0]] = result
 
 
-_UNPACKING = {prim.LIST_UNPACK, prim.TUPLE_UNPACK}
+_UNPACKING = {prim.LIST_UNPACK, prim.TUPLE_UNPACK, prim.CHECK}
 
 
 class _Constant(Instruction):
@@ -213,6 +213,22 @@ class _Once(Instruction):
         values = [registers[i] for i in self.inputs]
         count = self.node.attributes["grads"]
         self.store(registers, once_only(values[count:], values[:count]))
+
+
+class _Chunk(Instruction):
+    """A tensor cut into a number of parts that is known."""
+
+    __slots__ = ()
+
+    def run(self, registers: list) -> None:
+        attributes = self.node.attributes
+        parts = registers[self.inputs[0]].chunk(attributes["chunks"], attributes["dim"])
+        if len(parts) != len(self.outputs):
+            raise RuntimeError(
+                f"{self.node.kind}: expected {len(self.outputs)} chunks along dimension "
+                f"{attributes['dim']}, got {len(parts)}"
+            )
+        self.store(registers, parts)
 
 
 class _Profile(Instruction):
@@ -526,7 +542,9 @@ class _Builder:
             return _Random(node, inputs, outputs)
         if node.kind == prim.ONCE_DIFFERENTIABLE:
             return _Once(node, inputs, outputs)
-        if node.kind == prim.PROFILE:
+        if node.kind == prim.CONSTANT_CHUNK:
+            return _Chunk(node, inputs, outputs)
+        if node.kind in prim.PROFILES:
             return _Profile(node, inputs, outputs)
         if node.kind == prim.DIFFERENTIABLE_GRAPH and self.group is not None:
             return _Group(node, inputs, outputs, self.group(node))

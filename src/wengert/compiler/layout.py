@@ -1,24 +1,30 @@
-"""Strides of results as NumPy's kernels give them, where those of meta tensors are PyTorch's.
+"""Shapes and strides without elements: examples for a trace, and results as NumPy's kernels lay
+them out, where meta tensors have PyTorch's strides.
 
-They differ where operands lie in different orders, and they decide whether a later reshape is a
+The two differ where operands lie in different orders, and they decide whether a later reshape is a
 view, so a trace has to know them.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from ..backends.meta import expanded_strides, of_strides
+from ..backends.meta import MetaArray, expanded_strides, of_strides
 from ..backends.numpy import dense_strides
-from ..tensor import Tensor, wrap
+from ..tensor import Tensor, requires_of, wrap
 
 
 def as_computed(out: Tensor, operands: list[Tensor]) -> Tensor:
-    """The result of an elementwise operator on shapes, in the order that NumPy would choose."""
+    """The result of an elementwise operator on shapes, in the order that NumPy would choose; what
+    an operator has reduced is left as it is."""
     arrays = [t.array for t in operands]
     if len(arrays) < 2 or all(a.flags.c_contiguous for a in arrays):
         return out
     array = out.array
+    if array.shape != np.broadcast_shapes(*[a.shape for a in arrays]):
+        return out
     strides = _strides_of_result(array.shape, arrays, array.itemsize)
     return out if strides == array.strides else wrap(of_strides(array.shape, strides, array.dtype))
 
@@ -50,3 +56,20 @@ def _lies_inside(strides: list[list[int]], dim: int, other: int) -> bool | None:
             closer = abs(steps[other]) > abs(steps[dim])
             known = closer and known is not False
     return known
+
+
+def shape_example(t: Tensor, shape: tuple[int, ...] | None = None) -> Tensor:
+    """A tensor without data for a part of the function to be traced on; `shape` is that of one
+    slice along the first dimension."""
+    array = t.array
+    strides = array.strides if shape is None else array.strides[1:]
+    out = wrap(of_strides(array.shape if shape is None else shape, strides, array.dtype))
+    out.needs_grad = requires_of(t)
+    return out
+
+
+def shape_only(array: Any) -> Any:
+    """An array of the same shape, strides and dtype without elements."""
+    if isinstance(array, MetaArray):
+        return array
+    return of_strides(array.shape, array.strides, array.dtype)

@@ -191,6 +191,14 @@ class Node:
             return True
         return any(node.has_effects for block in self.blocks for node in block.nodes())
 
+    @property
+    def must_stay(self) -> bool:
+        """Whether it may not be left out, whoever uses the result."""
+        primitive = None if self.operator is not None else prim.PRIMITIVES.get(self.kind)
+        if self.has_effects or (primitive is not None and primitive.stays):
+            return True
+        return any(node.must_stay for block in self.blocks for node in block.nodes())
+
     def argument(self, name: str) -> Any:
         """An argument by its name: a literal, a Value, or a tuple with Values in it."""
         position = self.schema.names[name]

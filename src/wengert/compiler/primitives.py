@@ -33,7 +33,10 @@ SIZE = "prim::size"
 SIZE_IF_NOT_EQUAL = "prim::_size_if_not_equal"
 GRAD_SUM_TO_SIZE = "prim::_grad_sum_to_size"
 FULL = "prim::full"
+CONSTANT_CHUNK = "prim::ConstantChunk"
 PROFILE = "prim::profile"
+PROFILE_IVALUE = "prim::profile_ivalue"
+CHECK = "prim::Check"
 DIFFERENTIABLE_GRAPH = "prim::DifferentiableGraph"
 REVERSE = "prim::Reverse"
 COND = "prim::cond"
@@ -49,6 +52,8 @@ RETURN = "prim::Return"
 
 #: Loops of unknown length. What `rounds` returns is what each round began with, stacked.
 LOOPS = {WHILE, ROUNDS}
+#: They note what they see at run time: of tensors, and of other values.
+PROFILES = {PROFILE, PROFILE_IVALUE}
 #: No gradient passes through these.
 WITHOUT_GRADIENT = {CONSTANT, AUTOGRAD_ZERO, FULL, SIZE, SIZE_IF_NOT_EQUAL, RANDOM}
 
@@ -65,6 +70,7 @@ class Primitive:
         blocks: int = 0,
         attributes: tuple[str, ...] = (),
         effects: bool = False,
+        stays: bool = False,
     ) -> None:
         self.kind = kind
         self.schema: Schema | None = parse(schema) if schema else None
@@ -73,6 +79,8 @@ class Primitive:
         self.attributes = attributes
         #: Whether two nodes with the same inputs may differ, or one may not be left out.
         self.effects = effects
+        #: Whether it may not be left out, though it may be moved and run again.
+        self.stays = effects or stays
 
 
 PRIMITIVES: dict[str, Primitive] = {}
@@ -167,7 +175,10 @@ for _primitive in (
         _full,
     ),
     Primitive(RANDOM, attributes=("function", "args", "tensors", "kwargs"), effects=True),
+    Primitive(CONSTANT_CHUNK, attributes=("chunks", "dim")),
     Primitive(PROFILE, effects=True),
+    Primitive(PROFILE_IVALUE, effects=True),
+    Primitive(CHECK, evaluate=lambda *values: (), stays=True),
     Primitive(DIFFERENTIABLE_GRAPH, blocks=1),
     Primitive(REVERSE, blocks=1, effects=True),
     Primitive(COND, blocks=2),

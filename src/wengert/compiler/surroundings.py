@@ -2,73 +2,63 @@
 
 While a function is traced, the Python functions that it calls are noted. The names in their code
 tell what they can have read: closures, globals, attributes of objects, modules and classes, and the
-contents of lists and dictionaries found there. Tensors must be the same objects, numbers and
-strings equal; what a library keeps for itself is not looked at.
+contents of containers found there; also what was not there, since it may be later. Tensors must be
+the same objects, numbers and strings equal. What this package keeps for itself is not looked at.
+
+An object whose state is out of Python's sight cannot be watched: a compilation that has met one
+serves a single call.
 """
 
 from __future__ import annotations
 
-import functools
 import gc
-import operator
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import (
-    BuiltinFunctionType,
-    CellType,
-    CodeType,
-    FunctionType,
-    MethodType,
-    ModuleType,
-)
+from types import CodeType
 from typing import Any
 
-import numpy as np
-
 from ..tensor import Tensor
+from .checks import Additions, Cell, Contents, Each, Elements, Fields, Tensors, all_hold
+from .reads import names_read
+from .walk import Walk
 
-_LIBRARIES = frozenset(("wengert", "numpy", "scipy", "ml_dtypes", *sys.stdlib_module_names)) - {
-    "__main__", "test",
-}  # fmt: skip
-_PLAIN = (int, float, complex, bool, str, bytes, type(None), frozenset)
-_MISSING = object()
-#: More than so many things are not watched, nor the contents of arrays of more bytes.
-_MOST_CHECKS, _MOST_BYTES = 20_000, 1 << 16
-#: Names in whose presence any attribute can have been read.
-_REFLECTION = {"getattr", "__dict__", "vars", "attrgetter", "__getattribute__"}
-
-
-def _is_library(module: Any) -> bool:
-    return isinstance(module, str) and module.partition(".")[0] in _LIBRARIES
+#: What they compute follows from their arguments, as far as they do not call back.
+_LIBRARIES = frozenset(("wengert", "numpy", "scipy", "ml_dtypes"))
+_STANDARD = frozenset(sys.stdlib_module_names) - {"__main__", "test"}
+#: What these keep is bookkeeping: caches that do not change results.
+_BOOKKEEPING = frozenset((
+    "abc", "importlib", "linecache", "re", "tokenize", "traceback", "typing", "warnings",
+))  # fmt: skip
 
 
-class Check:
-    """One thing that was read: how to read it again, and what it was."""
-
-    __slots__ = ("name", "read", "expected")
-
-    def __init__(self, name: str, read: Callable[[], Any], expected: Any) -> None:
-        self.name = name
-        self.read = read
-        self.expected = expected
+def _owner(frame: Any) -> str:
+    """The package whose code a frame runs."""
+    name = frame.f_globals.get("__name__")
+    if not isinstance(name, str):
+        return ""
+    return "collections" if name.startswith("namedtuple_") else name.partition(".")[0]
 
 
 class Surroundings:
     """Notes what a function reads; `changed` compares it with what is there now."""
 
     def __init__(self) -> None:
-        self.checks: list[Check] = []
-        self._globals: dict[CodeType, dict[str, Any]] | None = {}
-        self._names: set[str] = set()
+        self.checks: list[Additions | Cell | Contents | Each | Elements | Fields | Tensors] = []
+        #: Something that cannot be watched.
+        self.unwatchable: str | None = None
+        self.attributes_of: Callable[[Tensor], tuple] = lambda t: ()
+        self._hold: Callable[[], bool] = lambda: False
+        self._tensors: set[int] = set()  # by identity; the checks hold them
+        # Code that has run with its globals, by identity: equal code may have others.
+        self._ran: dict[tuple[int, int], tuple[CodeType, dict[str, Any]]] | None = {}
         self._start: Any = None  # the frame from which on it is watched
-        self._visited: dict[int, Any] = {}
 
     @contextmanager
     def watching(self) -> Iterator[None]:
         """Note the functions that are called, unless another profiler does so."""
         if sys.getprofile() is not None:
-            self._globals = None
+            self._ran = None
             yield
             return
         self._start = sys._getframe()
@@ -84,15 +74,27 @@ class Surroundings:
                 gc.enable()
 
     def _event(self, frame: Any, event: str, argument: Any) -> None:
-        if event == "call" and self._globals is not None:
+        if event == "call" and self._ran is not None:
             code, variables = frame.f_code, frame.f_globals
-            if code in self._globals or _is_library(variables.get("__name__")):
-                return
-            if not self._importing(frame):
-                self._globals[code] = variables
+            key = (id(code), id(variables))
+            if key not in self._ran and self._is_users(frame):
+                self._ran[key] = (code, variables)
+
+    def _is_users(self, frame: Any) -> bool:
+        """Whether a frame is the user's, or the standard library's on behalf of the user.
+
+        An import happens once and may call anybody's hooks, so what it runs is not.
+        """
+        owner = _owner(frame)
+        if owner in _LIBRARIES or owner in _BOOKKEEPING:
+            return False
+        caller = frame.f_back
+        while owner in _STANDARD and caller is not None and caller is not self._start:
+            owner = _owner(caller)
+            caller = caller.f_back
+        return owner not in _LIBRARIES and not self._importing(frame)
 
     def _importing(self, frame: Any) -> bool:
-        """Whether an import is going on, which happens once and may call anybody's hooks."""
         while frame is not None and frame is not self._start:
             if frame.f_globals.get("__name__") == "importlib._bootstrap":
                 return True
@@ -101,145 +103,37 @@ class Surroundings:
 
     def note(self, function: Callable, arguments: list[Any]) -> None:
         """Look at all that the function, called with such objects, can have read."""
-        for code in self._globals or ():
-            self._names.update(code.co_names)
-        if self._globals is None:
-            self._names = _REFLECTION
-        self._visit("", function)
-        for i, value in enumerate(arguments):
-            self._visit(f"argument {i}", value)
-        for code, variables in list((self._globals or {}).items()):
-            self._visit_globals(code, variables)
-        self._visited.clear()
+        names: set[str] = set()
+        by_any_name = self._ran is None
+        ran = None if self._ran is None else list(self._ran.values())
+        for code, _ in ran or ():
+            read, computed = names_read(code)
+            names |= read
+            by_any_name = by_any_name or computed
+        walk = Walk(names, by_any_name, ran)
+        self.unwatchable = walk.run(function, arguments)
+        self.checks = walk.checks
+        self.attributes_of = walk.attributes_of
+        self._tensors = {id(t) for t in walk.tensors.objects}
+        if self.unwatchable is None:
+            self._hold = all_hold(self.checks)
+
+    def watches(self, t: Tensor) -> bool:
+        """Whether the kind of a tensor is looked at."""
+        return id(t) in self._tensors
 
     def changed(self) -> str | None:
         """The name of something that is not what it was, None if all is."""
+        try:
+            if self._hold():
+                return None
+        except Exception:  # something is gone; which, the checks tell
+            pass
         for check in self.checks:
             try:
-                found = check.read()
-            except (AttributeError, LookupError, ValueError):
-                return check.name
-            if found is not check.expected and not _same(found, check.expected):
-                return check.name
+                found = check.changed()
+            except Exception as error:
+                return f"something that cannot be read any more ({error!r})"
+            if found is not None:
+                return found
         return None
-
-    # Walking ---------------------------------------------------------------------------------
-
-    def _visit(self, name: str, value: Any) -> None:
-        if isinstance(value, (Tensor, *_PLAIN, BuiltinFunctionType)) or id(value) in self._visited:
-            return
-        if len(self.checks) > _MOST_CHECKS:
-            return
-        self._visited[id(value)] = value
-        if isinstance(value, FunctionType):
-            self._visit_function(name, value)
-        elif isinstance(value, MethodType):
-            self._visit(name or "self", value.__self__)
-            self._visit(name, value.__func__)
-        elif isinstance(value, functools.partial):
-            for part in (value.func, value.args, value.keywords):
-                self._visit(name, part)
-        elif isinstance(value, property):
-            self._visit(name, value.fget)
-        elif isinstance(value, (staticmethod, classmethod)):
-            self._visit(name, value.__func__)
-        elif isinstance(value, np.ndarray):
-            if value.nbytes <= _MOST_BYTES:
-                self.checks.append(Check(name, value.tobytes, value.tobytes()))
-        elif isinstance(value, ModuleType):
-            if not _is_library(value.__name__):
-                self._visit_named(name, value.__dict__)
-        elif isinstance(value, type):
-            for cls in value.__mro__:
-                if not _is_library(cls.__module__):
-                    self._visit_named(name, cls.__dict__)
-        elif isinstance(value, (list, tuple)):
-            self._visit_items(name, value)
-        elif isinstance(value, dict):
-            self._check(f"len({name})", functools.partial(len, value), len(value))
-            for key, item in value.items():
-                self._check(f"{name}[{key!r}]", functools.partial(value.get, key, _MISSING), item)
-        else:
-            self._visit_object(name, value)
-
-    def _check(self, name: str, read: Callable[[], Any], value: Any) -> None:
-        self.checks.append(Check(name, read, value))
-        self._visit(name, value)
-
-    def _visit_items(self, name: str, value: list | tuple) -> None:
-        if isinstance(value, tuple):
-            for i, item in enumerate(value):
-                self._visit(f"{name}[{i}]", item)
-            return
-        self._check(f"len({name})", functools.partial(len, value), len(value))
-        for i, item in enumerate(value):
-            self._check(f"{name}[{i}]", functools.partial(operator.getitem, value, i), item)
-
-    def _visit_function(self, name: str, function: FunctionType) -> None:
-        code = function.__code__
-        if _is_library(function.__module__) or not (
-            self._globals is None or code in self._globals
-        ):
-            return
-        for variable, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
-            try:
-                self._check(variable, functools.partial(_contents, cell), cell.cell_contents)
-            except ValueError:
-                continue  # it is not bound yet
-        for defaults in ("__defaults__", "__kwdefaults__"):
-            given = getattr(function, defaults)
-            if given is not None:
-                self._check(
-                    f"{name}.{defaults}", functools.partial(getattr, function, defaults), given
-                )
-        wrapped = getattr(function, "__wrapped__", None)
-        if wrapped is not None:
-            self._visit(name, wrapped)
-        if self._globals is None:
-            self._visit_globals(code, function.__globals__)
-
-    def _visit_globals(self, code: CodeType, variables: dict[str, Any]) -> None:
-        for name in code.co_names:
-            if name in variables:
-                self._check(
-                    name, functools.partial(variables.get, name, _MISSING), variables[name]
-                )
-
-    def _visit_object(self, name: str, value: Any) -> None:
-        cls = type(value)
-        modules = [base.__module__ for base in cls.__mro__]
-        is_layer = any(module.startswith("wengert.nn") for module in modules)
-        if _is_library(cls.__module__) and not is_layer:
-            self._visit(name, getattr(value, "__wrapped__", None))
-            return
-        self._visit(cls.__name__, cls)
-        inside = getattr(value, "__dict__", None)
-        if isinstance(inside, dict):
-            self._visit_named(name, inside, every=is_layer)
-        for base in cls.__mro__:
-            for slot in getattr(base, "__slots__", ()):
-                if slot in self._names and hasattr(value, slot):
-                    read = functools.partial(getattr, value, slot)
-                    self._check(f"{name}.{slot}", read, getattr(value, slot))
-
-    def _visit_named(self, name: str, variables: Any, every: bool = False) -> None:
-        """The attributes among `variables` that some function has named."""
-        every = every or not self._names.isdisjoint(_REFLECTION)
-        chosen = list(variables) if every else [key for key in variables if key in self._names]
-        for key in chosen:
-            if not every or not key.startswith("__"):
-                read = functools.partial(variables.get, key, _MISSING)
-                self._check(f"{name}.{key}", read, variables[key])
-
-
-def _contents(cell: CellType) -> Any:
-    return cell.cell_contents
-
-
-def _same(found: Any, expected: Any) -> bool:
-    """Whether two values that are not one object are equal plain ones."""
-    if type(found) is not type(expected):
-        return False
-    if isinstance(found, (float, complex)):
-        return repr(found) == repr(expected)
-    return isinstance(found, _PLAIN) and found == expected

@@ -5,10 +5,10 @@ inside it. Its tensors carry a shape-only tensor and the graph's `Value` that st
 
 In-place operations become new values. What shares memory knows where it comes from: a change goes
 back through these steps (`_write_view`), and others that share it are made again when they are next
-read, which the version counter tells. A change that autograd does not record leaves the gradient as
-it was (`_with_value`). Tensors that the function gets from elsewhere become inputs after the
-function's own; tensors that it makes become constants. What it has changed of either kind of input
-is an output at the end.
+read, which a count of the changes of that memory tells. A change that autograd does not record
+leaves the gradient as it was (`_with_value`). Tensors that the function gets from elsewhere become
+inputs after the function's own; tensors that it makes become constants. What it has changed of
+either kind of input is an output at the end.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ from typing import Any
 import numpy as np
 
 from ..autograd.function_node import ErrorNode, call_recorded
-from ..backends import meta
 from ..creation import full
 from ..drawing import DRAWS
 from ..levels import Level, LevelArray, ascend, descend, level_array
-from ..operators.write_view import step_text
 from ..overlap import is_expanded
+from ..pickling import user_attributes
 from ..state import thread_state
-from ..tensor import Tensor, node_of, requires_of, wrap
+from ..tensor import Tensor, node_of, wrap
 from ..utils.pytree import TreeSpec, tree_flatten, tree_unflatten
 from . import draws
 from . import primitives as prim
 from .ir import Graph
-from .layout import as_computed
+from .layout import as_computed, shape_only
 from .nodes import Value, split_arguments
 from .passes.barriers import STOP_GRADIENT, WITH_VALUE
+from .passes.raising import keep_what_may_raise
 from .passes.shapes import example_of
-from .traced import TENSOR, Recipe, Step, Traced
+from .traced import TENSOR, Memory, Recipe, Step, Traced, single_step, text_of_step, way_back
 from .types import type_of, without_grad
 
 _PACKAGE = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")
@@ -152,7 +152,8 @@ class TraceLevel(Level):
     fixes_what_is_read = True
 
     __slots__ = (
-        "graph", "inputs", "stand_ins", "originals", "input_values", "arguments", "met", "constant"
+        "graph", "inputs", "stand_ins", "originals", "input_values", "arguments", "met", "constant",
+        "gradients",
     )  # fmt: skip
 
     def __init__(self, graph: Graph | None = None) -> None:
@@ -164,6 +165,7 @@ class TraceLevel(Level):
         self.input_values: list[Value] = []
         self.arguments = 0
         self.met: set[int] = set()  # tensors that the function has got otherwise than as arguments
+        self.gradients: dict[int, tuple[Tensor, Tensor | None]] = {}  # those that were read
         self.constant: set[Value] = set()  # values that no input's gradient can come from
 
     # Tensors of the level ------------------------------------------------------------------
@@ -178,6 +180,8 @@ class TraceLevel(Level):
         stand_in.needs_grad = example.requires()
         if stand_in.needs_grad and example.node is not None:
             stand_in.node = ErrorNode(_BEYOND, (stand_in,))
+        for key, given in user_attributes(example).items():
+            setattr(stand_in, key, given)
         self.originals.append(example)
         self.inputs.append(stand_in)
         self.input_values.append(value)
@@ -203,7 +207,8 @@ class TraceLevel(Level):
     def array_of(self, value: Value, shape: Tensor) -> LevelArray:
         array = level_array(shape, self)
         array.__dict__["symbol"] = value
-        array.__dict__["version"] = 0
+        array.__dict__["memory"] = Memory()
+        array.__dict__["seen_changes"] = 0  # how many of them `symbol` has
         array.__dict__["origin"] = None  # the tensor it shares memory with, and the step from it
         return array
 
@@ -242,6 +247,48 @@ class TraceLevel(Level):
         out.counter = t.shared_counter()
         self.relate(out.array, t, Step(None))
         return out
+
+    def gradient_of(self, t: Tensor) -> Tensor | None:
+        """The `.grad` of a tensor: for one from outside, what it has there."""
+        known = self.stand_ins.get(id(t), t)
+        is_made_here = type(known.array) is LevelArray and known.array.level is self
+        if is_made_here and known.gradient is not None:
+            return known.gradient
+        original = t
+        if t is known and is_made_here:
+            place = next((i for i, s in enumerate(self.inputs) if s is known), None)
+            if place is None:
+                return None
+            original = self.originals[place]
+        self.gradients[id(original)] = (original, original.gradient)
+        return original.gradient
+
+    def data_of(self, t: Tensor) -> Tensor:
+        """The same memory without history, with a version counter of its own."""
+        t = self.inside(t)
+        array: Any = t.array
+        out = self.stand_in(self.cut_off(self.symbol_of(t)), array.value.array)
+        self.relate(out.array, t, Step(None, tracked=False))
+        return out
+
+    def set_data(self, t: Tensor, value: Tensor) -> None:
+        """Let a tensor have the memory of another one, and its own history."""
+        t, value = self.inside(t), self.inside(value)
+        if t.array.shape != value.array.shape and t.requires():
+            raise self.refusal(
+                "setting .data to a tensor of another shape cannot be traced: the gradient of "
+                f"shape {tuple(value.array.shape)} would not fit what was computed, of shape "
+                f"{tuple(t.array.shape)}"
+            )
+        symbol = self.symbol_of(value)
+        if t.requires():
+            symbol = self.revalued(self.symbol_of(t), symbol)
+        else:
+            symbol = self.cut_off(symbol)
+        array: Any = value.array
+        out = self.stand_in(symbol, array.value.array)
+        self.relate(out.array, value, Step(None, tracked=False))
+        t.array = out.array
 
     def refusal(self, message: str) -> TraceError:
         """An error that shows the line of the program."""
@@ -404,13 +451,15 @@ class TraceLevel(Level):
         before = wrap(source.array)
         before.counter = source.shared_counter()
         array.__dict__["origin"] = (before, step)
-        array.__dict__["version"] = source.version()
+        memory = array.__dict__["memory"] = source.array.memory
+        array.__dict__["seen_changes"] = memory.changes
 
     def symbol_of(self, t: Tensor) -> Value:
         """The value that a tensor has now; what shares memory that was changed is made again."""
         array: Any = t.array
         symbol: Value = array.symbol
-        if array.version == t.version() or array.origin is None:
+        changes = array.memory.changes
+        if array.seen_changes == changes or array.origin is None:
             return symbol
         source, step = array.origin
         now = self.step(self.symbol_of(source), step, symbol)
@@ -419,14 +468,14 @@ class TraceLevel(Level):
         elif not step.recorded:
             now = self.cut_off(now)
         array.__dict__["symbol"] = now
-        array.__dict__["version"] = t.version()
+        array.__dict__["seen_changes"] = changes
         return now
 
     def step(self, symbol: Value, step: Step, like: Value) -> Value:
         """A step from one value to the next, the type of which is that of `like`."""
         if step.operator is None:
             return symbol
-        name, args = _single(step, symbol.type.shape)  # type: ignore[attr-defined]
+        name, args = single_step(step, symbol.type.shape)  # type: ignore[attr-defined]
         out = self.insert(prim.OPERATOR + name, like, symbol, *args)
         if symbol in self.constant:
             self.constant.add(out)
@@ -472,9 +521,18 @@ class TraceLevel(Level):
 
     def assign(self, target: Tensor, symbol: Value, recorded: bool) -> None:
         """Let a tensor, and all that it shares memory with, stand for a new value."""
+        changed: list[Any] = []
+        self._store(target, symbol, recorded, changed)
+        memory = target.array.memory
+        memory.changes += 1
+        for array in changed:
+            array.__dict__["seen_changes"] = memory.changes
+
+    def _store(self, target: Tensor, symbol: Value, recorded: bool, changed: list[Any]) -> None:
+        """The same for a tensor and what it comes from; `changed` takes their arrays."""
         array: Any = target.array
         value = symbol if recorded else self.revalued(self.symbol_of(target), symbol)
-        source, steps = _way_back(target)
+        source, steps = way_back(target)
         if steps:
             if is_expanded(source.array):
                 raise self.refusal(
@@ -482,18 +540,18 @@ class TraceLevel(Level):
                     "cannot be traced: the graph would change that part alone. Change a clone()"
                 )
             old = self.symbol_of(source)
-            texts = tuple([_text(step, t.array) for t, step in steps])
+            texts = tuple([text_of_step(step, t.array) for t, step in steps])
             whole = self.insert("wengert::_write_view", old, old, symbol, texts)
-            self.assign(source, whole, recorded)
+            self._store(source, whole, recorded, changed)
         elif array.origin is not None:
             source, step = array.origin
             whole = symbol
             if step.operator is not None:
-                old, text = self.symbol_of(source), _text(step, source.array)
+                old, text = self.symbol_of(source), text_of_step(step, source.array)
                 whole = self.insert("wengert::_write_view", old, old, symbol, (text,))
-            self.assign(source, whole, False)
+            self._store(source, whole, False, changed)
         array.__dict__["symbol"] = value
-        array.__dict__["version"] = target.version() + 1  # the count after this operation
+        changed.append(array)
 
     # The end ---------------------------------------------------------------------------------
     def finished(self, results: list, shared: bool = False) -> Traced:
@@ -529,7 +587,12 @@ class TraceLevel(Level):
                 if original.is_leaf and original.requires():
                     now = self.cut_off(now)  # the change cannot be recorded
                 self.graph.register_output(now)
+        keep_what_may_raise(self.graph)
         traced.captured = self.originals[self.arguments :]
+        places = {id(t): i for i, t in enumerate(self.originals[: self.arguments])}
+        traced.gradients = [
+            (places.get(id(t)), t, gradient) for t, gradient in self.gradients.values()
+        ]
         traced.identified = [
             (i, t) for i, t in enumerate(self.originals[: self.arguments]) if id(t) in self.met
         ]
@@ -567,55 +630,6 @@ class TraceLevel(Level):
                     f"input {position} of the graph is changed in place and shares its memory with "
                     f"input {i}: pass one of them, and make the other from it inside the function"
                 )
-
-
-def _way_back(t: Tensor) -> tuple[Tensor, list[tuple[Tensor, Step]]]:
-    """From a view to what it is a view of, as far as the steps were recorded; the steps from there,
-    each with the tensor that it starts from."""
-    steps: list[tuple[Tensor, Step]] = []
-    while (origin := t.array.__dict__["origin"]) is not None:
-        source, step = origin
-        if step.operator is None or not step.recorded:
-            break
-        steps.append((source, step))
-        t = source
-    return t, steps[::-1]
-
-
-def _text(step: Step, array: Any) -> str:
-    """A step as `_write_view` reads it."""
-    return step_text(*_single(step, array.shape))
-
-
-def _single(step: Step, shape: tuple[int, ...]) -> tuple[str, tuple]:
-    """The operator that makes one view only, by name, and its arguments."""
-    name, args, part = step.operator.name, step.args, step.part
-    if part is None:
-        return name, args
-    sizes, dim = args[0], args[-1] % len(shape)
-    if name == "unbind":
-        return "select", (dim, part)
-    if name == "split":
-        sizes = (sizes,) * (part + 1)
-    start = sum(sizes[:part])
-    return "slice", (dim, start, min(start + sizes[part], shape[dim]), 1)
-
-
-def shape_example(t: Tensor, shape: tuple[int, ...] | None = None) -> Tensor:
-    """A tensor without data for a part of the function to be traced on; `shape` is that of one
-    slice along the first dimension."""
-    array = t.array
-    strides = array.strides if shape is None else array.strides[1:]
-    out = wrap(meta.of_strides(array.shape if shape is None else shape, strides, array.dtype))
-    out.needs_grad = requires_of(t)
-    return out
-
-
-def shape_only(array: Any) -> Any:
-    """An array of the same shape, strides and dtype without elements."""
-    if isinstance(array, meta.MetaArray):
-        return array
-    return meta.of_strides(array.shape, array.strides, array.dtype)
 
 
 def where() -> str:

@@ -253,6 +253,8 @@ _CHECKS = {
     prim.AUTOGRAD_ZERO: lambda node: _counts(node, 0, 1),
     prim.AUTOGRAD_ADD: lambda node: _counts(node, 2, 1),
     prim.PROFILE: lambda node: _counts(node, 1, 1),
+    prim.PROFILE_IVALUE: lambda node: _counts(node, 1, 1),
+    prim.CONSTANT_CHUNK: lambda node: _counts(node, 1, None),
     prim.GRAD_OF: _check_returns,
     prim.DIFFERENTIABLE_GRAPH: _check_call,
     prim.COND: _check_cond,

@@ -22,7 +22,7 @@ from ..conversion import tensor as make_tensor
 from ..dispatch import Operator, arrays_of, operator_named, replace
 from ..errors import broadcast_error, shape_text, warn_user
 from ..inplace import InplaceOperator
-from ..levels import is_batched
+from ..levels import is_batched, made_here
 from ..overlap import check_not_overlapping, check_sources, is_expanded
 from ..tensor import Tensor, wrap
 from . import views
@@ -366,7 +366,8 @@ def tangent_of(tangents: dict, name: str, value: Any) -> Any:
 
 def _without(g: Tensor, indices: list) -> Tensor:
     """The gradient with zeros where `indices` point."""
-    return index_put.call((g, indices, wrap(np.zeros((), g.array.dtype)), False))
+    zero = made_here(wrap(np.zeros((), g.array.dtype)))
+    return index_put.call((g, indices, zero, False))
 
 
 index_put: Operator = update(
@@ -435,7 +436,7 @@ def setitem(tensor: Tensor, item: Any, value: Any) -> None:
     part, indices = _split(tensor, item)
     if indices and _selects_apart(indices):
         # Where each example writes is found by reading: positions from positions.
-        places = wrap(np.arange(tensor.array.size).reshape(tensor.array.shape))[item]
+        places = made_here(wrap(np.arange(tensor.array.size).reshape(tensor.array.shape)))[item]
         value = _without_leading_ones(_values(tensor, value, indices), places.array.ndim)
         operator_named("put_").call((tensor, places, value.expand(places.array.shape), False))
         return
@@ -471,7 +472,7 @@ def _values(target: Tensor, value: Any, indices: list) -> Tensor:
     kind = dtypes.from_numpy(target.array.dtype)
     # a number too large for a 16-bit float becomes infinity
     check_number(value, dtypes.float64 if kind in (dtypes.float16, dtypes.bfloat16) else kind)
-    return wrap(retype(np.asarray(value), kind))
+    return made_here(wrap(retype(np.asarray(value), kind)))
 
 
 def _as_tensor(target: Tensor, value: Any) -> Tensor:
@@ -555,7 +556,7 @@ def _split(x: Tensor, item: Any) -> tuple[Tensor, list]:
             if each is None:
                 dim += 1
                 continue
-            each = wrap(np.zeros(int(each), np.int64))
+            each = made_here(wrap(np.zeros(int(each), np.int64)))
         indices += [None] * (dim - covered)
         indices.append(each)
         dim += each.array.ndim if each.array.dtype in _MASK_TYPES else 1

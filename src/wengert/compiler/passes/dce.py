@@ -15,7 +15,7 @@ _TAKE_ALIKE = {prim.DIFFERENTIABLE_GRAPH, prim.COND}
 
 
 def eliminate_dead_code(graph: Graph) -> Graph:
-    """Remove the nodes that no output depends on, unless they have effects."""
+    """Remove the nodes that no output depends on, unless they have effects or are checks."""
     remove_dead_nodes(graph.block)
     return graph
 
@@ -23,7 +23,7 @@ def eliminate_dead_code(graph: Graph) -> Graph:
 def remove_dead_nodes(block: Block, removed: Callable[[Value], None] | None = None) -> None:
     """The same for one block; `removed` is told every value that goes."""
     for node in block.reverse_nodes():
-        if not any(value._uses for value in node._outputs) and not node.has_effects:
+        if not any(value._uses for value in node._outputs) and not node.must_stay:
             if removed is not None:
                 _report(node, removed)
             node.destroy()

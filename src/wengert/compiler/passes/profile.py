@@ -10,21 +10,21 @@ from .shapes import refined
 
 
 def insert_profiles(graph: Graph) -> Graph:
-    """Let the graph note the type of every tensor at each run."""
+    """Let the graph note the type of every value at each run, by `prim::profile` for tensors and by
+    `prim::profile_ivalue` for others."""
     for value in graph.inputs:
         _watch(value)
     for node in list(graph.nodes()):
-        if node.kind != prim.PROFILE:
+        if node.kind not in prim.PROFILES and node.kind != prim.CONSTANT:
             for value in node.outputs:
                 _watch(value)
     return graph
 
 
 def _watch(value: Value) -> None:
-    if not isinstance(value.type, TensorType):
-        return
     graph = value.graph
-    node = graph.create(prim.PROFILE, (), (value.type,))
+    kind = prim.PROFILE if isinstance(value.type, TensorType) else prim.PROFILE_IVALUE
+    node = graph.create(kind, (), (value.type,))
     value.replace_all_uses_with(node.output)
     node.add_input(value)
     if value.node.kind == prim.PARAM:
@@ -36,14 +36,14 @@ def _watch(value: Value) -> None:
 def remove_profiles(graph: Graph) -> Graph:
     """Give the values the types that were seen, and stop watching."""
     for node in list(graph.all_nodes()):
-        if node.kind != prim.PROFILE:
+        if node.kind not in prim.PROFILES:
             continue
         value = node._inputs[0]
         seen = node.attributes.get("profiled_type")
-        if isinstance(seen, TensorType):
+        if seen is not None:
             value.type = refined(value.type, seen)
-            if isinstance(value.type, TensorType):
-                value.type = value.type.with_requires_grad(seen.requires_grad)
+        if isinstance(seen, TensorType) and isinstance(value.type, TensorType):
+            value.type = value.type.with_requires_grad(seen.requires_grad)
         node.output.replace_all_uses_with(value)
         node.destroy()
     return graph

@@ -259,6 +259,26 @@ def _same_type(node: Node) -> list[Type]:
     return [without_grad(node._inputs[0].type)]
 
 
+def _chunk_types(node: Node) -> list[Type]:
+    """Equal parts but for the last, which may be smaller."""
+    given = node._inputs[0].type
+    count = len(node._outputs)
+    if not isinstance(given, TensorType) or given.shape is None:
+        return [TensorType(getattr(given, "dtype", None))] * count
+    shape, dim = given.shape, node.attributes["dim"]
+    length = shape[dim]
+    most = None if length is None else -(-length // node.attributes["chunks"])
+    found: list[Type] = []
+    for i in range(count):
+        part = None
+        if length is not None and most is not None:
+            part = max(0, min(most, length - i * most))
+        sizes = list(shape)
+        sizes[dim] = part
+        found.append(TensorType(given.dtype, tuple(sizes)))
+    return found
+
+
 def _once_types(node: Node) -> list[Type]:
     return [without_grad(value.type) for value in node._inputs[node.attributes["grads"] :]]
 
@@ -294,6 +314,8 @@ _RULES: dict[str, Any] = {
     prim.AUTOGRAD_ZERO: lambda node: [TENSOR],
     prim.AUTOGRAD_ADD: _add_type,
     prim.PROFILE: _same_type,
+    prim.PROFILE_IVALUE: _same_type,
+    prim.CONSTANT_CHUNK: _chunk_types,
     prim.ONCE_DIFFERENTIABLE: _once_types,
     prim.LIST_CONSTRUCT: _list_type,
     prim.TUPLE_CONSTRUCT: lambda node: [TupleType(*[value.type for value in node._inputs])],

@@ -16,6 +16,7 @@ from ...drawing import drawn_like, draws
 from ...errors import shape_text
 from ...factory import new_array_like
 from ...inside import plain
+from ...levels import made_here
 from ...marks import WrapperArray
 from ...operators import indexing, joining, pointwise
 from ...operators import nn as layers
@@ -307,7 +308,7 @@ def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = N
         before, after = widths[2 * i], widths[2 * i + 1]
         positions = _padding_positions(input.array.shape, dim, before, after, mode)
         place = of_array(input.array)
-        input = input.index_select(dim, wrap(transfer(positions, place)))
+        input = input.index_select(dim, made_here(wrap(transfer(positions, place))))
     return input
 
 

@@ -1,0 +1,60 @@
+"""Nodes that may raise because of the values they get, which dead code elimination must not hide.
+
+Shapes and dtypes are checked while a function is traced. An index that is out of bounds shows only
+when the graph runs, and then it must, even if nobody uses the result.
+"""
+
+from __future__ import annotations
+
+from .. import primitives as prim
+from ..ir import Graph
+from ..nodes import Node, Value, node_reads
+from ..types import TensorType
+from .barriers import WITH_VALUE
+
+#: Operators that check the values of indices, or the range of numbers.
+_OF_VALUES = frozenset((
+    "index", "index_put", "index_select", "index_add", "index_copy", "index_fill", "gather",
+    "scatter", "scatter_add", "scatter_reduce", "take", "put", "masked_scatter", "embedding",
+    "_one_hot", "_nll_loss", "_binary_cross_entropy", "_repeated_indices",
+))  # fmt: skip
+#: Operators that do not divide an integer by zero.
+_OF_INTEGERS = frozenset(("floor_divide", "_div_rounded", "remainder", "fmod"))
+
+
+def may_raise(node: Node) -> bool:
+    """Whether it depends on values that a node can be run."""
+    operator = node.operator
+    if operator is None:
+        return any(may_raise(inner) for block in node.blocks for inner in block.nodes())
+    if prim.is_custom(operator):
+        return False
+    if operator.name in _OF_INTEGERS:
+        return all(_is_integer(value) for value in node._outputs)
+    return operator.name in _OF_VALUES
+
+
+def _is_integer(value: Value) -> bool:
+    dtype = value.type.dtype if isinstance(value.type, TensorType) else None
+    return dtype is None or dtype.numpy.kind in "iu"
+
+
+def keep_what_may_raise(graph: Graph) -> None:
+    """Add a `prim::Check` behind each node that may raise and that no output depends on."""
+    needed: set[Value] = set(graph.outputs)
+    for node in graph.block.reverse_nodes():
+        if not (node.must_stay or any(value in needed for value in node._outputs)):
+            if not may_raise(node):
+                continue
+            check = graph.create(prim.CHECK, node._outputs, ())
+            check.insert_after(node)
+        # Of a value that was replaced only the gradient is needed.
+        needed.update(node._inputs[1:] if node.kind == WITH_VALUE else node_reads(node))
+
+
+def drop_checks(graph: Graph) -> Graph:
+    """Remove the checks, for a graph that runs after another one that has them."""
+    for node in list(graph.all_nodes()):
+        if node.kind == prim.CHECK:
+            node.destroy()
+    return graph
