@@ -16,6 +16,7 @@ from threading import get_ident
 from types import TracebackType
 from typing import Any
 
+from ..errors import PACKAGE_FOLDER
 from ..state import thread_state
 from ..tensor import Tensor
 from .out_of_scope import emit_itt, emit_nvtx, load_nvprof, parse_nvprof_trace
@@ -166,7 +167,7 @@ def _stack() -> list[str]:
     return [
         f"{frame.filename}({frame.lineno}): {frame.name}"
         for frame in reversed(frames)
-        if "/wengert/" not in frame.filename
+        if not frame.filename.startswith(PACKAGE_FOLDER)
     ]
 
 
