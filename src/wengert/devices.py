@@ -152,13 +152,15 @@ def of_array(array: Any) -> device:
 
 
 def require_cupy() -> Any:
-    """The cupy module, which holds the arrays of cuda devices."""
+    """The cupy module, which will hold the arrays of cuda devices."""
     try:
         import cupy  # type: ignore[import-not-found, import-untyped, unused-ignore]
-    except ImportError as error:
+    except ImportError:
         raise RuntimeError(
-            "a cuda device needs CuPy, which is not installed: pip install cupy-cuda12x"
-        ) from error
+            "Wengert is not compiled with CUDA enabled: it computes on the CPU, and support for "
+            "cuda devices is planned. Programs that run anywhere choose the device by "
+            "wengert.cuda.is_available(), which is False"
+        ) from None
     return cupy
 
 
