@@ -314,6 +314,12 @@ def _get_sequence_nr() -> int:
     return thread_state().sequence
 
 
+def __dir__() -> list[str]:
+    private = {name for name in globals() if name.startswith("_")}
+    unlisted = ("forward_ad", "graph", "is_multithreading_enabled", "is_view_replay_enabled")
+    return sorted({*private, *__all__, *unlisted, *_LAZY_MODULES, *_LAZY_NAMES})
+
+
 def __getattr__(name: str) -> Any:
     if name in _LAZY_MODULES:
         return load("autograd." + name)
