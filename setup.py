@@ -19,6 +19,7 @@ PACKAGE = SOURCE / "wengert"
 COMPILED_WITHOUT_PXD = [
     "wengert/attributes.py",
     "wengert/autograd/function_outputs.py",
+    "wengert/autograd/grad_mode.py",
     "wengert/batching/calls.py",
     "wengert/batching/moving.py",
     "wengert/batching/products.py",
@@ -43,6 +44,7 @@ COMPILED_WITHOUT_PXD = [
     "wengert/operators/softmax.py",
     "wengert/operators/transcendental.py",
     "wengert/operators/views.py",
+    "wengert/scopes.py",
 ]
 
 DIRECTIVES = {

@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from .scopes import PlaceScope
+
 _TYPES = ("cpu", "cuda", "meta")
 
 
-class device:
+class device(PlaceScope):
     """A place for tensors: a type and, where several exist, an index.
 
     As a context manager it is the default device of the creation functions in its body.
@@ -70,14 +72,6 @@ class device:
     def __reduce__(self) -> tuple[Any, ...]:
         return (device, (self.type, self.index))
 
-    def __enter__(self) -> device:
-        _defaults.outer.append(_defaults.current)
-        _defaults.current = self
-        return self
-
-    def __exit__(self, *failure: object) -> None:
-        _defaults.current = _defaults.outer.pop()
-
 
 def _parse(text: str) -> tuple[str, int | None]:
     if not text:
@@ -107,7 +101,7 @@ class _Defaults(_local):
         self.outer: list[device] = []
 
 
-_defaults = _Defaults()
+_defaults = PlaceScope.places = _Defaults()
 
 
 def get_default_device() -> device:

@@ -13,6 +13,8 @@ from ..inside import in_transform
 from ..levels import has_class, is_level, seen_inside
 from ..loading import load
 from ..native import native
+from ..scopes import pop_saved_tensors_hooks as _pop_saved_tensors_default_hooks
+from ..scopes import push_saved_tensors_hooks as _push_saved_tensors_default_hooks
 from ..state import thread_state
 from ..tensor import Tensor
 from . import forward_ad as forward_ad
@@ -30,8 +32,6 @@ from .grad_mode import set_grad_enabled as set_grad_enabled
 from .grad_mode import set_multithreading_enabled as set_multithreading_enabled
 from .gradcheck import gradcheck as gradcheck
 from .gradcheck import gradgradcheck as gradgradcheck
-from .graph import pop_saved_tensors_hooks as _pop_saved_tensors_default_hooks
-from .graph import push_saved_tensors_hooks as _push_saved_tensors_default_hooks
 from .variable import Variable as Variable
 from .variable import checked_edge
 
