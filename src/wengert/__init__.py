@@ -66,6 +66,11 @@ from .tensor import Tensor as Tensor
 __compiled__ = _native.compiled
 newaxis = None
 
+if not __compiled__:
+    from . import installation as _installation
+
+    _installation.warn_if_uncompiled()
+
 globals().update(_registration.bind())
 
 

@@ -20,7 +20,7 @@ from .levels import is_level
 from .native import native
 from .state import thread_state
 from .subclasses import marked
-from .tensor import VIEW_MULTI_OUTPUT, Tensor, wrap
+from .tensor import VIEW_MULTI_OUTPUT, Tensor, set_fields, wrap
 from .utils.hooks import RemovableHandle
 
 _ndarray = np.ndarray
@@ -59,7 +59,7 @@ def set_requires_grad(self: Tensor, value: bool) -> None:
         raise RuntimeError(
             "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed."
         )
-    self.needs_grad = value
+    set_fields(self, needs_grad=value)
 
 
 def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
@@ -94,7 +94,7 @@ def grad(self: Tensor) -> Tensor | None:
 
 def set_grad(self: Tensor, value: Tensor | None) -> None:
     if value is None:
-        self.gradient = None
+        native.set_attribute(self, "gradient", None)
         return
     if not isinstance(value, Tensor):
         raise TypeError(
@@ -118,13 +118,13 @@ def set_grad(self: Tensor, value: Tensor | None) -> None:
             f"attempting to assign a gradient of size '{list(value.array.shape)}' to a tensor of "
             f"size '{list(self.array.shape)}'; their shapes must agree"
         )
-    self.gradient = value
+    native.set_attribute(self, "gradient", value)
     show_graph(value)
     show_graph(self)
 
 
 def delete_grad(self: Tensor) -> None:
-    self.gradient = None
+    set_fields(self, gradient=None)
 
 
 def retain_grad(self: Tensor) -> None:
@@ -225,8 +225,8 @@ def detach(self: Tensor) -> Tensor:
     array = self.array
     plain = type(array) is _ndarray and not state.modes
     out = wrap(array) if plain else alias_of(self)
-    out.counter = self.shared_counter()
-    out.inference = self.inference
+    native.set_attribute(out, "counter", self.shared_counter())
+    native.set_attribute(out, "inference", self.inference)
     return out
 
 
@@ -243,9 +243,7 @@ def detach_(self: Tensor) -> Tensor:
         )
     if self.watched and self.node is not None:
         self.make_cold().detached_at = thread_state().sequence
-    self.node = None
-    self.output_index = 0
-    self.needs_grad = False
+    set_fields(self, node=None, output_index=0, needs_grad=False)
     drop_tangent(self)
     return self
 
@@ -259,7 +257,7 @@ def data(self: Tensor) -> Tensor:
         )
     array = self.array
     out = wrap(array) if type(array) is _ndarray or is_level(self) else alias_of(self)
-    out.inference = self.inference
+    set_fields(out, inference=self.inference)
     return out
 
 
@@ -280,9 +278,8 @@ def set_data(self: Tensor, value: Tensor) -> None:
             "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have "
             f"incompatible tensor type: one is on {self.device}, the other on {value.device}"
         )
-    self.array = marked(type(self), value.array)
-    self.inference = value.inference
-    self.accumulator = None
+    array = marked(type(self), value.array)
+    set_fields(self, array=array, inference=value.inference, accumulator=None)
 
 
 def delete_data(self: Tensor) -> None:

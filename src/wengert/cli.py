@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import wengert
+from wengert.installation import reason_uncompiled
 
 THREAD_VARIABLES = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
 
@@ -90,6 +91,8 @@ def show_info(options: argparse.Namespace) -> int:
 def describe_installation() -> list[tuple[str, str]]:
     """Facts about this installation as (name, text) rows."""
     how = "compiled" if wengert.__compiled__ else "not compiled: the same modules, slower"
+    if reason := reason_uncompiled():
+        how += f", because {reason}"
     interpreter = f"{platform.python_version()} ({platform.python_implementation()})"
     return [
         ("wengert", f"{wengert.__version__} ({how})"),

@@ -15,7 +15,7 @@ from .native import native
 from .schema import REQUIRED
 from .scopes import DispatchNotOverridden, set_modes
 from .state import ThreadState, call_user, thread_state
-from .tensor import Tensor
+from .tensor import Tensor, set_fields
 
 # What `library.register_torch_dispatch` has registered, by operator and class of modes or tensors.
 _rules: dict[Any, dict[type, Callable[..., Any]]] = {}
@@ -217,7 +217,7 @@ def _as_result(operator: Any, args: tuple, out: Any, recorded: bool) -> Tensor:
     if recorded or operator.is_view:
         out = without_history(args, out, recorded)
         if not operator.is_view:
-            out.view_meta = None
+            set_fields(out, view_meta=None)
     return out
 
 

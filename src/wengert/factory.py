@@ -15,7 +15,7 @@ from .layouts import keeps_order
 from .levels import is_level, made_here
 from .out import check_out, resize_out
 from .subclasses import marked
-from .tensor import Tensor, wrap
+from .tensor import Tensor, set_fields, wrap
 
 
 def parse_size(function: str, sizes: tuple[Any, ...], size: Any = None) -> tuple[int, ...]:
@@ -134,7 +134,8 @@ def write_out(function: str, out: Tensor, array: Any, warn: bool = False) -> Ten
         if warn:
             resize_out(out, array.shape, 5)
         else:
-            out.array = marked(type(out), new_array(array.shape, dtype_of(out), place))
+            empty = new_array(array.shape, dtype_of(out), place)
+            set_fields(out, array=marked(type(out), empty))
     if place.type != "meta":
         out.array[...] = transfer(array, place)
     out.bump(function)

@@ -35,6 +35,14 @@ class Level:
         "grad_enabled", "inference", "forward_grad_enabled", "dual_level", "duals",
         "tangents_aside",
     )  # fmt: skip
+    # What held outside, noted when the level is entered.
+    outer_levels: list
+    grad_enabled: bool
+    inference: bool
+    forward_grad_enabled: bool
+    dual_level: int
+    duals: list
+    tangents_aside: bool
 
     def __init__(
         self, kind: str, batch_size: int = 0, randomness: str = "error"

@@ -11,7 +11,7 @@ from .levels import LevelArray
 from .marks import SubclassArray, WrapperArray, unmarked
 from .overlap import check_not_overlapping, check_sources
 from .state import thread_state
-from .tensor import Tensor
+from .tensor import Tensor, set_fields
 
 
 def copy_to_out(name: str, result: Any, out: Any, operands: tuple | list = ()) -> Any:
@@ -97,4 +97,4 @@ def resize_out(out: Tensor, shape: tuple[int, ...], stacklevel: int) -> None:
             stacklevel=stacklevel,
         )
     array = new_array(shape, out.dtype, of_array(out.array))
-    out.array = marked(type(out), array)
+    set_fields(out, array=marked(type(out), array))

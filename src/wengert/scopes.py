@@ -15,7 +15,7 @@ from .native import native
 from .state import ThreadState, anomaly, thread_state
 
 
-class Restoring(ContextDecorator):
+class Restoring:
     """Gives attributes of an object the values of `before` when the block ends."""
 
     target: Any
@@ -29,7 +29,7 @@ class Restoring(ContextDecorator):
             setattr(self.target, name, value)
 
 
-class Assigned(Restoring):
+class Assigned(Restoring, ContextDecorator):
     """Gives attributes of an object other values until the block ends."""
 
     def __init__(self, target: Any, **values: Any) -> None:
@@ -48,6 +48,8 @@ class Assigned(Restoring):
 
 class Switched(Restoring):
     """Gives attributes of an object other values at once and, used with `with`, for its block."""
+
+    made_by: Any = None
 
     def __init__(self, target: Any, **values: Any) -> None:
         self.target = target

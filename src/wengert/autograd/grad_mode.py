@@ -117,7 +117,6 @@ class _Flag(Switched, _Mode):
     """Sets one flag of the thread, at once and, used with `with`, until the block ends."""
 
     flag: str
-    __call__ = _Mode.__call__
 
     def __init__(self, mode: bool) -> None:
         super().__init__(thread_state(), **{self.flag: bool(mode)})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..tensor import Tensor
+from ..tensor import Tensor, set_fields
 from .accumulation import AccumulateGrad
 from .node import Node
 
@@ -79,10 +79,9 @@ def _check_replacement(hook: Any, result: Any, gradient: Any) -> None:
 def _retain(tensor: Tensor, gradient: Tensor) -> None:
     from ..operators.copying import pack
 
-    if tensor.gradient is None:
-        tensor.gradient = pack.call1(gradient)
-    else:
-        tensor.gradient = tensor.gradient + gradient
+    before = tensor.gradient
+    total = pack.call1(gradient) if before is None else before + gradient
+    set_fields(tensor, gradient=total)
 
 
 def run_pre_hooks(node: Node, grads: Any) -> Any:

@@ -30,7 +30,7 @@ from ..levels import Level, LevelArray, ascend, descend, level_array
 from ..operators.write_view import step_text
 from ..overlap import is_expanded
 from ..state import thread_state
-from ..tensor import Tensor, node_of, requires_of, wrap
+from ..tensor import Tensor, node_of, requires_of, set_fields, wrap
 from ..utils.pytree import TreeSpec, tree_flatten, tree_unflatten
 from . import draws
 from . import primitives as prim
@@ -175,9 +175,9 @@ class TraceLevel(Level):
                 node_of(example)
         value = self.graph.add_input(type_of(example), name)
         stand_in = self.stand_in(value, shape_only(example.array))
-        stand_in.needs_grad = example.requires()
+        set_fields(stand_in, needs_grad=example.requires())
         if stand_in.needs_grad and example.node is not None:
-            stand_in.node = ErrorNode(_BEYOND, (stand_in,))
+            set_fields(stand_in, node=ErrorNode(_BEYOND, (stand_in,)))
         self.originals.append(example)
         self.inputs.append(stand_in)
         self.input_values.append(value)
@@ -193,7 +193,7 @@ class TraceLevel(Level):
 
     def release(self) -> None:
         for t in self.inputs:
-            t.node = None
+            set_fields(t, node=None)
         self.inputs, self.stand_ins, self.originals = [], {}, []
 
     def stand_in(self, value: Value, array: Any) -> Tensor:
@@ -239,7 +239,7 @@ class TraceLevel(Level):
         t = self.inside(t)
         array: Any = t.array
         out = self.stand_in(self.cut_off(self.symbol_of(t)), array.value.array)
-        out.counter = t.shared_counter()
+        set_fields(out, counter=t.shared_counter())
         self.relate(out.array, t, Step(None))
         return out
 
@@ -402,7 +402,7 @@ class TraceLevel(Level):
     def relate(self, array: Any, source: Tensor, step: Step) -> None:
         """Note that an array shares the memory of a tensor, which may get another array later."""
         before = wrap(source.array)
-        before.counter = source.shared_counter()
+        set_fields(before, counter=source.shared_counter())
         array.__dict__["origin"] = (before, step)
         array.__dict__["version"] = source.version()
 
@@ -607,7 +607,7 @@ def shape_example(t: Tensor, shape: tuple[int, ...] | None = None) -> Tensor:
     array = t.array
     strides = array.strides if shape is None else array.strides[1:]
     out = wrap(meta.of_strides(array.shape if shape is None else shape, strides, array.dtype))
-    out.needs_grad = requires_of(t)
+    set_fields(out, needs_grad=requires_of(t))
     return out
 
 
