@@ -206,3 +206,28 @@ def test_forward_mode_and_backward():
         x.grad = None
 
     land_everywhere(block, span=100e-6)
+
+
+@pytest.mark.compiled_only
+def test_selective_checkpoint():
+    x = wengert.ones(2, requires_grad=True)
+
+    def contexts():
+        return checkpoint.create_selective_checkpoint_contexts([wengert.ops.aten.mul.Tensor])
+
+    def block():
+        out = checkpoint.checkpoint(
+            lambda x: (x * x).sum(), x, use_reentrant=False, context_fn=contexts
+        )
+        out.backward()
+        x.grad = None
+
+    land_everywhere(block, span=500e-6)
+
+
+@pytest.mark.compiled_only
+def test_tracing():
+    x = wengert.ones(2)
+    land_everywhere(
+        lambda: wengert.compiler.trace(lambda x: (x * 2).sum(), x), landings=300, span=2e-3
+    )

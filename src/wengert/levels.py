@@ -145,6 +145,20 @@ class Below:
         ascend(self.state, self.saved)
 
 
+class OutsideAllLevels:
+    """Context manager for operators that no level is to see and that are not recorded."""
+
+    __slots__ = ("state", "saved")
+
+    def __enter__(self) -> None:
+        self.state = thread_state()
+        self.saved = descend(self.state, 0)
+        self.state.grad_enabled = False
+
+    def __exit__(self, *exception: object) -> None:
+        ascend(self.state, self.saved)
+
+
 def set_duals(state: ThreadState, level: int, duals: list, aside: bool) -> None:
     """Switch to another forward-mode level; one that is not put aside counts as a layer."""
     counts = level >= 0 and not aside

@@ -195,7 +195,11 @@ def pop_function_mode() -> Any:
 class DispatchModeScope:
     """A dispatch mode is active in its own block."""
 
+    def _prepare_to_enter(self) -> None:
+        """What a mode does before it is active: an `__enter__` of its own could be cut in half."""
+
     def __enter__(self) -> Any:
+        self._prepare_to_enter()
         push_mode(self)
         return self
 

@@ -26,9 +26,10 @@ from ..autograd.function_node import ErrorNode, call_recorded
 from ..backends import meta
 from ..creation import full
 from ..drawing import DRAWS
-from ..levels import Level, LevelArray, ascend, descend, level_array
+from ..levels import Level, LevelArray, OutsideAllLevels, level_array
 from ..operators.write_view import step_text
 from ..overlap import is_expanded
+from ..scopes import Assigned
 from ..state import thread_state
 from ..tensor import Tensor, node_of, requires_of, set_fields, wrap
 from ..utils.pytree import TreeSpec, tree_flatten, tree_unflatten
@@ -113,27 +114,9 @@ def _check_containers(arguments: Any, leaves: list, tree: TreeSpec) -> None:
         )
 
 
-@contextmanager
-def _without_hooks() -> Iterator[None]:
+def _without_hooks() -> Assigned:
     """Saved-tensor hooks are for the values of a program, not for its shapes."""
-    state = thread_state()
-    hooks, state.saved_hooks = state.saved_hooks, []
-    try:
-        yield
-    finally:
-        state.saved_hooks = hooks
-
-
-@contextmanager
-def _outside_all_levels() -> Iterator[None]:
-    """Run operators on shapes or examples, which no level is to see, without recording."""
-    state = thread_state()
-    saved = descend(state, 0)
-    state.grad_enabled = False
-    try:
-        yield
-    finally:
-        ascend(state, saved)
+    return Assigned(thread_state(), saved_hooks=[])
 
 
 def _parameter_names(function: Callable, examples: tuple, keywords: dict) -> dict[int, str]:
@@ -276,7 +259,7 @@ class TraceLevel(Level):
         """Note one call; what it returns, as arrays of this level."""
         shapes = tuple([self.shape_of(a) for a in args])
         try:
-            with _outside_all_levels():
+            with OutsideAllLevels():
                 out = operator.call(shapes)
                 if getattr(operator, "broadcasts", False):
                     out = as_computed(out, [s for s in shapes if isinstance(s, Tensor)])
@@ -348,7 +331,7 @@ class TraceLevel(Level):
         inputs = [self.inside(args[i]) for i in positions]
         examples = list(args)
         drawn_from = draws.generators_among((*args, *kwargs.values()))
-        with _outside_all_levels(), draws.drawing_again(draws.states_of(drawn_from)):
+        with OutsideAllLevels(), draws.drawing_again(draws.states_of(drawn_from)):
             for position in positions:
                 examples[position] = full(args[position].shape, 0.5, dtype=args[position].dtype)
             example = DRAWS[name](*examples, **kwargs)
