@@ -56,9 +56,13 @@ class Switched(Restoring):
         self.before = {name: getattr(target, name) for name in values}
         for name, value in values.items():
             setattr(target, name, value)
-        # Where it was made, until a block is entered: see __del__.
-        self.made_by = native.caller() if native.compiled else None
-        self.made_at = native.lasti
+        self.note_origin()
+
+    def note_origin(self) -> None:
+        """Note which instruction makes this, until a block is entered: see __del__."""
+        if native.compiled:
+            self.made_by = native.caller()
+            self.made_at = native.lasti
 
     def __enter__(self) -> Any:
         self.made_by = None

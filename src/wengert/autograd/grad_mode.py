@@ -119,8 +119,11 @@ class _Flag(Switched, _Mode):
     flag: str
 
     def __init__(self, mode: bool) -> None:
-        super().__init__(thread_state(), **{self.flag: bool(mode)})
+        state = self.target = thread_state()
+        self.previous = getattr(state, self.flag)
         self.mode = mode
+        setattr(state, self.flag, bool(mode))
+        self.note_origin()
 
     def clone(self) -> Any:
         return type(self)(self.mode)
@@ -129,6 +132,9 @@ class _Flag(Switched, _Mode):
         self.made_by = None
         self.target = thread_state()
         setattr(self.target, self.flag, bool(self.mode))
+
+    def __exit__(self, *exception: object) -> None:
+        setattr(self.target, self.flag, self.previous)
 
 
 class _DecoratorFlag(_Flag):
