@@ -68,10 +68,10 @@ test-compiled:
 test-uncompiled:
 	@if find src -name '*.so' -o -name '*.pyd' | grep .; then \
 		echo "src/ must hold no extension modules: remove these (make clean does)"; exit 1; fi
-	PYTHONPATH=$(CURDIR)/src $(BIN)/python -P -c 'import sys, wengert; \
-		inside = wengert.__file__.startswith("$(CURDIR)/src/"); \
+	PYTHONPATH="$$PWD/src" $(BIN)/python -P -c 'import os, sys, wengert; \
+		inside = wengert.__file__.startswith(os.path.join(os.environ["PYTHONPATH"], "")); \
 		sys.exit(0 if inside and not wengert.__compiled__ else "not the source: " + wengert.__file__)'
-	PYTHONPATH=$(CURDIR)/src $(BIN)/python -P -m pytest -q $(PARALLEL) -m 'not compiled_only and not slow'
+	PYTHONPATH="$$PWD/src" $(BIN)/python -P -m pytest -q $(PARALLEL) -m 'not compiled_only and not slow'
 
 test: install lint types test-compiled test-uncompiled
 

@@ -19,6 +19,7 @@ PACKAGE = SOURCE / "wengert"
 COMPILED_WITHOUT_PXD = [
     "wengert/attributes.py",
     "wengert/autograd/function_outputs.py",
+    "wengert/autograd/grad_mode.py",
     "wengert/batching/calls.py",
     "wengert/batching/moving.py",
     "wengert/batching/products.py",
@@ -43,6 +44,7 @@ COMPILED_WITHOUT_PXD = [
     "wengert/operators/softmax.py",
     "wengert/operators/transcendental.py",
     "wengert/operators/views.py",
+    "wengert/scopes.py",
 ]
 
 DIRECTIVES = {
@@ -89,6 +91,7 @@ class BuildCompiledOrPure(build_ext):
         self.parallel = self.parallel or PROCESSORS
 
     def run(self) -> None:
+        self.note_of_reason().unlink(missing_ok=True)
         reason = "no working C compiler was found"
         try:
             self.check_compiler()
@@ -100,6 +103,10 @@ class BuildCompiledOrPure(build_ext):
             if os.environ.get("WENGERT_REQUIRE_COMPILED", "0") not in ("", "0"):
                 raise
             self.leave_uncompiled(reason)
+
+    def note_of_reason(self) -> Path:
+        """The module that tells an uncompiled installation why it is one."""
+        return Path(self.build_lib, "wengert", "_uncompiled.py")
 
     def check_compiler(self) -> None:
         """Fails at once where no C compiler or no Python header is found."""
@@ -143,6 +150,10 @@ class BuildCompiledOrPure(build_ext):
         for ext in self.extensions:
             Path(self.get_ext_fullpath(ext.name)).unlink(missing_ok=True)
         self.extensions = []
+        if not self.inplace:  # the source tree is meant to be uncompiled and says nothing
+            note = self.note_of_reason()
+            note.parent.mkdir(parents=True, exist_ok=True)
+            note.write_text(f'"""Why this is not compiled."""\n\nREASON = {reason!r}\n')
         print(f"wengert: installed uncompiled, which is slower: {reason}", file=sys.stderr)
 
 

@@ -101,6 +101,27 @@ def test_every_deferred_name_is_in_the_directory():
     assert set(catalogue.MODULE_OF) - FUNCTIONS_ONLY <= set(dir(wengert.Tensor))
 
 
+def test_directories_name_what_is_public_and_no_internal_module():
+    run_alone("""
+from types import ModuleType
+import wengert
+import wengert.operators.sorting, wengert.printing
+
+public = {"_C", "autograd", "compiler", "cuda", "demo", "func", "library", "nn", "ops", "overrides",
+          "random", "utils"}
+shown = {name for name in dir(wengert) if isinstance(getattr(wengert, name), ModuleType)}
+assert shown == public, shown ^ public
+
+public = {"anomaly_mode", "forward_ad", "function", "functional", "grad_mode", "graph", "profiler",
+          "profiler_legacy", "profiler_util"}
+names = set(dir(wengert.autograd))
+assert {"Function", "backward", "detect_anomaly", "grad", "gradcheck", "no_grad"} <= names
+assert {"Any", "Tensor", "load", "thread_state", "zeros_like"}.isdisjoint(names)
+shown = {name for name in names if isinstance(getattr(wengert.autograd, name), ModuleType)}
+assert shown == public, shown ^ public
+""")
+
+
 def test_every_in_place_operator_is_a_method():
     for name, operator in operators().items():
         if name.endswith("_") and not name.startswith("_"):
@@ -128,7 +149,7 @@ def test_subclass_reaches_a_deferred_method_by_super():
 
 def run_alone(program):
     done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=120
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=600
     )
     assert done.returncode == 0, done.stderr
 
@@ -183,7 +204,7 @@ thread.start()
 begun.wait()
 child = os.fork()
 if not child:
-    signal.alarm(30)
+    signal.alarm(300)
     os._exit(x.sort()[0].tolist() != [1.0, 2.0])
 thread.join()
 assert os.waitpid(child, 0)[1] == 0

@@ -2,9 +2,11 @@
 
 import sys
 import threading
-import time
 
 import pytest
+
+import wengert
+from line_counts import lines_run
 
 # Python 3.13 limits how deep deallocations nest by a count that half a megabyte is too little for.
 SMALL_STACK = (1024 if sys.version_info[:2] == (3, 13) else 512) * 1024
@@ -256,20 +258,15 @@ def test_balanced_tree(lib):
     [lambda y: y + 1, lambda y: y.t(), lambda y: y.add_(1) if y.grad_fn else y * 1],
     ids=["add", "view", "inplace"],
 )
-def test_time_grows_in_proportion(lib, step):
-    def seconds(length):
-        best = float("inf")
-        for _ in range(3):
-            y = lib.ones(2, 3, requires_grad=True)
-            start = time.perf_counter()
-            for _ in range(length):
-                y = step(y)
-            y.sum().backward()
-            del y
-            best = min(best, time.perf_counter() - start)
-        return best
+def test_work_grows_in_proportion(step):
+    def program(length):
+        y = x = wengert.ones(2, 3, requires_grad=True)
+        for _ in range(length):
+            y = step(y)
+        y.sum().backward()
+        assert x.grad.tolist() == [[1.0] * 3] * 2
 
-    short, long = 2_000, 20_000
-    seconds(short)
-    # Proportional cost is 10 times as much, quadratic cost 100 times.
-    assert seconds(long) < 35 * seconds(short)
+    short, long = 200, 2_000
+    program(short)
+    # Proportional work is 10 times as much, quadratic work 100 times.
+    assert lines_run(program, long) < 12 * lines_run(program, short)

@@ -127,10 +127,15 @@ class TestArrays:
         assert devices.transfer(array, device("cpu")) is array
         assert devices.transfer(array, device("cpu:0")) is array
 
-    def test_cuda_without_cupy(self, monkeypatch):
+    def test_cuda_is_refused_and_nothing_to_install_is_advised(self, monkeypatch):
         monkeypatch.setitem(__import__("sys").modules, "cupy", None)
-        with pytest.raises(RuntimeError, match="CuPy, which is not installed"):
-            devices.transfer(np.zeros(2), device("cuda"))
+        for use in (
+            lambda: devices.transfer(np.zeros(2), device("cuda")),
+            lambda: wengert.ones(2).cuda(),
+        ):
+            with pytest.raises(RuntimeError, match="not compiled with CUDA enabled") as refused:
+                use()
+            assert "CuPy" not in str(refused.value) and "pip" not in str(refused.value)
 
 
 def test_programs_that_prefer_cuda_find_none():

@@ -16,7 +16,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning"),
 ]
 
-CHILD_SECONDS = 30
+CHILD_SECONDS = 300
 
 
 def check_backward():

@@ -10,7 +10,7 @@ import wengert
 from wengert.autograd import graph
 from wengert.state import ThreadState, inherit, thread_state
 
-SECONDS = 60
+SECONDS = 300
 
 
 def in_thread(work):

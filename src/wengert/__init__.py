@@ -66,6 +66,11 @@ from .tensor import Tensor as Tensor
 __compiled__ = _native.compiled
 newaxis = None
 
+if not __compiled__:
+    from . import installation as _installation
+
+    _installation.warn_if_uncompiled()
+
 globals().update(_registration.bind())
 
 
@@ -104,10 +109,14 @@ def __getattr__(name: str) -> _Any:
     if name in _NAMES:
         return getattr(_load(_NAMES[name]), name)
     if name == "__all__":  # what `from wengert import *` takes: no modules
-        here = {each for each, value in globals().items() if type(value) is not type(_numpy)}
-        return sorted(each for each in {*here, *_FUNCTIONS, *_NAMES} if each[0] != "_")
+        return sorted(each for each in {*_own_names(), *_FUNCTIONS, *_NAMES} if each[0] != "_")
     raise AttributeError(f"module 'wengert' has no attribute {name!r}")
 
 
+def _own_names() -> list[str]:
+    """The names here that are no modules: every imported module of the package is a name here."""
+    return [name for name, value in globals().items() if type(value) is not type(_numpy)]
+
+
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_FUNCTIONS, *_MODULES, *_NAMES})
+    return sorted({*_own_names(), *_FUNCTIONS, *_MODULES, *_NAMES, "autograd", "random"})

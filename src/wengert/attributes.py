@@ -21,7 +21,7 @@ from .levels import alive, is_level
 from .native import native
 from .state import thread_state
 from .subclasses import marked
-from .tensor import VIEW_MULTI_OUTPUT, Tensor, wrap
+from .tensor import VIEW_MULTI_OUTPUT, Tensor, set_fields, wrap
 from .utils.hooks import RemovableHandle
 
 _ndarray = np.ndarray
@@ -60,7 +60,7 @@ def set_requires_grad(self: Tensor, value: bool) -> None:
         raise RuntimeError(
             "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed."
         )
-    self.needs_grad = value
+    set_fields(self, needs_grad=value)
 
 
 def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
@@ -101,7 +101,7 @@ def grad(self: Tensor) -> Tensor | None:
 
 def set_grad(self: Tensor, value: Tensor | None) -> None:
     if value is None:
-        self.gradient = None
+        native.set_attribute(self, "gradient", None)
         return
     if not isinstance(value, Tensor):
         raise TypeError(
@@ -125,13 +125,13 @@ def set_grad(self: Tensor, value: Tensor | None) -> None:
             f"attempting to assign a gradient of size '{list(value.array.shape)}' to a tensor of "
             f"size '{list(self.array.shape)}'; their shapes must agree"
         )
-    self.gradient = value
+    native.set_attribute(self, "gradient", value)
     show_graph(value)
     show_graph(self)
 
 
 def delete_grad(self: Tensor) -> None:
-    self.gradient = None
+    set_fields(self, gradient=None)
 
 
 def retain_grad(self: Tensor) -> None:
@@ -238,14 +238,14 @@ def detach(self: Tensor) -> Tensor:
         out = alias_of(self)
     if self.inference:
         return _inference_alias(out, state)
-    out.counter = self.shared_counter()
-    out.inference = False
+    native.set_attribute(out, "counter", self.shared_counter())
+    native.set_attribute(out, "inference", False)
     return out
 
 
 def _inference_alias(out: Tensor, state: Any) -> Tensor:
     """The alias of an inference tensor: one too, which outside that mode counts its versions."""
-    out.inference = True
+    set_fields(out, inference=True)
     if not state.inference:
         out.make_cold().counts_versions = True
     return out
@@ -264,9 +264,7 @@ def detach_(self: Tensor) -> Tensor:
         )
     if self.watched and self.node is not None:
         self.make_cold().detached_at = thread_state().sequence
-    self.node = None
-    self.output_index = 0
-    self.needs_grad = False
+    set_fields(self, node=None, output_index=0, needs_grad=False)
     drop_tangent(self)
     return self
 
@@ -288,7 +286,7 @@ def data(self: Tensor) -> Tensor:
     out = wrap(array) if type(array) is _ndarray or is_level(self) else alias_of(self)
     if self.inference:
         return _inference_alias(out, state)
-    out.inference = False
+    set_fields(out, inference=False)
     return out
 
 
@@ -322,8 +320,8 @@ def set_data(self: Tensor, value: Tensor) -> None:
             cold = self.make_cold()
             change = (thread_state().sequence, self.array.shape)
             cold.former_shapes = (*(cold.former_shapes or ()), change)
-        self.array = marked(type(self), value.array)
-    self.inference = value.inference
+        set_fields(self, array=marked(type(self), value.array))
+    set_fields(self, inference=value.inference)
     reset_accumulator(self, renewed)
 
 

@@ -9,18 +9,28 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import wengert
+from wengert.installation import reason_uncompiled
 
 THREAD_VARIABLES = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs one command; 0 is success, 1 a failed command, 2 wrong usage, 130 an interrupt."""
+    """Runs one command; 0 is success, 1 a failed command, 2 wrong usage, 130 an interrupt.
+
+    141, as of a program that the signal ended, when nobody reads the output any more.
+    """
     options = make_parser().parse_args(arguments)
     try:
-        return options.command(options)
+        status = options.command(options)
+        sys.stdout.flush()  # here, where a closed pipe can be told
+        return status
     except KeyboardInterrupt:
         print("wengert: interrupted", file=sys.stderr)
         return 130
+    except BrokenPipeError:
+        # What is left in the buffer must not be tried again when the interpreter ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -62,7 +72,8 @@ def run_demo(options: argparse.Namespace) -> int:
     missing = [name for name in ("matplotlib", "tqdm") if not importlib.util.find_spec(name)]
     if missing:
         print(
-            f"wengert: the demo needs {' and '.join(missing)}: pip install wengert[demo]",
+            f"wengert: the demo needs {' and '.join(missing)}: "
+            f"{sys.executable} -m pip install {' '.join(missing)}",
             file=sys.stderr,
         )
         return 1
@@ -79,15 +90,16 @@ def show_info(options: argparse.Namespace) -> int:
 
 def describe_installation() -> list[tuple[str, str]]:
     """Facts about this installation as (name, text) rows."""
-    cupy, cuda_devices = describe_cupy()
     how = "compiled" if wengert.__compiled__ else "not compiled: the same modules, slower"
+    if reason := reason_uncompiled():
+        how += f", because {reason}"
     interpreter = f"{platform.python_version()} ({platform.python_implementation()})"
     return [
         ("wengert", f"{wengert.__version__} ({how})"),
         ("location", str(Path(wengert.__file__).parent)),
         ("python", f"{interpreter} on {platform.system()} {platform.machine()}"),
-        ("backends", f"numpy {describe_numpy()}; cupy {cupy}"),
-        ("devices", ", ".join(["cpu", "meta", *cuda_devices])),
+        ("backends", f"numpy {describe_numpy()}"),
+        ("devices", "cpu, meta"),
         ("threads", describe_threads()),
     ]
 
@@ -99,19 +111,6 @@ def describe_numpy() -> str:
     blas = dependencies.get("Build Dependencies", {}).get("blas", {})
     library = f"{blas.get('name', 'unknown')} {blas.get('version', '')}".strip()
     return f"{numpy.__version__} (BLAS: {library})"
-
-
-def describe_cupy() -> tuple[str, list[str]]:
-    """The state of CuPy and the CUDA devices it sees; CuPy is imported only where installed."""
-    if not importlib.util.find_spec("cupy"):
-        return "not installed", []
-    try:
-        import cupy
-
-        count = cupy.cuda.runtime.getDeviceCount()
-        return str(cupy.__version__), [f"cuda:{index}" for index in range(count)]
-    except Exception as error:
-        return f"installed, without a usable device ({type(error).__name__})", []
 
 
 def describe_threads() -> str:

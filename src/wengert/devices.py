@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from .scopes import PlaceScope
+
 _TYPES = ("cpu", "cuda", "meta")
 
 
-class device:
+class device(PlaceScope):
     """A place for tensors: a type and, where several exist, an index.
 
     As a context manager it is the default device of the creation functions in its body.
@@ -70,14 +72,6 @@ class device:
     def __reduce__(self) -> tuple[Any, ...]:
         return (device, (self.type, self.index))
 
-    def __enter__(self) -> device:
-        _defaults.outer.append(_defaults.current)
-        _defaults.current = self
-        return self
-
-    def __exit__(self, *failure: object) -> None:
-        _defaults.current = _defaults.outer.pop()
-
 
 def _parse(text: str) -> tuple[str, int | None]:
     if not text:
@@ -107,7 +101,7 @@ class _Defaults(_local):
         self.outer: list[device] = []
 
 
-_defaults = _Defaults()
+_defaults = PlaceScope.places = _Defaults()
 
 
 def get_default_device() -> device:
@@ -152,13 +146,15 @@ def of_array(array: Any) -> device:
 
 
 def require_cupy() -> Any:
-    """The cupy module, which holds the arrays of cuda devices."""
+    """The cupy module, which will hold the arrays of cuda devices."""
     try:
         import cupy  # type: ignore[import-not-found, import-untyped, unused-ignore]
-    except ImportError as error:
+    except ImportError:
         raise RuntimeError(
-            "a cuda device needs CuPy, which is not installed: pip install cupy-cuda12x"
-        ) from error
+            "Wengert is not compiled with CUDA enabled: it computes on the CPU, and support for "
+            "cuda devices is planned. Programs that run anywhere choose the device by "
+            "wengert.cuda.is_available(), which is False"
+        ) from None
     return cupy
 
 

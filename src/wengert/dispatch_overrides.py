@@ -13,8 +13,9 @@ from typing import Any
 from .dispatch import any_requires
 from .native import native
 from .schema import REQUIRED
+from .scopes import DispatchNotOverridden, set_modes
 from .state import ThreadState, call_user, thread_state
-from .tensor import Tensor
+from .tensor import Tensor, set_fields
 
 # What `library.register_torch_dispatch` has registered, by operator and class of modes or tensors.
 _rules: dict[Any, dict[type, Callable[..., Any]]] = {}
@@ -83,10 +84,10 @@ def _ask(
     func = overload_of(operator)
     types = tuple([type(value) for value in asked])
     modes, grad_enabled = state.modes, state.grad_enabled
-    state.grad_enabled = grad_enabled and not getattr(operator, "records", True)
-    if modes:
-        set_modes(state, modes[:-1])
     try:
+        state.grad_enabled = grad_enabled and not getattr(operator, "records", True)
+        if modes:
+            set_modes(state, modes[:-1])
         for handler in (*modes[-1:], *types):
             rule = rule_for(operator, handler if handler in types else type(handler))
             if rule is not None:
@@ -95,24 +96,16 @@ def _ask(
                 out = call_user(handler.__torch_dispatch__, func, types, args, kwargs)
             if out is not NotImplemented:
                 return out
-    finally:
+    finally:  # the call last: an interrupt may come after it
+        state.grad_enabled = grad_enabled
         if modes:
             set_modes(state, modes)
-        state.grad_enabled = grad_enabled
     handlers = [f"mode object {mode}" for mode in modes[-1:]]
     handlers += [f"tensor subclass {cls}" for cls in types]
     raise TypeError(
         f"Multiple dispatch failed for '{func}'; all __torch_dispatch__ handlers returned "
         "NotImplemented:\n" + "\n".join(f"  - {text}" for text in handlers)
     )
-
-
-def set_modes(state: ThreadState, modes: list) -> None:
-    """Make these the active dispatch modes, outermost first."""
-    change = len(modes) - len(state.modes)
-    state.modes = modes
-    state.layers += change
-    native.watch(change)
 
 
 def overrides_dispatch(cls: type) -> bool:
@@ -129,15 +122,8 @@ def disabled_torch_dispatch_impl(
         return func(*args, **(kwargs or {}))
 
 
-class DisableTorchDispatch:
+class DisableTorchDispatch(DispatchNotOverridden):
     """Inside, the classes of tensors do not handle operators."""
-
-    def __enter__(self) -> None:
-        state = thread_state()
-        self.before, state.dispatch_disabled = state.dispatch_disabled, True
-
-    def __exit__(self, *exception: object) -> None:
-        thread_state().dispatch_disabled = self.before
 
 
 def rule_for(operator: Any, cls: type) -> Callable[..., Any] | None:
@@ -231,7 +217,7 @@ def _as_result(operator: Any, args: tuple, out: Any, recorded: bool) -> Tensor:
     if recorded or operator.is_view:
         out = without_history(args, out, recorded)
         if not operator.is_view:
-            out.view_meta = None
+            set_fields(out, view_meta=None)
     return out
 
 

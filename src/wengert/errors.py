@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-_PACKAGE_FOLDER = __file__.rpartition("/")[0] + "/"
+PACKAGE_FOLDER = __file__.rpartition("/")[0] + "/"
 
 
 def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
     """Warn about the innermost line outside this package; compiled modules have no frames."""
     level, frame = 1, sys._getframe(0)
-    while frame.f_code.co_filename.startswith(_PACKAGE_FOLDER) and frame.f_back is not None:
+    while frame.f_code.co_filename.startswith(PACKAGE_FOLDER) and frame.f_back is not None:
         level, frame = level + 1, frame.f_back
     warnings.warn(message, category, stacklevel=level)
 

@@ -8,14 +8,13 @@ call, are not asked again: `state.inside` says that a call is part of another on
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from types import TracebackType
 from typing import Any
 
 from . import dispatch
 from .dispatch_overrides import add_by_class, call_form, overrides_dispatch
 from .errors import argument_error, name_and_parameters
 from .handled import handle
-from .native import native
+from .scopes import FunctionsNotOverridden, set_function_modes
 from .state import ThreadState, thread_state
 from .tensor import Tensor
 
@@ -113,8 +112,8 @@ def _call_mode(
     state: ThreadState, modes: list, func: Any, types: tuple, args: tuple, kwargs: dict[str, Any]
 ) -> Any:
     """Ask the innermost mode, which is put aside meanwhile."""
-    set_function_modes(state, modes[:-1])
     try:
+        set_function_modes(state, modes[:-1])
         return modes[-1].__torch_function__(func, types, args, kwargs)
     finally:
         set_function_modes(state, modes)
@@ -128,14 +127,6 @@ def _failed(func: Any, modes: list, types: tuple) -> TypeError:
         f"Multiple dispatch failed for '{name}'; all __torch_function__ handlers returned "
         "NotImplemented:\n" + "\n".join(asked)
     )
-
-
-def set_function_modes(state: ThreadState, modes: list) -> None:
-    """Make these the active function modes of a thread, outermost first."""
-    change = len(modes) - len(state.function_modes)
-    state.function_modes = modes
-    state.layers += change
-    native.watch(change)
 
 
 # Where calls come from ---------------------------------------------------------------------------
@@ -210,32 +201,13 @@ def override_operands(operator: Any, x: Any, y: Any) -> Any:
 # Switching it off --------------------------------------------------------------------------------
 
 
-class _Disable:
-    """A context manager that switches overrides off."""
-
-    what = 0
-
-    def __enter__(self) -> None:
-        state = thread_state()
-        self.before = state.function_disabled
-        state.function_disabled = max(self.before, self.what)
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        thread_state().function_disabled = self.before
-
-
-class DisableTorchFunctionSubclass(_Disable):
+class DisableTorchFunctionSubclass(FunctionsNotOverridden):
     """Inside, the classes of arguments do not override functions; modes do."""
 
     what = SUBCLASSES
 
 
-class DisableTorchFunction(_Disable):
+class DisableTorchFunction(FunctionsNotOverridden):
     """Inside, neither classes of arguments nor modes override functions."""
 
     what = ALL

@@ -38,3 +38,5 @@ cdef class InplaceOperator(AbstractOperator):
 cpdef check_inplace(Tensor t, bint recording, ThreadState state)
 @cython.locals(meta=ViewMeta, base=Tensor)
 cpdef rebase_history(Tensor t, Node node, int written=*)
+@cython.locals(state=ThreadState, meta=ViewMeta, fresh=Tensor)
+cpdef regenerate_view(Tensor t)

@@ -10,8 +10,6 @@ is all there is to nesting: no transform knows of another one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, NoReturn
 
 import numpy as np
@@ -37,6 +35,14 @@ class Level:
         "outer_levels", "grad_enabled", "inference", "forward_grad_enabled", "dual_level", "duals",
         "tangents_aside",
     )  # fmt: skip
+    # What held outside, noted when the level is entered.
+    outer_levels: list
+    grad_enabled: bool
+    inference: bool
+    forward_grad_enabled: bool
+    dual_level: int
+    duals: list
+    tangents_aside: bool
 
     def __init__(
         self, kind: str, batch_size: int = 0, randomness: str = "error"
@@ -48,45 +54,9 @@ class Level:
         self.of_derivatives = False  # a batch that autograd made: nobody could choose randomness
         self.differentiating = False
 
-    @contextmanager
-    def entered(self) -> Iterator[Level]:
+    def entered(self) -> Entered:
         """Make this the innermost level; a level that was left may be entered again."""
-        state = thread_state()
-        if self.number:
-            raise RuntimeError(f"the {self.kind} transform is entered while it is active")
-        refusal = state.saved_hooks_disabled
-        if self.kind == "grad" and state.saved_hooks:
-            raise RuntimeError(HOOKS_REFUSED)
-        self.outer_levels = state.levels
-        self.grad_enabled = state.grad_enabled
-        self.inference = state.inference
-        self.forward_grad_enabled = state.forward_grad_enabled
-        self.dual_level = state.dual_level
-        self.duals = state.duals
-        self.tangents_aside = state.tangents_aside
-        self.number = len(state.levels) + 1
-        state.layers += not state.levels
-        state.levels = [*state.levels, self]
-        if self.kind == "grad":
-            state.grad_enabled = True
-            state.inference = False
-            state.saved_hooks_disabled = HOOKS_REFUSED
-        elif self.kind == "jvp":
-            state.forward_grad_enabled = True
-            set_duals(state, 0, [], False)
-        try:
-            yield self
-        finally:
-            self.number = 0
-            state.levels = self.outer_levels
-            state.layers -= not state.levels
-            if self.kind in ("grad", "trace"):
-                state.grad_enabled = self.grad_enabled
-                state.inference = self.inference
-                state.saved_hooks_disabled = refusal
-            elif self.kind == "jvp":
-                state.forward_grad_enabled = self.forward_grad_enabled
-                set_duals(state, self.dual_level, self.duals, self.tangents_aside)
+        return Entered(self)
 
     def lift(self, t: Tensor) -> Tensor:
         """A tensor of an outer level as one of this level, without a batch dimension."""
@@ -104,16 +74,90 @@ class Level:
         """What the kernel of an operator would compute from tensors of this level."""
         return lower(operator, args, self)
 
-    @contextmanager
-    def below(self) -> Iterator[ThreadState]:
+    def below(self) -> Below:
         """The modes of the level below, for calling operators on values."""
-        check_alive(self)
-        state = thread_state()
-        saved = descend(state, self.number - 1)
-        try:
-            yield state
-        finally:
-            ascend(state, saved)
+        return Below(self)
+
+
+class Entered:
+    """Context manager in whose block a level is the innermost one."""
+
+    __slots__ = ("level", "state", "refusal")
+
+    def __init__(self, level: Level) -> None:
+        self.level = level
+
+    def __enter__(self) -> Level:
+        level, state = self.level, thread_state()
+        if level.number:
+            raise RuntimeError(f"the {level.kind} transform is entered while it is active")
+        if level.kind == "grad" and state.saved_hooks:
+            raise RuntimeError(HOOKS_REFUSED)
+        self.state = state
+        self.refusal = state.saved_hooks_disabled
+        level.outer_levels = state.levels
+        level.grad_enabled = state.grad_enabled
+        level.inference = state.inference
+        level.forward_grad_enabled = state.forward_grad_enabled
+        level.dual_level = state.dual_level
+        level.duals = state.duals
+        level.tangents_aside = state.tangents_aside
+        level.number = len(state.levels) + 1
+        state.layers += not state.levels
+        state.levels = [*state.levels, level]
+        if level.kind == "grad":
+            state.grad_enabled = True
+            state.inference = False
+            state.saved_hooks_disabled = HOOKS_REFUSED
+        elif level.kind == "jvp":
+            state.forward_grad_enabled = True
+            set_duals(state, 0, [], False)
+        return level
+
+    def __exit__(self, *exception: object) -> None:
+        level, state = self.level, self.state
+        level.number = 0
+        state.levels = level.outer_levels
+        state.layers -= not state.levels
+        if level.kind in ("grad", "trace"):
+            state.grad_enabled = level.grad_enabled
+            state.inference = level.inference
+            state.saved_hooks_disabled = self.refusal
+        elif level.kind == "jvp":
+            state.forward_grad_enabled = level.forward_grad_enabled
+            set_duals(state, level.dual_level, level.duals, level.tangents_aside)
+
+
+class Below:
+    """Context manager in whose block the modes of the level below hold."""
+
+    __slots__ = ("level", "state", "saved")
+
+    def __init__(self, level: Level) -> None:
+        self.level = level
+
+    def __enter__(self) -> ThreadState:
+        check_alive(self.level)
+        self.state = thread_state()
+        self.saved = descend(self.state, self.level.number - 1)
+        return self.state
+
+    def __exit__(self, *exception: object) -> None:
+        ascend(self.state, self.saved)
+
+
+class OutsideAllLevels:
+    """Context manager for operators that no level is to see and that are not recorded."""
+
+    __slots__ = ("state", "saved")
+
+    def __enter__(self) -> None:
+        self.state = thread_state()
+        self.saved = descend(self.state, 0)
+        self.state.grad_enabled = False
+
+    def __exit__(self, *exception: object) -> None:
+        ascend(self.state, self.saved)
 
 
 def set_duals(state: ThreadState, level: int, duals: list, aside: bool) -> None:

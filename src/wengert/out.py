@@ -12,7 +12,7 @@ from .levels import LevelArray, alive
 from .marks import SubclassArray, WrapperArray, unmarked
 from .overlap import check_not_overlapping, check_sources
 from .state import thread_state
-from .tensor import Tensor
+from .tensor import Tensor, set_fields
 
 # Operators that do not broadcast and write their result into a tensor of another type,
 _CASTING = {
@@ -147,4 +147,4 @@ def resize_out(out: Tensor, shape: tuple[int, ...], stacklevel: int | None) -> N
     array = memory_as(unmarked(out.array), shape)
     if array is None:
         array = new_array(shape, out.dtype, of_array(out.array))
-    out.array = marked(type(out), array)
+    set_fields(out, array=marked(type(out), array))

@@ -14,12 +14,15 @@ Distance([3., 3.])
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from . import function_overrides as mechanism
 from .overridable import Overridable, OverridableProperty
+from .scopes import FunctionModeScope
+from .scopes import InnermostFunctionModeAside as _pop_mode_temporarily  # noqa: F401
+from .scopes import pop_function_mode as _pop_mode  # noqa: F401
+from .scopes import push_function_mode as _push_mode  # noqa: F401
 from .state import thread_state
 from .tensor import AbstractOperator, Tensor
 
@@ -42,7 +45,7 @@ __all__ = [
 # Modes -------------------------------------------------------------------------------------------
 
 
-class TorchFunctionMode:
+class TorchFunctionMode(FunctionModeScope):
     """Base of modes; a subclass overrides `__torch_function__` and is used in a `with` block.
 
     Inside the handler the mode itself is put aside, so calling `func` goes to the modes that were
@@ -68,13 +71,6 @@ class TorchFunctionMode:
             f"{type(self).__name__} is a function mode without a __torch_function__ method"
         )
 
-    def __enter__(self) -> TorchFunctionMode:
-        _push_mode(self)
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        _pop_mode()
-
     @classmethod
     def push(cls, *args: Any, **kwargs: Any) -> TorchFunctionMode:
         """An instance; the `with` statement enters it."""
@@ -90,20 +86,6 @@ class BaseTorchFunctionMode(TorchFunctionMode):
         return func(*args, **(kwargs or {}))
 
 
-def _push_mode(mode: TorchFunctionMode) -> None:
-    state = thread_state()
-    mechanism.set_function_modes(state, [*state.function_modes, mode])
-
-
-def _pop_mode() -> TorchFunctionMode:
-    state = thread_state()
-    if not state.function_modes:
-        raise RuntimeError("no function mode is active that could be left")
-    mode: TorchFunctionMode = state.function_modes[-1]
-    mechanism.set_function_modes(state, state.function_modes[:-1])
-    return mode
-
-
 def _len_torch_function_stack() -> int:
     return len(thread_state().function_modes)
 
@@ -117,16 +99,6 @@ def _get_current_function_mode() -> TorchFunctionMode | None:
 def _get_current_function_mode_stack() -> list[TorchFunctionMode]:
     """All active modes, outermost first."""
     return list(thread_state().function_modes)
-
-
-@contextmanager
-def _pop_mode_temporarily() -> Iterator[TorchFunctionMode]:
-    """Put the innermost mode aside within a `with` block."""
-    mode = _pop_mode()
-    try:
-        yield mode
-    finally:
-        _push_mode(mode)
 
 
 # For functions that want to be overridable -------------------------------------------------------

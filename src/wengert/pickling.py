@@ -19,7 +19,7 @@ from .levels import LevelArray
 from .marks import WrapperArray, unmarked, wrapper_array
 from .operators.geometry import address_of, owner_of
 from .subclasses import bare
-from .tensor import FRESH, Tensor, wrap
+from .tensor import FRESH, Tensor, set_fields, wrap
 from .utils.hooks import warn_if_has_hooks
 
 # Without compilation these share the instance dictionary with what users attach to a tensor.
@@ -88,7 +88,7 @@ def deepcopy_tensor(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
         made = _leaf(type(tensor), array, tensor.requires(), {})
     memo[id(tensor)] = made
     if tensor.gradient is not None:
-        made.gradient = copy.deepcopy(tensor.gradient, memo)
+        set_fields(made, gradient=copy.deepcopy(tensor.gradient, memo))
     for name, value in user_attributes(tensor).items():
         setattr(made, name, copy.deepcopy(value, memo))
     return made
@@ -103,7 +103,7 @@ def _copied_by_class(tensor: Tensor) -> Tensor:
             "subclass types that properly implement clone(): that of "
             f"{type(tensor).__name__} returns a {type(made).__name__}"
         )
-    made.needs_grad = tensor.requires()
+    set_fields(made, needs_grad=tensor.requires())
     return made
 
 
@@ -142,7 +142,7 @@ def _leaf(
 ) -> Tensor:
     made = bare(kind)
     made.adopt(wrap(array))
-    made.needs_grad = requires_grad
+    set_fields(made, needs_grad=requires_grad)
     for name, value in attributes.items():
         setattr(made, name, value)
     return made

@@ -14,7 +14,7 @@ from .layouts import check_options, keeps_order
 from .marks import mark, unmarked, wrapper_array
 from .native import native
 from .state import thread_state
-from .tensor import Tensor, wrap
+from .tensor import Tensor, set_fields, wrap
 
 
 def marked(cls: type, array: Any) -> Any:
@@ -101,7 +101,7 @@ def make_subclass(cls: type, data: Tensor, require_grad: bool = False) -> Any:
         )
     out = bare(cls)
     Tensor.adopt(out, data.detach())
-    out.needs_grad = require_grad
+    set_fields(out, needs_grad=require_grad)
     return out
 
 
@@ -199,8 +199,10 @@ def retyped(source: Tensor, cls: type) -> Any:
 def _take_over(out: Any, source: Tensor) -> None:
     """Give an instance without an array everything that a fresh tensor has."""
     Tensor.adopt(out, source)
-    out.needs_grad, out.node, out.output_index = source.needs_grad, source.node, source.output_index
-    out.view_meta = source.view_meta
+    set_fields(
+        out, needs_grad=source.needs_grad, node=source.node, output_index=source.output_index,
+        view_meta=source.view_meta,
+    )  # fmt: skip
     if thread_state().dual_level >= 0:
         tangent = tangent_of(source)
         if tangent is not None:

@@ -22,6 +22,12 @@ VIEW_MULTI_OUTPUT = 3
 VIEW_CUSTOM_FUNCTION = 4
 
 
+def set_fields(t: Any, **fields: Any) -> None:
+    """Set fields of a tensor's record, which only typed code of this package may assign."""
+    for name, value in fields.items():
+        _native.set_attribute(t, name, value)
+
+
 class AbstractOperator:
     """What Tensor knows of an operator: how to call it with one, two or any number of arguments."""
 
@@ -156,6 +162,11 @@ class Tensor:
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def __setattr__(self, name: str, value: Any) -> None:
+        if name in FRESH:
+            raise AttributeError(
+                f"attribute '{name}' of '{type(self).__name__}' objects is not writable: it is a "
+                "part of Wengert's own record of the tensor; choose another name"
+            )
         try:
             _native.set_attribute(self, name, value)
         except AttributeError:
@@ -499,10 +510,10 @@ def give_defaults(cls: type, **fields: Any) -> None:
 
 
 if not _native.compiled:
-    give_defaults(Tensor, **FRESH)
-    give_defaults(VersionCounter, value=0, watched=False, operator=None, code=None, lasti=0)
     # a plain class has an instance dictionary for what users attach
     del Tensor.__getattr__, Tensor.__setattr__  # type: ignore[attr-defined]
+    give_defaults(Tensor, **FRESH)
+    give_defaults(VersionCounter, value=0, watched=False, operator=None, code=None, lasti=0)
 
 _add: Any = AbstractOperator()
 _sub = _mul = _div = _pow = _matmul = _neg = _abs = _add

@@ -20,7 +20,7 @@ def in_thread(function):
     results = []
     thread = threading.Thread(target=lambda: results.append(function()))
     thread.start()
-    thread.join(30)
+    thread.join(300)
     assert results, "the thread did not finish"
     return results[0]
 
@@ -400,17 +400,17 @@ def test_two_threads_with_different_modes(lib):
     def hold():
         with lib.no_grad():
             inside.set()
-            assert leave.wait(30)
+            assert leave.wait(300)
             return lib.is_grad_enabled()
 
     results = []
     thread = threading.Thread(target=lambda: results.append(hold()))
     thread.start()
-    assert inside.wait(30)
+    assert inside.wait(300)
     x = lib.ones(2, requires_grad=True)
     assert (x * 2).requires_grad
     leave.set()
-    thread.join(30)
+    thread.join(300)
     assert results == [False]
 
 

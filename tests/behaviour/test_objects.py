@@ -5,6 +5,9 @@ import warnings
 
 import pytest
 
+import wengert
+from wengert.tensor import FRESH
+
 
 def test_subclass_with_arguments_of_its_own(lib):
     class Named(lib.Tensor):
@@ -233,3 +236,25 @@ def test_constants(lib):
     assert (lib.e, lib.pi, lib.inf) == (2.718281828459045, 3.141592653589793, float("inf"))
     assert lib.nan != lib.nan
     assert lib.ones(2)[:, lib.newaxis].shape == (2, 1)
+
+
+@pytest.mark.compiled_only  # plain classes have no fields that cannot be assigned
+@pytest.mark.parametrize("name", FRESH)
+def test_fields_of_the_record_cannot_be_assigned(name):
+    class Own(wengert.Tensor):
+        pass
+
+    x = wengert.ones(2, requires_grad=True)
+    for t in (x, x * 2, wengert.ones(2).as_subclass(Own)):
+        before = getattr(t, name)
+        with pytest.raises(AttributeError, match=f"'{name}' of '.*' objects is not writable"):
+            setattr(t, name, 1)
+        assert getattr(t, name) is before
+    assert not x.is_inference() and x.grad_fn is None
+
+
+def test_other_names_are_free_for_programs(lib):
+    x = lib.ones(2, requires_grad=True)
+    x.nodes, x._node = [1], "mine"
+    assert x.nodes == [1] and x._node == "mine"
+    assert (x * 2).grad_fn.next_functions[0][0].variable is x

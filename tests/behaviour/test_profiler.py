@@ -2,6 +2,7 @@
 
 import json
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -285,6 +286,21 @@ def test_stacks_and_flops(tmp_path):
     assert any("test_stacks_and_flops" in frame for frame in event.stack)
     prof.export_stacks(str(tmp_path / "stacks"))
     assert "test_stacks_and_flops" in (tmp_path / "stacks").read_text()
+
+
+def test_stacks_of_a_program_in_a_folder_of_the_same_name(tmp_path):
+    import wengert as lib
+
+    program = tmp_path / "wengert" / "wengert" / "program.py"
+    program.parent.mkdir(parents=True)
+    program.write_text("def layer(x):\n    return x.exp()\n")
+    names: dict = {}
+    exec(compile(program.read_text(), str(program), "exec"), names)
+    with lib.autograd.profiler.profile(with_stack=True) as prof:
+        names["layer"](lib.ones(2))
+    (event,) = prof.function_events
+    assert event.stack[0] == f"{program}(2): layer"
+    assert not any(frame.startswith(str(Path(lib.__file__).parent)) for frame in event.stack)
 
 
 def test_node_is_an_event_within_that_of_the_engine(lib):

@@ -11,6 +11,7 @@ from ..function_overrides import ALL as _ALL
 from ..function_overrides import DisableTorchFunction as DisableTorchFunction
 from ..function_overrides import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass
 from ..function_overrides import disabled_torch_function_impl as _disabled_torch_function_impl
+from ..scopes import BelowAutograd as _AutoDispatchBelowAutograd
 from ..state import thread_state as _thread_state
 from ..tensor import Tensor as TensorBase
 
@@ -25,19 +26,6 @@ __all__ = [
     "_is_torch_function_all_disabled",
     "_is_torch_function_enabled",
 ]
-
-
-class _AutoDispatchBelowAutograd:
-    """Inside, operators are neither recorded nor differentiated in forward mode."""
-
-    def __enter__(self) -> None:
-        state = _thread_state()
-        self.before = state.grad_enabled, state.forward_grad_enabled
-        state.grad_enabled = state.forward_grad_enabled = False
-
-    def __exit__(self, *exception: object) -> None:
-        state = _thread_state()
-        state.grad_enabled, state.forward_grad_enabled = self.before
 
 
 def _is_torch_function_enabled() -> bool:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ..autograd import _get_sequence_nr as _get_sequence_nr
-from ..autograd.graph import pop_saved_tensors_hooks as _pop_saved_tensors_default_hooks
-from ..autograd.graph import push_saved_tensors_hooks as _push_saved_tensors_default_hooks
 from ..autograd.inspection import SavedTensor as SavedTensor
 from ..autograd.profiler_util import DeviceType as DeviceType
+from ..scopes import pop_saved_tensors_hooks as _pop_saved_tensors_default_hooks
+from ..scopes import push_saved_tensors_hooks as _push_saved_tensors_default_hooks
 from ..state import thread_state
 from ..tensor import Tensor
 

@@ -13,6 +13,8 @@ from ..inside import in_transform
 from ..levels import has_class, is_level, seen_inside
 from ..loading import load
 from ..native import native
+from ..scopes import pop_saved_tensors_hooks as _pop_saved_tensors_default_hooks
+from ..scopes import push_saved_tensors_hooks as _push_saved_tensors_default_hooks
 from ..size import Size
 from ..state import thread_state
 from ..tensor import Tensor
@@ -31,8 +33,6 @@ from .grad_mode import set_grad_enabled as set_grad_enabled
 from .grad_mode import set_multithreading_enabled as set_multithreading_enabled
 from .gradcheck import gradcheck as gradcheck
 from .gradcheck import gradgradcheck as gradgradcheck
-from .graph import pop_saved_tensors_hooks as _pop_saved_tensors_default_hooks
-from .graph import push_saved_tensors_hooks as _push_saved_tensors_default_hooks
 from .variable import Variable as Variable
 from .variable import checked_edge
 
@@ -313,6 +313,12 @@ def _is_checkpoint_valid() -> bool:
 def _get_sequence_nr() -> int:
     """The number that the next node recorded on this thread will have."""
     return thread_state().sequence
+
+
+def __dir__() -> list[str]:
+    private = {name for name in globals() if name.startswith("_")}
+    unlisted = ("forward_ad", "graph", "is_multithreading_enabled", "is_view_replay_enabled")
+    return sorted({*private, *__all__, *unlisted, *_LAZY_MODULES, *_LAZY_NAMES})
 
 
 def __getattr__(name: str) -> Any:

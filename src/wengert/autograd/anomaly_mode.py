@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import sys
 import warnings
-from types import TracebackType
 from typing import Any
 
 from ..native import native
+from ..scopes import AnomalySwitched, Restoring
 from ..state import anomaly
 from ..tensor import Tensor
 
 __all__ = ["detect_anomaly", "set_detect_anomaly"]
 
 
-class detect_anomaly:
+class detect_anomaly(Restoring):
     """Context manager under which a failing backward shows the forward call behind it.
 
     Nodes made inside remember the stack they were made from. When one of them raises in a backward
@@ -32,9 +32,9 @@ class detect_anomaly:
     """
 
     def __init__(self, check_nan: bool = True) -> None:
-        self.prev = anomaly.enabled
+        self.target = anomaly
+        self.before = {"enabled": anomaly.enabled, "check_nan": anomaly.check_nan}
         self.check_nan = check_nan
-        self.prev_check_nan = anomaly.check_nan
         warnings.warn(
             "Anomaly Detection has been enabled. Every recorded operation now keeps its stack, "
             "which is slow: use it for debugging only.",
@@ -42,39 +42,13 @@ class detect_anomaly:
         )
 
     def __enter__(self) -> None:
+        # Plain assignments, so no interrupt comes between them and the block.
         anomaly.enabled = True
         anomaly.check_nan = self.check_nan
 
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc_value: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        anomaly.enabled = self.prev
-        anomaly.check_nan = self.prev_check_nan
 
-
-class set_detect_anomaly:
+class set_detect_anomaly(AnomalySwitched):
     """Switch anomaly detection on or off, at once; as a context manager it is undone at the end."""
-
-    def __init__(self, mode: bool, check_nan: bool = True) -> None:
-        self.prev = anomaly.enabled
-        self.prev_check_nan = anomaly.check_nan
-        anomaly.enabled = mode
-        anomaly.check_nan = check_nan
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc_value: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        anomaly.enabled = self.prev
-        anomaly.check_nan = self.prev_check_nan
 
 
 def is_anomaly_enabled() -> bool:

@@ -13,3 +13,6 @@ cdef class CopySlices(Node):
     cdef public tuple steps
     cdef public tuple order
     cdef public int written
+
+    @cython.locals(base=Tensor, view=Tensor, alias=Tensor)
+    cpdef Tensor view_of_output(self, Tensor saved, object base_array)

@@ -383,7 +383,8 @@ def combine(task: GraphTask, old: Tensor, g: Tensor, owned: bool) -> Tensor:
         if _native.binary_into(0, old.array, g.array):
             return old
         if type(old.array) is _ndarray and type(g.array) is _ndarray:
-            old.array += g.array
+            array = old.array
+            array += g.array
             return old
     return _add.call2(old, g)
 

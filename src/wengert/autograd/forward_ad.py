@@ -7,8 +7,6 @@ recorded computations.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,10 +14,12 @@ import numpy as np
 from ..dtypes import is_differentiable
 from ..levels import is_level, plain_array, same_elements
 from ..marks import WrapperArray, unmarked
-from ..state import ThreadState, thread_state
+from ..scopes import DualsAside as duals_aside
+from ..scopes import enter_dual_level, exit_dual_level
+from ..state import thread_state
 from ..tensor import VIEW_NO_GRAD, Tensor
 from .copy_slices import copy_in_order, replay
-from .grad_mode import _Flag, _Mode
+from .grad_mode import _Flag, dual_level
 from .node import saved_items
 from .plans import values_read
 from .saved import SavedVariable
@@ -39,54 +39,6 @@ class UnpackedDualTensor(NamedTuple):
 
     primal: Tensor
     tangent: Tensor | None
-
-
-def enter_dual_level() -> int:
-    """Open a level at which tensors can have tangents."""
-    state = thread_state()
-    if state.dual_level >= 0:
-        raise RuntimeError(
-            "Nested forward mode AD is not supported at the moment; use one dual level with "
-            "reverse mode for higher derivatives"
-        )
-    state.dual_level = 0
-    state.layers += 1
-    state.duals = []
-    return 0
-
-
-def exit_dual_level(*, level: int | None = None) -> None:
-    """Close the level and forget its tangents."""
-    state = thread_state()
-    if state.dual_level < 0 or (level is not None and level != state.dual_level):
-        raise RuntimeError(
-            "Trying to exit a forward AD level that was not the last one that was created"
-        )
-    state.dual_level = -1
-    state.layers -= 1
-    for reference in state.duals:
-        tensor = reference()
-        if tensor is not None:
-            tensor.cold.tangents = None
-    state.duals = []
-
-
-class dual_level(_Mode):
-    """Context manager of one level.
-
-    >>> import wengert
-    >>> import wengert.autograd.forward_ad as fwAD
-    >>> with fwAD.dual_level():
-    ...     x = fwAD.make_dual(wengert.tensor([2.0]), wengert.tensor([1.0]))
-    ...     fwAD.unpack_dual(x * x).tangent
-    tensor([4.])
-    """
-
-    def __enter__(self) -> int:  # type: ignore[override]
-        return enter_dual_level()
-
-    def __exit__(self, *exception: object) -> None:
-        exit_dual_level()
 
 
 def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
@@ -308,20 +260,6 @@ def _parts_in_place(base: Tensor, tangent: Tensor, calls: list, view: Tensor) ->
                 found for pair in pairs for found in _parts_in_place(*pair, rest, view)
             ]
     return [tangent] if same_elements(base, view) else []
-
-
-@contextmanager
-def duals_aside(state: ThreadState) -> Iterator[None]:
-    """Compute with primals and tangents themselves: no operation looks for tangents."""
-    aside, state.tangents_aside = state.tangents_aside, True
-    layers = state.layers
-    if state.dual_level >= 0 and not aside:
-        state.layers = layers - 1
-    try:
-        yield
-    finally:
-        state.tangents_aside = aside
-        state.layers = layers
 
 
 def call_with_tangents(operator: Any, args: tuple, tangents: dict[str, Any]) -> Any:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ..state import thread_state
-from ..tensor import Tensor
+from ..tensor import Tensor, set_fields
 from .function_node import ErrorNode, FunctionNode, apply, no_backward, no_setup_context
 from .function_node import user_backward as _user_backward
 from .grad_mode import no_grad
@@ -214,7 +214,7 @@ def once_only(outputs: Sequence, grads: Sequence) -> Sequence:
     for nr, value in enumerate(outputs):
         if value is not None:
             value = value.detach()
-            value.node, value.output_index, value.needs_grad = node, nr, True
+            set_fields(value, node=node, output_index=nr, needs_grad=True)
         guarded.append(value)
     return tuple(guarded)
 

@@ -20,6 +20,7 @@ from ..tensor import (
     Tensor,
     bump_version,
     requires_of,
+    set_fields,
 )
 from .function_node import FunctionNode, among
 
@@ -52,7 +53,7 @@ def attach_outputs(
                 t = value
             else:
                 t = _view_of_itself(value, state, among(value, kept)) if is_input else value
-                t.node, t.output_index, t.needs_grad = node, nr, True
+                set_fields(t, node=node, output_index=nr, needs_grad=True)
             differentiable += 1
         if t.view_meta is not None and not (is_input and changed):
             t.view_meta.creation = VIEW_CUSTOM_FUNCTION
@@ -154,7 +155,7 @@ def _move_to(
             "clone() of the view, or make the change a Function of its own"
         )
     check_inplace(value, True, state)
-    value.gradient = None
+    set_fields(value, gradient=None)
     if is_view:
         node.out_shape, node.out_dtype = value.array.shape, value.array.dtype
         tensors = [a for a in args if isinstance(a, Tensor)]
@@ -163,7 +164,7 @@ def _move_to(
     retained = value.cold is not None and value.cold.retains_grad and value.node is not None
     if retained:
         value.node.cold.retain_hooks.pop(value.output_index, None)
-    value.node, value.output_index, value.needs_grad = node, nr, True
+    set_fields(value, node=node, output_index=nr, needs_grad=True)
     if retained:
         add_retain_hook(value)
 

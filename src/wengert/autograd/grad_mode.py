@@ -10,6 +10,8 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from ..errors import warn_user
+from ..scopes import Switched, enter_dual_level, exit_dual_level
 from ..state import thread_state
 from ..tensor import Tensor
 
@@ -51,13 +53,10 @@ class _Mode:
 
     def __call__(self, orig_func: Callable) -> Callable:
         if inspect.isclass(orig_func):
-            import warnings
-
-            warnings.warn(
+            warn_user(
                 "Decorating classes is deprecated: only __init__ is decorated. Decorate the "
                 "methods that are meant.",
                 FutureWarning,
-                stacklevel=2,
             )
             orig_func.__init__ = self(orig_func.__init__)  # type: ignore[method-assign]
             return orig_func
@@ -98,7 +97,7 @@ class _Mode:
 
         return inner
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> Any:
         raise NotImplementedError("a mode defines what it sets")
 
     def __exit__(self, *exception: object) -> None:
@@ -114,32 +113,35 @@ class _OptionalCall(_Mode):
         return cls()(orig_func)
 
 
-class _Flag(_Mode):
+class _Flag(Switched, _Mode):
     """Sets one flag of the thread, at once and, used with `with`, until the block ends."""
 
     flag: str
 
     def __init__(self, mode: bool) -> None:
-        state = thread_state()
+        state = self.target = thread_state()
         self.previous = getattr(state, self.flag)
         self.mode = mode
         setattr(state, self.flag, bool(mode))
+        self.note_origin()
 
     def clone(self) -> Any:
         return type(self)(self.mode)
 
     def __enter__(self) -> None:
-        setattr(thread_state(), self.flag, bool(self.mode))
+        self.made_by = None
+        self.target = thread_state()
+        setattr(self.target, self.flag, bool(self.mode))
 
     def __exit__(self, *exception: object) -> None:
-        setattr(thread_state(), self.flag, self.previous)
+        setattr(self.target, self.flag, self.previous)
 
 
 class _DecoratorFlag(_Flag):
     """A flag that making a decorator leaves as it was."""
 
     def __call__(self, orig_func: Callable) -> Callable:
-        setattr(thread_state(), self.flag, self.previous)
+        self.keep()
         return super().__call__(orig_func)
 
 
@@ -218,6 +220,24 @@ class inference_mode(_Mode):
     def __exit__(self, *exception: object) -> None:
         state = thread_state()
         state.inference, state.grad_enabled, state.forward_grad_enabled = self.previous
+
+
+class dual_level(_Mode):
+    """Context manager of one level of forward mode.
+
+    >>> import wengert
+    >>> import wengert.autograd.forward_ad as fwAD
+    >>> with fwAD.dual_level():
+    ...     x = fwAD.make_dual(wengert.tensor([2.0]), wengert.tensor([1.0]))
+    ...     fwAD.unpack_dual(x * x).tangent
+    tensor([4.])
+    """
+
+    def __enter__(self) -> int:
+        return enter_dual_level()
+
+    def __exit__(self, *exception: object) -> None:
+        exit_dual_level()
 
 
 class set_multithreading_enabled(_Flag):

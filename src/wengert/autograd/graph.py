@@ -7,10 +7,10 @@ import contextlib
 import functools
 from _thread import allocate_lock
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from ..state import thread_state
+from ..scopes import NoSavedTensorsHooks, SavedTensorsHooks
 from ..tensor import Tensor
 from ..utils.hooks import RemovableHandle
 from .accumulation import edge_node
@@ -117,7 +117,7 @@ def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
             t.bump("increment_version")
 
 
-class saved_tensors_hooks:
+class saved_tensors_hooks(SavedTensorsHooks):
     """Pass every tensor saved in the block through `pack_hook`, and back through `unpack_hook`.
 
     >>> import wengert
@@ -132,44 +132,6 @@ class saved_tensors_hooks:
     ) -> None:
         self.pack_hook = pack_hook
         self.unpack_hook = unpack_hook
-
-    def __enter__(self) -> None:
-        push_saved_tensors_hooks(self.pack_hook, self.unpack_hook)
-
-    def __exit__(self, *args: object) -> None:
-        pop_saved_tensors_hooks()
-
-
-# In the place of the message that hooks raise: they are not called, and nothing raises.
-HOOKS_IGNORED = "saved tensor hooks are ignored"
-
-
-def push_saved_tensors_hooks(
-    pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]
-) -> None:
-    """Make a pair of hooks the one that tensors saved from now on pass through."""
-    if not callable(pack_hook) or not callable(unpack_hook):
-        raise TypeError(
-            "saved_tensors_hooks(): incompatible function arguments. pack_hook and unpack_hook "
-            f"must be callable, not {type(pack_hook).__name__} and {type(unpack_hook).__name__}"
-        )
-    state = thread_state()
-    if state.saved_hooks_disabled is HOOKS_IGNORED:
-        return
-    if state.saved_hooks_disabled is not None:
-        raise RuntimeError(state.saved_hooks_disabled)
-    state.saved_hooks.append((pack_hook, unpack_hook))
-
-
-def pop_saved_tensors_hooks() -> None:
-    """Go back to the pair of hooks, if any, that was set before the last one."""
-    state = thread_state()
-    if state.saved_hooks_disabled is HOOKS_IGNORED:
-        return
-    hooks = state.saved_hooks
-    if not hooks:
-        raise RuntimeError("no saved tensor hooks are set on this thread that could be taken away")
-    hooks.pop()
 
 
 class save_on_cpu(saved_tensors_hooks):
@@ -191,23 +153,14 @@ class save_on_cpu(saved_tensors_hooks):
         super().__init__(pack_to_cpu, unpack_from_cpu)
 
 
-@contextlib.contextmanager
-def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
+def disable_saved_tensors_hooks(error_message: str) -> contextlib.AbstractContextManager[None]:
     """Let saved-tensor hooks raise `error_message` inside the block."""
     if not isinstance(error_message, str):
         raise TypeError(
             "disable_saved_tensors_hooks(): incompatible function arguments. error_message must be "
             f"str, not {type(error_message).__name__}"
         )
-    state = thread_state()
-    previous = state.saved_hooks_disabled
-    if state.saved_hooks:
-        raise RuntimeError(error_message)
-    state.saved_hooks_disabled = error_message
-    try:
-        yield
-    finally:
-        state.saved_hooks_disabled = previous
+    return NoSavedTensorsHooks(error_message)
 
 
 class _MultiHandle(RemovableHandle):

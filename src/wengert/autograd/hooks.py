@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..levels import has_ended
-from ..tensor import Tensor
+from ..tensor import Tensor, set_fields
 from .accumulation import AccumulateGrad
 from .node import Node
 
@@ -80,10 +80,11 @@ def _check_replacement(hook: Any, result: Any, gradient: Any) -> None:
 def _retain(tensor: Tensor, gradient: Tensor) -> None:
     from ..operators.copying import pack
 
-    if tensor.gradient is None or has_ended(tensor.gradient):  # by a batch of gradients, say
-        tensor.gradient = pack.call1(gradient)
-    else:
-        tensor.gradient = tensor.gradient + gradient
+    before = tensor.gradient
+    if before is not None and has_ended(before):  # by a batch of gradients, say
+        before = None
+    total = pack.call1(gradient) if before is None else before + gradient
+    set_fields(tensor, gradient=total)
 
 
 def run_pre_hooks(node: Node, grads: Any) -> Any:

@@ -7,14 +7,14 @@ refer to.
 
 from __future__ import annotations
 
+import sys
 import weakref
 from collections import defaultdict
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from ..marks import WrapperArray
 from ..operators.geometry import owner_of
+from ..scopes import Assigned, Together
 from ..tensor import Tensor, counter_of
 from ..utils._python_dispatch import TorchDispatchMode
 from .graph import saved_tensors_hooks
@@ -107,8 +107,7 @@ class CloneBeforeChange(TorchDispatchMode):
 _active = False
 
 
-@contextmanager
-def allow_mutation() -> Iterator[_AllowMutationOnSavedContext]:
+class allow_mutation(Together):
     """Inside, a tensor that is saved for backward may be changed in place: it is copied first.
 
     The backward must run inside too. The context that is returned shows what was copied.
@@ -124,14 +123,29 @@ def allow_mutation() -> Iterator[_AllowMutationOnSavedContext]:
     >>> a.grad
     tensor([6., 6.])
     """
-    global _active
-    if _active:
-        raise RuntimeError("allow_mutation_on_saved_tensors contexts cannot be nested")
-    context = _AllowMutationOnSavedContext()
-    _active = True
-    try:
-        with saved_tensors_hooks(context.pack, context.unpack), CloneBeforeChange(context):
-            yield context
-    finally:
-        _active = False
-        context.clear()
+
+    def __init__(self) -> None:
+        self.result = context = _AllowMutationOnSavedContext()
+        self.scopes = [
+            _Cleared(context),  # the only one that is Python code: left last
+            Assigned(sys.modules[__name__], _active=True),
+            saved_tensors_hooks(context.pack, context.unpack),
+            CloneBeforeChange(context),
+        ]
+
+    def _recreate_cm(self) -> allow_mutation:
+        return allow_mutation()
+
+
+class _Cleared:
+    """Clears a context at the end of a block."""
+
+    def __init__(self, context: _AllowMutationOnSavedContext) -> None:
+        self.context = context
+
+    def __enter__(self) -> None:
+        if _active:
+            raise RuntimeError("allow_mutation_on_saved_tensors contexts cannot be nested")
+
+    def __exit__(self, *exception: object) -> None:
+        self.context.clear()

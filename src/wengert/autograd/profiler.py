@@ -16,6 +16,8 @@ from threading import get_ident
 from types import TracebackType
 from typing import Any
 
+from ..errors import PACKAGE_FOLDER
+from ..scopes import LeavesProfile
 from ..state import thread_state
 from ..tensor import Tensor
 from .out_of_scope import emit_itt, emit_nvtx, load_nvprof, parse_nvprof_trace
@@ -166,11 +168,11 @@ def _stack() -> list[str]:
     return [
         f"{frame.filename}({frame.lineno}): {frame.name}"
         for frame in reversed(frames)
-        if "/wengert/" not in frame.filename
+        if not frame.filename.startswith(PACKAGE_FOLDER)
     ]
 
 
-class profile:
+class profile(LeavesProfile):
     """Context manager that measures the operators and nodes that run inside it.
 
     >>> import wengert
@@ -230,22 +232,10 @@ class profile:
         )
         state = thread_state()
         self.previous = state.profiler
+        # Plain assignments, so no interrupt comes between them and the block.
         state.profiler = self.recorder
         state.layers += 1
         return self
-
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc_value: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        if not self.enabled:
-            return
-        state = thread_state()
-        state.profiler = self.previous
-        state.layers -= 1
-        self.entered = not self.acc_events  # else a second use would lose the events of the first
 
     @property
     def function_events(self) -> EventList:

@@ -28,6 +28,9 @@ cdef class SavedVariable:
     cpdef Tensor unpack(self, object node)
     @cython.locals(current=cython.int)
     cpdef check_version(self, object node)
+    cpdef Tensor _as_output(self, Tensor t, object node)
+    @cython.locals(original=Tensor, alias=Tensor)
+    cpdef Tensor _with_history(self, Tensor t)
 
 
 @cython.locals(t=Tensor, counter=VersionCounter, saved=SavedVariable)

@@ -15,7 +15,7 @@ from ..autograd import grad
 from ..autograd.function import Function
 from ..autograd.function_node import ErrorNode, call_recorded, user_backward
 from ..state import thread_state
-from ..tensor import Tensor, requires_of
+from ..tensor import Tensor, requires_of, set_fields
 from . import primitives as prim
 from .executable import Executable, GraphCall
 from .ir import Graph
@@ -77,7 +77,8 @@ class _FunctionLevel(TraceLevel):
         refused afterwards."""
         stand_in = self.add_input(shape_example(t))
         if stand_in.needs_grad:
-            stand_in.node = ErrorNode("a Function is traced from its own arguments on", (stand_in,))
+            why = "a Function is traced from its own arguments on"
+            set_fields(stand_in, node=ErrorNode(why, (stand_in,)))
         return stand_in
 
     def run(self, function: Any, setup: Any) -> None:

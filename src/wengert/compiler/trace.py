@@ -25,11 +25,12 @@ import numpy as np
 from ..autograd.function_node import ErrorNode, call_recorded
 from ..creation import full
 from ..drawing import DRAWS
-from ..levels import Level, LevelArray, ascend, descend, level_array
+from ..levels import Level, LevelArray, OutsideAllLevels, level_array
 from ..overlap import is_expanded
 from ..pickling import user_attributes
+from ..scopes import Assigned
 from ..state import thread_state
-from ..tensor import Tensor, node_of, wrap
+from ..tensor import Tensor, node_of, set_fields, wrap
 from ..utils.pytree import TreeSpec, tree_flatten, tree_unflatten
 from . import draws
 from . import primitives as prim
@@ -113,27 +114,9 @@ def _check_containers(arguments: Any, leaves: list, tree: TreeSpec) -> None:
         )
 
 
-@contextmanager
-def _without_hooks() -> Iterator[None]:
+def _without_hooks() -> Assigned:
     """Saved-tensor hooks are for the values of a program, not for its shapes."""
-    state = thread_state()
-    hooks, state.saved_hooks = state.saved_hooks, []
-    try:
-        yield
-    finally:
-        state.saved_hooks = hooks
-
-
-@contextmanager
-def _outside_all_levels() -> Iterator[None]:
-    """Run operators on shapes or examples, which no level is to see, without recording."""
-    state = thread_state()
-    saved = descend(state, 0)
-    state.grad_enabled = False
-    try:
-        yield
-    finally:
-        ascend(state, saved)
+    return Assigned(thread_state(), saved_hooks=[])
 
 
 def _parameter_names(function: Callable, examples: tuple, keywords: dict) -> dict[int, str]:
@@ -177,9 +160,9 @@ class TraceLevel(Level):
                 node_of(example)
         value = self.graph.add_input(type_of(example), name)
         stand_in = self.stand_in(value, shape_only(example.array))
-        stand_in.needs_grad = example.requires()
+        set_fields(stand_in, needs_grad=example.requires())
         if stand_in.needs_grad and example.node is not None:
-            stand_in.node = ErrorNode(_BEYOND, (stand_in,))
+            set_fields(stand_in, node=ErrorNode(_BEYOND, (stand_in,)))
         for key, given in user_attributes(example).items():
             setattr(stand_in, key, given)
         self.originals.append(example)
@@ -197,7 +180,7 @@ class TraceLevel(Level):
 
     def release(self) -> None:
         for t in self.inputs:
-            t.node = None
+            set_fields(t, node=None)
         self.inputs, self.stand_ins, self.originals = [], {}, []
 
     def stand_in(self, value: Value, array: Any) -> Tensor:
@@ -244,7 +227,7 @@ class TraceLevel(Level):
         t = self.inside(t)
         array: Any = t.array
         out = self.stand_in(self.cut_off(self.symbol_of(t)), array.value.array)
-        out.counter = t.shared_counter()
+        set_fields(out, counter=t.shared_counter())
         self.relate(out.array, t, Step(None))
         return out
 
@@ -323,7 +306,7 @@ class TraceLevel(Level):
         """Note one call; what it returns, as arrays of this level."""
         shapes = tuple([self.shape_of(a) for a in args])
         try:
-            with _outside_all_levels():
+            with OutsideAllLevels():
                 out = operator.call(shapes)
                 if getattr(operator, "broadcasts", False):
                     out = as_computed(out, [s for s in shapes if isinstance(s, Tensor)])
@@ -395,7 +378,7 @@ class TraceLevel(Level):
         inputs = [self.inside(args[i]) for i in positions]
         examples = list(args)
         drawn_from = draws.generators_among((*args, *kwargs.values()))
-        with _outside_all_levels(), draws.drawing_again(draws.states_of(drawn_from)):
+        with OutsideAllLevels(), draws.drawing_again(draws.states_of(drawn_from)):
             for position in positions:
                 examples[position] = full(args[position].shape, 0.5, dtype=args[position].dtype)
             example = DRAWS[name](*examples, **kwargs)
@@ -449,7 +432,7 @@ class TraceLevel(Level):
     def relate(self, array: Any, source: Tensor, step: Step) -> None:
         """Note that an array shares the memory of a tensor, which may get another array later."""
         before = wrap(source.array)
-        before.counter = source.shared_counter()
+        set_fields(before, counter=source.shared_counter())
         array.__dict__["origin"] = (before, step)
         memory = array.__dict__["memory"] = source.array.memory
         array.__dict__["seen_changes"] = memory.changes

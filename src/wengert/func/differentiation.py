@@ -15,7 +15,7 @@ from typing import Any
 from ..creation import zeros_like
 from ..dtypes import is_differentiable
 from ..levels import Level, LevelArray, lifted, unwrapped
-from ..tensor import Tensor
+from ..tensor import Tensor, set_fields
 from ..utils.pytree import tree_flatten, tree_unflatten
 from .arguments import (
     Argnums,
@@ -199,7 +199,7 @@ def require_grad(t: Any) -> None:
             "only Tensors of floating point and complex dtype can require gradients, and so be "
             f"differentiated in; got {t.dtype}"
         )
-    t.needs_grad = True
+    set_fields(t, needs_grad=True)
 
 
 def backward_at(

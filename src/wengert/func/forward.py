@@ -8,9 +8,9 @@ from threading import Lock
 from typing import Any
 
 from ..autograd.forward_ad import check_tangent, set_tangent, tangent_of
-from ..autograd.graph import HOOKS_IGNORED
 from ..creation import zeros_like
 from ..levels import Level, lifted
+from ..scopes import HOOKS_IGNORED
 from ..state import thread_state
 from ..tensor import Tensor
 from ..utils.pytree import tree_flatten, tree_unflatten

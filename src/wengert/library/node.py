@@ -14,7 +14,7 @@ from ..autograd.plans import GradientPlan
 from ..autograd.saved import save, save_output
 from ..native import native
 from ..state import ThreadState, call_user, thread_state
-from ..tensor import Tensor, requires_of
+from ..tensor import Tensor, requires_of, set_fields
 
 _native = native
 _no_output = np.empty(())
@@ -185,10 +185,7 @@ def record_call(operator: Any, state: ThreadState, args: tuple, out: Any) -> Ope
         if t is not None and _native.is_differentiable(t.array) and not _among(
             t, node.non_differentiable
         ):
-            t.view_meta = None
-            t.node = node
-            t.output_index = i
-            t.needs_grad = True
+            set_fields(t, view_meta=None, node=node, output_index=i, needs_grad=True)
             if node.shown:
                 _native.show(t)
     if node.to_save is not None:

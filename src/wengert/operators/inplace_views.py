@@ -17,7 +17,7 @@ from ..recording import fill_saved, record
 from ..schema import Schema, parse
 from ..state import ThreadState, thread_state
 from ..subclasses import marked
-from ..tensor import Tensor, ViewMeta
+from ..tensor import Tensor, ViewMeta, set_fields
 from . import strides, views
 from .geometry import overload_number, seen_from
 
@@ -52,25 +52,25 @@ class InplaceView(InplaceOperator):
             fill_saved(node, args, ())
         version, array = target.version(), target.array
         if innermost(args) is not None or override_below(state, self, args) is NotImplemented:
-            target.array = marked(type(target), run_below(view, args))
+            set_fields(target, array=marked(type(target), run_below(view, args)))
         else:
             if target.counter is not None:
                 target.counter.value = version  # what a handler has counted is one change
             if type(array) is WrapperArray and target.array is array:
-                target.array = view.kernel(np, array, *args[1:])
+                set_fields(target, array=view.kernel(np, array, *args[1:]))
         if node is not None:
             node.out_shape = target.array.shape
         target.bump(self.name)
         meta = target.view_meta
         if meta is not None:
             steps = (meta.steps, view, args[1:])
-            target.view_meta = ViewMeta(meta.base, steps, meta.creation, target.version())
+            meta = ViewMeta(meta.base, steps, meta.creation, target.version())
+            set_fields(target, view_meta=meta)
         if node is None:
-            target.accumulator = None
+            set_fields(target, accumulator=None)
         else:
             move_retained_grad(target, node)
-            target.node = node
-            target.output_index = 0
+            set_fields(target, node=node, output_index=0)
         return target
 
 

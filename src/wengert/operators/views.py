@@ -11,7 +11,7 @@ from ..batching import views as batched
 from ..batching.rules import sized
 from ..dispatch import Operator
 from ..errors import shape_text, warn_user
-from ..tensor import Tensor
+from ..tensor import Tensor, set_fields
 from . import shapes
 from .copying import pack
 from .declare import linear, nondifferentiable
@@ -113,7 +113,7 @@ def view(input: Tensor, *shape: Any, size: Any = None, dtype: Any = None) -> Ten
     if dtype is not None:
         out = view_dtype_.call((input, dtypes.as_dtype(dtype)))
         # The memory is shared but nothing is recorded: for autograd, this is no view.
-        out.counter = input.shared_counter()
+        set_fields(out, counter=input.shared_counter())
         return out
     return view_.call((input, int_sequence("view", "size", shape, size)))
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
-from ..dispatch_overrides import set_modes
+from ..scopes import DispatchModeScope
+from ..scopes import InnermostModeAside as _pop_mode_temporarily  # noqa: F401
+from ..scopes import ModesAside as _disable_current_modes  # noqa: F401
+from ..scopes import pop_mode as _pop_mode  # noqa: F401
+from ..scopes import push_mode as _push_mode  # noqa: F401
 from ..state import thread_state
 from ..tensor import Tensor
 
@@ -21,7 +24,7 @@ __all__ = [
 ]
 
 
-class TorchDispatchMode:
+class TorchDispatchMode(DispatchModeScope):
     """Base of modes; a subclass overrides `__torch_dispatch__` and is used in a `with` block.
 
     The handler gets the overload that is called (as `wengert.ops` has it), the subclasses of Tensor
@@ -50,13 +53,6 @@ class TorchDispatchMode:
             f"{type(self).__name__} is a dispatch mode without a __torch_dispatch__ method"
         )
 
-    def __enter__(self) -> TorchDispatchMode:
-        _push_mode(self)
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        _pop_mode()
-
     @classmethod
     def push(cls, *args: Any, **kwargs: Any) -> TorchDispatchMode:
         """An instance; the `with` statement enters it."""
@@ -78,20 +74,6 @@ class BaseTorchDispatchMode(TorchDispatchMode):
 
 
 # The stack of modes ------------------------------------------------------------------------------
-
-
-def _push_mode(mode: TorchDispatchMode) -> None:
-    state = thread_state()
-    set_modes(state, [*state.modes, mode])
-
-
-def _pop_mode() -> TorchDispatchMode:
-    state = thread_state()
-    if not state.modes:
-        raise RuntimeError("no dispatch mode is active that could be left")
-    mode: TorchDispatchMode = state.modes[-1]
-    set_modes(state, state.modes[:-1])
-    return mode
 
 
 def _len_torch_dispatch_stack() -> int:
@@ -117,28 +99,6 @@ def is_in_torch_dispatch_mode(include_infra_modes: bool = True) -> bool:
 def any_torch_dispatch_mode_on_stack() -> bool:
     """Whether a mode is active."""
     return bool(thread_state().modes)
-
-
-@contextmanager
-def _pop_mode_temporarily() -> Iterator[TorchDispatchMode]:
-    """Put the innermost mode aside within a `with` block."""
-    mode = _pop_mode()
-    try:
-        yield mode
-    finally:
-        _push_mode(mode)
-
-
-@contextmanager
-def _disable_current_modes() -> Iterator[list[TorchDispatchMode]]:
-    """Put all modes aside within a `with` block; those that were active, innermost first."""
-    state = thread_state()
-    modes = state.modes
-    set_modes(state, [])
-    try:
-        yield modes[::-1]
-    finally:
-        set_modes(state, modes)
 
 
 # Subclasses of Tensor ----------------------------------------------------------------------------

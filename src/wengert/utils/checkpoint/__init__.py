@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from ...devices import as_device
+from ...scopes import Assigned
 from ...state import thread_state
 from ...tensor import Tensor
 from .debug import CallLog
@@ -134,26 +136,14 @@ def checkpoint_sequential(
     return run(done, len(steps))(input)
 
 
-@contextmanager
-def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
+def set_checkpoint_early_stop(enable: bool) -> AbstractContextManager[None]:
     """Decide for all checkpoints inside whether recomputations end as soon as they can."""
-    global _early_stop
-    previous, _early_stop = _early_stop, enable
-    try:
-        yield
-    finally:
-        _early_stop = previous
+    return Assigned(sys.modules[__name__], _early_stop=enable)
 
 
-@contextmanager
-def set_checkpoint_debug_enabled(enabled: bool | None) -> Iterator[None]:
+def set_checkpoint_debug_enabled(enabled: bool | None) -> AbstractContextManager[None]:
     """Decide for all checkpoints inside whether they explain differences operator by operator."""
-    global _debug
-    previous, _debug = _debug, enabled
-    try:
-        yield
-    finally:
-        _debug = previous
+    return Assigned(sys.modules[__name__], _debug=enabled)
 
 
 def get_device_states(*args: Any) -> tuple[list[int], list[Tensor]]:

@@ -22,6 +22,7 @@ from ...autograd.saved import save
 from ...autograd.tasks import current_graph_task_id
 from ...generator import fork_rng, get_rng_state, set_rng_state
 from ...inside import alias_of
+from ...scopes import Restoring
 from ...state import thread_state
 from ...tensor import Tensor
 from .debug import CallLog
@@ -159,30 +160,32 @@ def description(t: Tensor) -> dict[str, Any]:
 # Which backward is running ------------------------------------------------------------------------
 
 
-class GraphExecGroup:
+class GraphExecGroup(Restoring):
     """Context manager under which several backward calls count as one: one recomputation for all.
 
     The calls must run over different parts of the graph.
     """
 
     def __enter__(self) -> GraphExecGroup:
-        global _group
-        if _group is not None:
+        if _running.group is not None:
             raise RuntimeError("GraphExecGroup contexts cannot be nested")
-        _group = self
+        self.target, self.before = _running, {"group": None}
+        _running.group = self
         return self
 
-    def __exit__(self, *exception: object) -> None:
-        global _group
-        _group = None
+
+class _Running:
+    """The group that is active, in whatever thread."""
+
+    group: GraphExecGroup | None = None
 
 
-_group: GraphExecGroup | None = None
+_running = _Running()
 
 
 def _current_backward() -> Any:
-    if _group is not None:
-        return _group
+    if _running.group is not None:
+        return _running.group
     number = current_graph_task_id()
     return number if number >= 0 else next(_outside_of_backward)
 

@@ -148,9 +148,8 @@ class Replaying(TorchDispatchMode):
         self.kept = kept
         self.mutable = mutable
 
-    def __enter__(self) -> TorchDispatchMode:
+    def _prepare_to_enter(self) -> None:
         self.left = {func: iter(results) for func, results in self.kept.items()}
-        return super().__enter__()
 
     def __torch_dispatch__(
         self, func: Any, types: tuple, args: tuple = (), kwargs: dict[str, Any] | None = None
