@@ -13,7 +13,7 @@ from typing import Any
 
 from ..autograd import grad
 from ..autograd.function import Function
-from ..autograd.function_node import ErrorNode, call_recorded, user_backward
+from ..autograd.function_node import Error, call_recorded, user_backward
 from ..state import thread_state
 from ..tensor import Tensor, requires_of
 from . import primitives as prim
@@ -76,7 +76,7 @@ class _FunctionLevel(TraceLevel):
         refused afterwards."""
         stand_in = self.add_input(shape_example(t))
         if stand_in.needs_grad:
-            stand_in.node = ErrorNode("a Function is traced from its own arguments on", (stand_in,))
+            stand_in.node = Error("a Function is traced from its own arguments on", (stand_in,))
         return stand_in
 
     def run(self, function: Any, setup: Any) -> None:

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from ..autograd.function_node import ErrorNode, call_recorded
+from ..autograd.function_node import Error, call_recorded
 from ..backends import meta
 from ..creation import full
 from ..drawing import DRAWS
@@ -177,7 +177,7 @@ class TraceLevel(Level):
         stand_in = self.stand_in(value, shape_only(example.array))
         stand_in.needs_grad = example.requires()
         if stand_in.needs_grad and example.node is not None:
-            stand_in.node = ErrorNode(_BEYOND, (stand_in,))
+            stand_in.node = Error(_BEYOND, (stand_in,))
         self.originals.append(example)
         self.inputs.append(stand_in)
         self.input_values.append(value)
