@@ -35,7 +35,6 @@ from ..utils.pytree import TreeSpec, tree_flatten, tree_unflatten
 from . import draws
 from . import primitives as prim
 from .ir import Graph
-from .layout import as_computed
 from .nodes import Value, split_arguments
 from .passes.barriers import STOP_GRADIENT, WITH_VALUE
 from .passes.shapes import example_of
@@ -278,8 +277,6 @@ class TraceLevel(Level):
         try:
             with _outside_all_levels():
                 out = operator.call(shapes)
-                if getattr(operator, "broadcasts", False):
-                    out = as_computed(out, [s for s in shapes if isinstance(s, Tensor)])
         except NotImplementedError as error:
             text = str(error).removeprefix(f"{operator.name}(): ").rstrip(".")
             raise self.refusal(f"{operator.name}(): {text}") from None

@@ -33,8 +33,8 @@ import numpy as np
 
 from .. import dtypes
 from ..autograd.plans import rule_reads, slot_of
+from ..backends.layout import copied
 from ..backends.meta import sampled
-from ..backends.numpy import copy_order
 from ..batching import rules as batch_rules
 from ..dispatch import Operator, register
 from ..dtypes import result_dtype
@@ -64,6 +64,7 @@ def elementwise(
     native: int = -1,
     refuses: str = "",
     inplace: bool = True,
+    ordering: Callable[..., tuple] | None = None,
     batch: Callable | None = None,
     name: str | Callable[..., str] | None = None,
     doc: str = "",
@@ -71,7 +72,8 @@ def elementwise(
 ) -> Operator:
     """Declare a broadcasting operator. `kernel` is a ufunc's name or a function of (xp, *args).
 
-    `refuses` names the NumPy kinds of dtypes (b, i, u, f, c) that it is not defined for.
+    `refuses` names the NumPy kinds of dtypes (b, i, u, f, c) that it is not defined for. `ordering`
+    picks the operands that decide on the order of the result in memory; by default all do, in turn.
     """
     operator = _operator(schema, "elementwise", kernel, differentials, name, doc, aliases)
     operator.batch_rule = batch or batch_rules.elementwise
@@ -79,6 +81,7 @@ def elementwise(
     operator.dtype_rule = dtype or promote
     operator.native_code = native
     operator.refuses = refuses
+    operator.ordering = ordering
     return _known(operator, inplace)
 
 
@@ -182,7 +185,9 @@ def differentiable_in_place(operator: Operator, differentials: dict, name: Calla
         operator.schema.text, "elementwise", operator.kernel, differentials, name, operator.doc,
         operator.aliases,
     )  # fmt: skip
-    for field in ("ufunc", "batch_rule", "broadcasts", "dtype_rule", "refuses", "meta_rule"):
+    for field in (
+        "ufunc", "batch_rule", "broadcasts", "dtype_rule", "refuses", "meta_rule", "ordering",
+    ):  # fmt: skip
         setattr(twin, field, getattr(operator, field))
     _declare_inplace(twin)
 
@@ -263,7 +268,7 @@ def _declare_inplace(operator: Operator) -> None:
 def _cast(operands: tuple, dtype: Any, count: int) -> tuple:
     return tuple(
         [
-            (a if a.dtype == dtype else a.astype(dtype, copy_order(a)))
+            (a if a.dtype == dtype else copied(a, dtype))
             if isinstance(a, np.ndarray)
             else (_number(a, dtype) if i < count and a is not None else a)
             for i, a in enumerate(operands)

@@ -14,7 +14,8 @@ import numpy as np
 
 from .. import dtypes
 from ..backends import meta
-from ..backends.numpy import copy_order, quiet
+from ..backends.layout import copied
+from ..backends.numpy import quiet
 from ..batching import indexing as batched
 from ..batching.views import in_place
 from ..conversion import check_number, retype
@@ -330,7 +331,7 @@ def update(
     """
 
     def write_copy(xp: Any, x: Any, *args: Any) -> Any:
-        out = x.copy(copy_order(x) if keeps_order else "C")
+        out = copied(x) if keeps_order else x.copy("C")
         write(xp, out, *args)
         return out
 

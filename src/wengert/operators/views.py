@@ -205,6 +205,9 @@ def _expand(xp: Any, x: Any, size: tuple[int, ...], implicit: bool) -> Any:
                 f"non-singleton dimension {i}. Target sizes: {shape_text(size)}. "
                 f"Tensor sizes: {shape_text(shape)}"
             )
+    for i in reversed(range(extra if shape else 0)):
+        if target[i] == 1:  # nothing is repeated: the stride is that of a contiguous tensor
+            strides[i] = target[i + 1] * strides[i + 1]
     return strided(xp, x, tuple(target), tuple(strides))
 
 
@@ -247,7 +250,13 @@ squeeze = linear(
 
 def _unsqueeze(xp: Any, x: Any, dim: int) -> Any:
     dim = wrap_dim(dim, x.ndim + 1)
-    return x.reshape(x.shape[:dim] + (1,) + x.shape[dim:])
+    shape, strides = x.shape, x.strides
+    if x.flags.c_contiguous and x.size:
+        return x.reshape(shape[:dim] + (1,) + shape[dim:])
+    step = shape[dim] * strides[dim] if dim < x.ndim else x.dtype.itemsize
+    return strided(
+        xp, x, (*shape[:dim], 1, *shape[dim:]), (*strides[:dim], step, *strides[dim:])
+    )
 
 
 unsqueeze = linear(
@@ -464,9 +473,20 @@ def _slice_into_zeros(
     return out
 
 
+def _slice(xp: Any, x: Any, dim: int, start: int | None, end: int | None, step: int) -> Any:
+    out = x[_slice_key(x, dim, start, end, step)]
+    if out.size or not x.size:
+        return out
+    # Where nothing is left NumPy starts anew; the place and the step are still to be seen.
+    dim = wrap_dim(dim, x.ndim)
+    place, _, _ = slice(start, end, step).indices(x.shape[dim])
+    strides = (*x.strides[:dim], x.strides[dim] * step, *x.strides[dim + 1 :])
+    return strided(xp, x, out.shape, strides, place * x.strides[dim])
+
+
 slice_ = linear(
     "slice(Tensor(a) self, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor(a)",
-    lambda xp, x, dim, start, end, step: x[_slice_key(x, dim, start, end, step)],
+    _slice,
     lambda g, self_shape, dim, start, end, step: _slice_backward.call(
         (g, self_shape, dim, start, end, step)
     ),
