@@ -43,7 +43,7 @@ _conjugate_physical = linear(
     "conj_physical(Tensor self) -> Tensor",
     lambda xp, x: xp.conj(x),
     lambda g: conj_physical(g),
-    inplace=True,
+    inplace="ConjPhysicalBackward1",
     shape=shapes.as_first,
     batch=elementwise,
     doc="The complex conjugate.",

@@ -10,7 +10,8 @@
 - a composite is a plain function over operators and needs no declaration.
 
 The name of an operator's nodes is its own in title case with ``Backward0``; `name` gives another
-one, as a string or as a function of the arguments.
+one, as a string or as a function of the arguments. `inplace` declares the in-place form too; a
+string names its nodes, where PyTorch has a rule of its own for it.
 
 `batch` says what becomes of a batch of examples, see `batching`: elementwise operators broadcast,
 for all others it has to be said. None is a loop over the examples, which warns.
@@ -63,7 +64,7 @@ def elementwise(
     dtype: Callable | None = None,
     native: int = -1,
     refuses: str = "",
-    inplace: bool = True,
+    inplace: bool | str = True,
     ordering: Callable[..., tuple] | None = None,
     batch: Callable | None = None,
     name: str | Callable[..., str] | None = None,
@@ -91,7 +92,7 @@ def linear(
     transpose: Rules,
     *,
     view: bool = False,
-    inplace: bool = False,
+    inplace: bool | str = False,
     widens: bool = False,
     guarded: bool = True,
     shape: Callable | None = None,
@@ -181,15 +182,20 @@ def differentiable_in_place(operator: Operator, differentials: dict, name: Calla
 
     Its result is of a type without gradients, but it may be written into a tensor that has some.
     """
+    _declare_inplace(_twin(operator, "elementwise", differentials, name))
+
+
+def _twin(operator: Operator, family: str, rules: Rules, name: str | Callable) -> Operator:
+    """The same operator with other rules or another name of its nodes."""
     twin = _operator(
-        operator.schema.text, "elementwise", operator.kernel, differentials, name, operator.doc,
-        operator.aliases,
-    )  # fmt: skip
+        operator.schema.text, family, operator.kernel, rules, name, operator.doc, operator.aliases
+    )
     for field in (
         "ufunc", "batch_rule", "broadcasts", "dtype_rule", "refuses", "meta_rule", "ordering",
+        "native_code", "widens", "guarded", "jvp_rule",
     ):  # fmt: skip
         setattr(twin, field, getattr(operator, field))
-    _declare_inplace(twin)
+    return twin
 
 
 def _operator(
@@ -228,10 +234,12 @@ def _operator(
     return operator
 
 
-def _known(operator: Operator, inplace: bool) -> Operator:
+def _known(operator: Operator, inplace: bool | str) -> Operator:
     """Make a finished operator known by name; only then, as other threads may be looking."""
     register(operator)
-    if inplace:
+    if isinstance(inplace, str):
+        _declare_inplace(_twin(operator, operator.family, operator.rules, inplace))
+    elif inplace:
         _declare_inplace(operator)
     return operator
 

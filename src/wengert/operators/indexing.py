@@ -471,7 +471,8 @@ def take_along_dim(
     if indices.array.dtype not in INTEGER_TYPES:
         raise RuntimeError("take_along_dim(): dtype of indices should be Long or Int")
     if dim is None:
-        input, indices, dim = input.reshape(-1), indices.reshape(-1), 0
+        indices = indices.reshape(-1)
+        return gather(input.reshape(-1), 0, _wrapped(indices, input.array.size), out=out)
     shape, index_shape = input.array.shape, indices.array.shape
     if len(shape) != len(index_shape):
         raise RuntimeError(

@@ -458,7 +458,7 @@ def _unique_consecutive(xp: Any, x: Any, dim: int | None, inverse: bool, counts:
     return values, where_from, how_often
 
 
-def _distinct(name: str, kernel: Any, doc: str) -> Any:
+def _distinct(name: str, kernel: Any, doc: str, node_name: Any = None) -> Any:
     return primitive(
         f"{name}(Tensor self, int? dim=None, bool return_inverse=False, bool return_counts=False)"
         " -> (Tensor, Tensor, Tensor)",
@@ -468,11 +468,17 @@ def _distinct(name: str, kernel: Any, doc: str) -> Any:
         nondifferentiable_outputs=(1, 2),
         meta=refuse_meta(name.strip("_2")),
         batch=varying(name.strip("_2")),
+        name=node_name,
         doc=doc,
     )
 
 
-_unique2 = _distinct("_unique2", _unique, "Distinct elements in order.")
+_unique2 = _distinct(
+    "_unique2",
+    _unique,
+    "Distinct elements in order.",
+    lambda self, dim, *_: "Unique2Backward0" if dim is None else "UniqueDimBackward0",
+)
 _consecutive = _distinct(
     "_unique_consecutive", _unique_consecutive, "Elements without repetitions of their neighbour."
 )
