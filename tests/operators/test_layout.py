@@ -256,6 +256,16 @@ def test_nothing_that_is_left_keeps_place_and_step(lib):
         assert (part.stride(), part.storage_offset()) == (strides, offset)
 
 
+def test_nothing_beyond_the_end_of_the_memory(lib):
+    x = lib.ones(4, 6, requires_grad=True)
+    for part, strides in ((x[:, 5][4:], (6,)), (x.t()[5:, 4:], (1, 6)), (x[3:, 6::2], (6, 2))):
+        assert part.numel() == 0
+        assert part.stride() == strides
+        assert part.sum().item() == 0
+        (grad,) = lib.autograd.grad(part.sum(), x)
+        assert not grad.any()
+
+
 def test_views_of_nothing(lib):
     x = lib.ones(0, 6)
     assert x.stride() == (6, 1)

@@ -481,7 +481,10 @@ def _slice(xp: Any, x: Any, dim: int, start: int | None, end: int | None, step: 
     dim = wrap_dim(dim, x.ndim)
     place, _, _ = slice(start, end, step).indices(x.shape[dim])
     strides = (*x.strides[:dim], x.strides[dim] * step, *x.strides[dim + 1 :])
-    return strided(xp, x, out.shape, strides, place * x.strides[dim])
+    try:
+        return strided(xp, x, out.shape, strides, place * x.strides[dim])
+    except ValueError:  # beyond the end of the memory, where no array can begin
+        return strided(xp, x, out.shape, strides)
 
 
 slice_ = linear(
