@@ -22,7 +22,7 @@ from .conversion import (
     warn_copy_construct,
 )
 from .conversion import legacy_array as legacy_array
-from .devices import as_device, of_array
+from .devices import as_device, get_default_device, of_array
 from .factory import (
     check_tensor,
     choose_dtype,
@@ -192,11 +192,16 @@ def empty_strided(
     if any(step < 0 for step in steps):
         raise RuntimeError(f"strides must not be negative, got {list(steps)}")
     kind = choose_dtype(dtype)
+    in_bytes = tuple([step * kind.itemsize for step in steps])
+    place = get_default_device() if device is None else as_device(device)
+    if place.type == "meta":
+        from .backends import meta
+
+        return deliver(meta.of_strides(shape, in_bytes, kind.numpy), place, requires_grad)
     last = sum((extent - 1) * step for extent, step in zip(shape, steps, strict=True))
     storage = np.empty(0 if 0 in shape else last + 1, kind.numpy)
-    in_bytes = tuple([step * kind.itemsize for step in steps])
     array = np.ndarray(shape, kind.numpy, storage, 0, in_bytes)
-    return deliver(array, device, requires_grad)
+    return deliver(array, place, requires_grad)
 
 
 # Like another tensor.

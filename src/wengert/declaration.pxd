@@ -39,6 +39,7 @@ cdef class Declaration(AbstractOperator):
     cdef public list small_plans
     cdef public str node_name
     cdef public object namer
+    cdef public object ordering
     cdef public str refuses
     cdef public bint guarded
     cdef public str doc

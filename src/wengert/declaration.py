@@ -7,11 +7,13 @@ here; autograd and transforms stand above, in `dispatch.py`.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from .backends.numpy import copy_order, quiet
+from .backends.layout import call_in_order, copied, laid_out, with_steps
+from .backends.numpy import quiet
 from .dtypes import from_numpy
 from .errors import broadcast_error
 from .native import native
@@ -73,6 +75,7 @@ class Declaration(AbstractOperator):
         self.small_plans: list = [None] * 4
         self.node_name = name.title().replace("_", "") + "Backward0"
         self.namer: Any = None
+        self.ordering: Any = None
         self.refuses = ""
         self.guarded = True
         self.doc = ""
@@ -85,6 +88,8 @@ class Declaration(AbstractOperator):
             if type(value) is not _ndarray and isinstance(value, _ndarray):
                 return self._run_elsewhere(args)
         if self.is_view:
+            if _native.is_empty(args[0]):
+                return self.kernel(np, with_steps(args[0]), *args[1:])
             return self.kernel(np, *args)
         if not self.guarded:
             return np.asanyarray(self.kernel(np, *args))
@@ -96,7 +101,12 @@ class Declaration(AbstractOperator):
                     if self.refuses:
                         self._refuse(args)
                     if _has_half(args):
-                        return _narrow(self.kernel(np, *_widen(args)), args)
+                        out = _narrow(self.kernel(np, *_widen(args)), args)
+                        if self.broadcasts and not _native.in_row_order(args):
+                            return self._in_order(out, args)
+                        return out
+                if self.broadcasts and not _native.in_row_order(args):
+                    return self._run_in_order(args)
             elif self.widens and _only_halves(args):
                 return _narrow(self.kernel(np, *_widen(args)), args)
             if self.ufunc is not None:
@@ -114,6 +124,32 @@ class Declaration(AbstractOperator):
         if type(out) is tuple:
             return tuple([np.asanyarray(o) for o in out])
         return out if type(out) is list else np.asarray(out)
+
+    def _run_in_order(self, args: tuple) -> Any:
+        """An elementwise kernel on operands of which not all are contiguous."""
+        operands, rest = args[: self.operands], args[self.operands :]
+        if self.ufunc is not None:
+            function: Any = partial(self.ufunc, order="C")
+        elif self.outputs == 1:
+            kernel = self.kernel
+
+            def function(*operands: Any) -> Any:
+                return kernel(np, *operands, *rest)
+
+        else:
+            return self._in_order(self.kernel(np, *args), args)
+        return call_in_order(function, operands, self.leading(args))
+
+    def _in_order(self, out: Any, args: tuple) -> Any:
+        """Results laid out in memory as the operands are."""
+        if type(out) is tuple:
+            return tuple([self._in_order(o, args) for o in out])
+        return laid_out(np.asarray(out), self.leading(args))
+
+    def leading(self, args: tuple) -> tuple:
+        """The operands that decide on the order of the result in memory, see `layout.py`."""
+        operands = args[: self.operands]
+        return operands if self.ordering is None else self.ordering(*operands)
 
     def _refuse(self, args: tuple) -> None:
         """Raise for dtypes that the operator is not defined for."""
@@ -144,7 +180,8 @@ class Declaration(AbstractOperator):
             if self.meta_rule is not None:
                 return self.meta_rule(*args)
             if self.dtype_rule is not None:
-                return meta.elementwise(self._promoted_kernel, args)
+                args = self.dtype_rule(args, self.operands)
+                return meta.elementwise(self._promoted_kernel, args, self.leading(args))
             return meta.general(self.kernel, args)
         except ValueError as error:
             raise (broadcast_error(self.name, args, error) if self.broadcasts else error) from None
@@ -203,7 +240,7 @@ def _widen(args: tuple) -> list:
 
 def _widened(a: Any) -> Any:
     if type(a) is _ndarray and _native.is_half(a):
-        return a.astype(np.float32, copy_order(a))
+        return copied(a, np.float32)
     return a
 
 

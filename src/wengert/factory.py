@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from . import dtypes
-from .backends.numpy import copy_order, dense_strides
+from .backends.layout import empty_in_order
 from .conversion import dtype_of, require_grad
 from .devices import CPU, device, of_array, require_cupy, transfer
 from .layouts import keeps_order
@@ -102,15 +102,16 @@ def new_array_like(
     source: Any, kind: dtypes.dtype, place: device, memory_format: Any = None
 ) -> Any:
     """An uninitialised array with the shape and, by default, the order of dimensions of another."""
-    keep = keeps_order(memory_format) and copy_order(source) == "K"
+    keep = keeps_order(memory_format)
     here = of_array(source)
     if place.type == "cpu" and here is CPU:
-        return np.empty_like(source, kind.numpy, "K" if keep else "C", False)
+        if keep:
+            return empty_in_order(source, kind.numpy)
+        return np.empty_like(source, kind.numpy, "C", False)
     if place.type == "meta" and keep:
         from .backends import meta
 
-        strides = dense_strides(source.shape, source.strides, kind.itemsize)
-        return meta.of_strides(source.shape, strides, kind.numpy)
+        return meta.like(source, kind.numpy)
     return new_array(source.shape, kind, place)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from . import dtypes
-from .backends.numpy import dense_strides
+from .backends.layout import steps_of
 from .devices import as_device, device, of_array, transfer
 from .dispatch_overrides import override_function
 from .factory import check_tensor, whole
@@ -43,10 +43,7 @@ def size(self: Tensor, dim: int | None = None) -> Any:
 def stride(self: Tensor, dim: int | None = None) -> Any:
     """Steps between neighbours in memory, in elements."""
     array = self.array
-    if array.size:
-        strides = tuple(s // array.itemsize for s in array.strides)
-    else:
-        strides = dense_strides(array.shape, array.strides, 1)
+    strides = tuple(s // array.itemsize for s in steps_of(array))
     return strides if dim is None else strides[_dimension(self, dim)]
 
 

@@ -100,6 +100,16 @@ class Native:
         """Whether the dtype is floating or complex; the V kind is bfloat16's."""
         return array.dtype.kind in "fcV"
 
+    def is_empty(self, array: Any) -> bool:
+        return array.size == 0
+
+    def in_row_order(self, values: tuple) -> bool:
+        """Whether all arrays among the values are contiguous."""
+        for value in values:
+            if isinstance(value, _ndarray) and not value.flags.c_contiguous:
+                return False
+        return True
+
     def same_view(self, a: Any, b: Any) -> bool:
         """Whether two arrays are the same elements of the same memory."""
         return (
@@ -115,6 +125,8 @@ class Native:
             return None
         if a.dtype is not _float32 and a.dtype is not _float64:
             return None
+        if a.base is not None and not a.flags.c_contiguous:
+            return None
         try:
             out = _quietly(ufunc, a)
         except RuntimeError:
@@ -122,16 +134,23 @@ class Native:
         return out if type(out) is _ndarray else np.asarray(out)
 
     def binary(self, code: int, a: Any, b: Any) -> Any:
-        """A loop over plain float arrays of one dtype, or one and a number; None for others."""
+        """A loop over plain float arrays of one dtype, or one and a number; None for others.
+
+        Only contiguous operands have their results in the order of `layout.py` without more ado.
+        """
         if type(a) is _ndarray:
             dtype = a.dtype
             if type(b) is _ndarray:
-                if b.dtype is not dtype:
+                if b.dtype is not dtype or not (a.flags.c_contiguous and b.flags.c_contiguous):
                     return None
-            elif type(b) is not float and type(b) is not int:
+            elif (type(b) is not float and type(b) is not int) or (
+                a.base is not None and not a.flags.c_contiguous
+            ):
                 return None
         elif (type(a) is float or type(a) is int) and type(b) is _ndarray:
             dtype = b.dtype
+            if b.base is not None and not b.flags.c_contiguous:
+                return None
         else:
             return None
         if dtype is not _float32 and dtype is not _float64:

@@ -481,6 +481,18 @@ cdef class Native:
         kind = cnp.PyArray_TYPE(<cnp.ndarray>array)
         return (cnp.NPY_FLOAT <= kind <= cnp.NPY_CDOUBLE) or kind == NPY_HALF or kind >= 256
 
+    cpdef bint is_empty(self, object array):
+        return cnp.PyArray_SIZE(<cnp.ndarray>array) == 0
+
+    cpdef bint in_row_order(self, tuple values):
+        """Whether all arrays among the values are contiguous."""
+        for value in values:
+            if isinstance(value, cnp.ndarray) and not cnp.PyArray_IS_C_CONTIGUOUS(
+                <cnp.ndarray>value
+            ):
+                return False
+        return True
+
     cpdef bint same_view(self, object a, object b):
         """Whether two arrays are the same elements of the same memory."""
         cdef int i

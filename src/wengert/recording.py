@@ -10,7 +10,7 @@ from typing import Any
 
 from .autograd.accumulation import edge_target
 from .autograd.node import Node, keep_items, new_node
-from .autograd.plans import OUT_SLOT, SHAPE_SLOT, named_plan, plan_for
+from .autograd.plans import OUT_SLOT, SHAPE_SLOT, has_edge, named_plan, plan_for
 from .autograd.saved import save, save_output
 from .declaration import Declaration
 from .native import native
@@ -153,7 +153,7 @@ def record(operator: Declaration, state: ThreadState, args: tuple, out_array: An
                 else:
                     nodes.append(None)
                     nrs.append(0)
-        elif value is None or operator.namer is None:
+        elif has_edge(operator, value, args):
             nodes.append(None)
             if nrs is not None:
                 nrs.append(0)

@@ -98,6 +98,81 @@ def test_parent_chain_is_told(lib):
     assert "in first" in text
 
 
+def failing(lib):
+    class Failing(lib.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, g):
+            raise ValueError("refused")
+
+    return Failing
+
+
+def nested_failure(lib):
+    """The backward of a node runs a whole backward, which fails."""
+
+    class Outer(lib.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, g):
+            with lib.enable_grad():
+                inner_forward(lib).sum().backward()
+            return g
+
+    return Outer.apply(lib.ones(1, requires_grad=True)).sum()
+
+
+def inner_forward(lib):
+    return failing(lib).apply(lib.ones(1, requires_grad=True))
+
+
+def test_nested_failure_tells_each_step_in_a_warning_of_its_own(lib):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        with lib.autograd.set_detect_anomaly(True), pytest.raises(ValueError, match="refused"):
+            nested_failure(lib).backward()
+    first, second, third = [str(warning.message).strip() for warning in caught]
+    assert first.startswith("Error detected in FailingBackward. Traceback of forward call that")
+    assert "in inner_forward" in first
+    assert second.startswith(
+        "Previous calculation was induced by OuterBackward. Traceback of forward call that "
+        "induced the previous calculation:"
+    )
+    assert "in nested_failure" in second
+    assert third.startswith("Error detected in OuterBackward. Traceback of forward call that")
+
+
+def test_steps_of_a_forward_call_outside_are_told_without_a_stack(lib):
+    x = lib.ones(1, requires_grad=True)
+    y = x**3
+    with lib.autograd.set_detect_anomaly(True):
+        (g,) = lib.autograd.grad(y.sum(), x, create_graph=True)
+        g.grad_fn.register_hook(lambda *grads: 1 / 0)
+        error, text = failing_backward(g.sum())
+    assert isinstance(error, ZeroDivisionError)
+    assert "PowBackward0. No forward pass information available" in text
+
+
+@pytest.mark.parametrize("make", [square_root_at_zero, nested_failure])
+def test_warnings_as_errors_leave_the_error_as_it_is(lib, make, capsys):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with lib.autograd.set_detect_anomaly(True):
+            y = make(lib)
+            with pytest.raises((RuntimeError, ValueError), match="nan values|refused") as failure:
+                y.backward()
+    assert failure.value.__cause__ is failure.value.__context__ is None
+    told = "".join([*getattr(failure.value, "__notes__", ()), capsys.readouterr().err])
+    assert "Traceback of forward call that caused the error" in told
+    assert f"in {make.__name__}" in told
+
+
 @pytest.mark.parametrize("where", ["tensor hook", "node hook", "node prehook"])
 def test_failing_hooks_are_explained(lib, where):
     x = lib.ones(2, requires_grad=True)

@@ -209,6 +209,33 @@ def test_once_differentiable_in_the_second_derivative(lib):
         first.sum().backward()
 
 
+def test_node_of_once_differentiable(lib):
+    function = make(
+        lib,
+        lambda ctx, x, k, y: x * y,
+        lib.autograd.function.once_differentiable(lambda ctx, g: (g, None, g * 2)),
+    )
+    x, y = leaf(lib), leaf(lib)
+    weight = lib.ones((), dtype=lib.float64, requires_grad=True)
+    total = (function.apply(x, 3, y) * weight).sum()
+    first, second = lib.autograd.grad(total, (x, y), create_graph=True)
+    node = first.grad_fn
+    assert node is second.grad_fn
+    assert (first.output_nr, second.output_nr) == (0, 2)
+    assert type(node).__name__ == "Error"
+    assert repr(node).startswith("<Error object at ")
+    (one, _), nothing, (other, _) = node.next_functions
+    assert nothing == (None, 0)
+    assert one.name().endswith("AccumulateGrad") and other.name().endswith("AccumulateGrad")
+    assert one.variable.tolist() == [1.0] * 3 and other.variable.tolist() == [2.0] * 3
+    for _ in range(2):  # nothing is freed by the failure
+        with pytest.raises(RuntimeError, match="differentiate twice a function that was marked"):
+            (first + second).sum().backward(retain_graph=True)
+    assert x.grad is None and one.variable.grad is None
+    with pytest.raises(TypeError, match="expected 3 arguments, got 1"):
+        node(lib.ones(3))
+
+
 def test_once_differentiable_hides_its_dependencies(lib):
     first, weight = weighted(lib, once(lib, lambda ctx, g: g * 2), leaf(lib))
     with pytest.raises(RuntimeError, match="appears to not have been used"):

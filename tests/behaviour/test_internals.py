@@ -21,8 +21,52 @@ def test_the_running_backward(lib):
     y.register_hook(look)
     y.sum().backward()
     assert seen == [True, True, True]
-    with pytest.raises(RuntimeError):
-        inner._will_engine_execute_node(y.grad_fn)
+
+
+def _node(t):
+    return t.grad_fn or t.view_as(t).grad_fn.next_functions[0][0]
+
+
+def test_nodes_that_a_backward_will_run(lib):
+    will_run = lib._C._will_engine_execute_node
+    a, b = lib.ones(2, requires_grad=True), lib.ones(2, requires_grad=True)
+    product = a * b
+    aside = product.cos()
+    out = product.sin()
+    nodes = [_node(t) for t in (a, b, product, aside, out)]
+    seen = []
+
+    def look(_):
+        seen.append([will_run(node) for node in nodes])
+
+    out.register_hook(look)
+    product.register_hook(look)
+    out.sum().backward(retain_graph=True)
+    assert seen == [[True, True, True, False, True]] * 2
+    del seen[:]
+    out.sum().backward(inputs=(a, product), retain_graph=True)
+    assert seen == [[True, False, True, False, True]] * 2
+    with pytest.raises(RuntimeError, match=r"we are currently running\s+autograd\.grad\(\)"):
+        lib.autograd.grad(out.sum(), a)
+
+
+def test_nodes_that_grad_of_intermediate_values_will_run(lib):
+    will_run = lib._C._will_engine_execute_node
+    a = lib.ones(2, requires_grad=True)
+    product, seen = a * 2, []
+    nodes = [_node(t) for t in (a, product)]
+    product.register_hook(lambda _: seen.append([will_run(node) for node in nodes]))
+    lib.autograd.grad(product.sin().sum(), product)
+    assert seen == [[False, True]]
+
+
+def test_nodes_that_run_are_asked_for_inside_a_backward(lib):
+    y = lib.ones(2, requires_grad=True) * 2
+    with pytest.raises(RuntimeError, match="should only be called during the backward pass"):
+        lib._C._will_engine_execute_node(y.grad_fn)
+    for value in (y, None, 3):
+        with pytest.raises(RuntimeError, match="expects an grad_fn, but got"):
+            lib._C._will_engine_execute_node(value)
 
 
 def test_modes_step_by_step(lib):

@@ -85,35 +85,40 @@ def _has_nan(g: Tensor) -> bool:
 
 
 def explain(node: Any, error: BaseException) -> None:
-    """Say where a node that has failed comes from: as a warning, and as a note on its exception."""
-    text = _history(node)
-    error.add_note(text)
-    warnings.warn(text, stacklevel=2)
+    """Say where a node that has failed comes from: by warnings, and by a note on its exception.
+
+    There is one warning for its forward call and one for each backward that led to that call. Where
+    a filter turns warnings into exceptions the note alone tells: the error itself must not be lost.
+    """
+    parts = _history(node)
+    error.add_note("".join(parts))
+    for part in parts:
+        try:
+            warnings.warn(part, stacklevel=2)
+        except Warning:
+            return
 
 
-def _history(node: Any) -> str:
-    """The forward call of a node, and of the nodes whose backward made it."""
-    parts = [f"Error detected in {node.name()}. "]
+def _history(node: Any) -> list[str]:
+    """The forward call of a node, and of the nodes whose backward made it, in words."""
+    words = f"Error detected in {node.name()}. "
     stack = node.metadata.get("traceback_")
     if stack is None:
-        parts.append(
+        words += (
             "No forward pass information available: enable anomaly detection during the forward "
             "pass too."
         )
     else:
-        parts.append("Traceback of forward call that caused the error:\n" + "".join(stack))
+        words += "Traceback of forward call that caused the error:\n" + "".join(stack)
+    parts = [words]
     parent = node.metadata.get("parent_")
     while parent is not None:
+        words = f"\n\nPrevious calculation was induced by {parent.name()}. "
         stack = parent.metadata.get("traceback_")
         if stack is None:
-            parts.append(
-                f"\n\nNo forward pass information available of {parent.name()}, whose backward "
-                "made this call."
-            )
-            break
-        parts.append(
-            "\n\nTraceback of forward call that induced the previous calculation, as "
-            f"{parent.name()}:\n" + "".join(stack)
-        )
+            words += "No forward pass information available of that node."
+            return [*parts, words]
+        words += "Traceback of forward call that induced the previous calculation:\n"
+        parts.append(words + "".join(stack))
         parent = parent.metadata.get("parent_")
-    return "".join(parts)
+    return parts

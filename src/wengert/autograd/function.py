@@ -10,7 +10,7 @@ from typing import Any
 
 from ..state import thread_state
 from ..tensor import Tensor, set_fields
-from .function_node import ErrorNode, FunctionNode, apply, no_backward, no_setup_context
+from .function_node import Error, FunctionNode, apply, no_backward, no_setup_context
 from .function_node import user_backward as _user_backward
 from .grad_mode import no_grad
 from .plans import GradientPlan
@@ -206,9 +206,12 @@ def once_only(outputs: Sequence, grads: Sequence) -> Sequence:
         return outputs
     if not any(isinstance(g, Tensor) and g.requires() for g in grads):
         return outputs
-    node = ErrorNode(
+    # Leaves that only this node knows stand for its inputs, as a recorded call on them would show.
+    inputs = [None if value is None else value.detach().requires_grad_() for value in outputs]
+    node = Error(
         "trying to differentiate twice a function that was marked with @once_differentiable",
         tuple(outputs),
+        tuple(inputs),
     )
     guarded = []
     for nr, value in enumerate(outputs):

@@ -40,7 +40,7 @@ cdef class FunctionNode(Node):
 
 
 @cython.final
-cdef class ErrorNode(Node):
+cdef class Error(Node):
     cdef public str message
 
 

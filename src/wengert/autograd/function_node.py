@@ -258,11 +258,11 @@ def _like_base(copy: CopySlices) -> Any:
     return ordered.transpose(sorted(range(len(copy.order)), key=copy.order.__getitem__))
 
 
-class ErrorNode(Node):
-    """A place in the graph that no gradient may pass."""
+class Error(Node):
+    """A node that raises when a gradient arrives: a place in the graph that none may pass."""
 
-    def __init__(self, message: str, outputs: tuple) -> None:
-        Node.__init__(self, _ERROR_PLAN, (), None)
+    def __init__(self, message: str, outputs: tuple, inputs: tuple = ()) -> None:
+        Node.__init__(self, _ERROR_PLAN, inputs, None)
         self.message = message
         metas = [None if t is None else (t.array.shape, t.array.dtype) for t in outputs]
         if len(metas) == 1:

@@ -88,14 +88,14 @@ def named_plan(operator: Any, mask: int, args: tuple) -> GradientPlan:
 def plan_for(operator: Any, mask: int, name: str, args: tuple | None = None) -> GradientPlan:
     """The plan for one pattern of inputs that require gradients, made once.
 
-    A number among the `args` that have named the plan has no edge.
+    The `args` that have named the plan say which inputs have an edge.
     """
     slots: list[int] = []
     steps = []
     edge = -1
     for i, position in enumerate(operator.grad_positions):
         value = None if args is None else args[position]
-        if value is not None and not isinstance(value, (Tensor, list, tuple)):
+        if args is not None and not has_edge(operator, value, args):
             continue
         edge += 1
         if not mask >> i & 1:
@@ -131,6 +131,19 @@ def plan_for(operator: Any, mask: int, name: str, args: tuple | None = None) -> 
     )
     operator.plans[mask if operator.namer is None else (mask, name)] = plan
     return plan
+
+
+def has_edge(operator: Any, value: Any, args: tuple) -> bool:
+    """Whether a differentiable argument with this value has an edge in the node of a call.
+
+    Where names depend on arguments, calls with numbers have nodes of their own, without edges for
+    them; an argument left out then has one only if it stands beside tensors.
+    """
+    if operator.namer is None or isinstance(value, (Tensor, list, tuple)):
+        return True
+    if value is not None:
+        return False
+    return any(isinstance(args[i], Tensor) for i in operator.grad_positions[1:])
 
 
 def slot_of(operator: Any, name: str) -> int:

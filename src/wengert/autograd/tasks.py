@@ -253,16 +253,24 @@ def current_autograd_node() -> Node | None:
 
 def will_engine_execute_node(node: Node) -> bool:
     """Whether the running backward runs `node`, now, later or already."""
+    if not isinstance(node, Node):
+        raise RuntimeError(
+            f"_will_engine_execute_node expects an grad_fn, but got {type(node).__name__}"
+        )
     task = thread_state().graph_task
     if task is None:
-        raise RuntimeError("_will_engine_execute_node() can only be called inside a backward")
+        raise RuntimeError(
+            "_will_engine_execute_node() should only be called during the backward pass: from a "
+            "hook or from the backward of a Function"
+        )
     if task.executed is None:
         return _is_reachable(task, node)
     if task.captures is not None and node in task.captures:
         if node.is_accumulator:
             raise RuntimeError(
-                "A leaf node was passed to _will_engine_execute_node() while autograd.grad() "
-                "captures its gradient: the node does not run then, the hooks of its tensor do"
+                "A leaf node was passed to _will_engine_execute_node but we are currently running "
+                "autograd.grad(), which captures its gradient: the node does not run then, the "
+                "hooks of its tensor do"
             )
         return True
     return node in task.executed

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from .layout import result_strides, row_major
 from .numpy import dense_strides
 
 
@@ -38,20 +39,13 @@ class MetaArray(np.ndarray):
 
 def empty(shape: tuple[int, ...], dtype: Any) -> MetaArray:
     """A contiguous meta array."""
-    strides = []
-    step = np.dtype(dtype).itemsize
-    for length in reversed(shape):
-        strides.append(step)
-        step *= max(length, 1)
-    return of_strides(shape, tuple(reversed(strides)), dtype)
+    return of_strides(shape, row_major(shape, np.dtype(dtype).itemsize), dtype)
 
 
 def like(array: Any, dtype: Any = None) -> MetaArray:
     """A meta array without gaps, in the memory order of another array."""
     dtype = array.dtype if dtype is None else np.dtype(dtype)
-    if 0 in array.strides:
-        return empty(array.shape, dtype)
-    strides = dense_strides(array.shape, array.strides, dtype.itemsize)
+    strides = result_strides(array.shape, (array,), dtype.itemsize)
     return of_strides(array.shape, strides, dtype)
 
 
@@ -68,56 +62,19 @@ def zeros_like(array: Any, shape: tuple[int, ...]) -> np.ndarray:
     return zeros if zeros.shape == shape else np.broadcast_to(zeros, shape)
 
 
-def elementwise(kernel: Callable, args: tuple) -> Any:
-    """The meta result of a broadcasting kernel: shapes broadcast, dtypes come from the kernel."""
+def elementwise(kernel: Callable, args: tuple, leading: tuple | None = None) -> Any:
+    """The meta result of a broadcasting kernel: shapes broadcast, dtypes come from the kernel.
+
+    The operands that decide on the order in memory are `leading`, or all.
+    """
     arrays = [a for a in args if isinstance(a, np.ndarray)]
     samples = tuple(
         np.ones((1,) * a.ndim, a.dtype) if isinstance(a, np.ndarray) else a for a in args
     )
     shape = np.broadcast_shapes(*[a.shape for a in arrays])
     dtype = np.asarray(kernel(np, *samples)).dtype
-    if all(a.flags.c_contiguous for a in arrays):
-        return empty(shape, dtype)
-    return of_strides(shape, _strides_of_result(shape, arrays, dtype.itemsize), dtype)
-
-
-def _strides_of_result(
-    shape: tuple[int, ...], arrays: list, itemsize: int
-) -> tuple[int, ...]:
-    """Dense strides in the memory order of the operands, of which earlier ones weigh more."""
-    strides = [expanded_strides(a, shape) for a in arrays]
-    order = list(reversed(range(len(shape))))  # from the dimension with the smallest stride up
-    for i in range(1, len(order)):
-        place = i
-        for j in reversed(range(i)):
-            outer = _compare(shape, strides, order[j], order[place])
-            if outer > 0:
-                order[j], order[place] = order[place], order[j]
-                place = j
-            elif outer < 0:
-                break
-    ranks = [order.index(dim) for dim in range(len(shape))]
-    return dense_strides(shape, tuple(ranks), itemsize)
-
-
-def _compare(shape: tuple[int, ...], strides: list, dim: int, other: int) -> int:
-    """1 if `dim` must lie outside of `other` in memory, -1 if inside, 0 if nothing tells."""
-    for steps in strides:
-        if steps[dim] and steps[other]:
-            if steps[dim] != steps[other]:
-                return 1 if steps[dim] > steps[other] else -1
-            if shape[dim] > shape[other]:
-                return 1
-    return 0
-
-
-def expanded_strides(array: Any, shape: tuple[int, ...]) -> list[int]:
-    """An array's strides in the dimensions of `shape`, zero where it is broadcast."""
-    extra = len(shape) - array.ndim
-    return [0] * extra + [
-        0 if n != shape[i + extra] else s
-        for i, (n, s) in enumerate(zip(array.shape, array.strides, strict=True))
-    ]
+    strides = result_strides(shape, args if leading is None else leading, dtype.itemsize)
+    return of_strides(shape, strides, dtype)
 
 
 def sampled(kernel: Callable, shape: Callable, *args: Any) -> Any:

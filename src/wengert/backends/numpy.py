@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextvars import Context
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy._core import umath
@@ -49,11 +49,6 @@ def quiet_context() -> Context:
     context = Context()
     context.run(np.seterr, all="ignore")
     return context
-
-
-def copy_order(array: Any) -> Literal["C", "K"]:
-    """The order for a copy: that of the array's memory; row-major for an expanded array."""
-    return "C" if 0 in array.strides else "K"
 
 
 def dense_strides(

@@ -13,7 +13,7 @@ from typing import Any
 
 from ..autograd import grad
 from ..autograd.function import Function
-from ..autograd.function_node import ErrorNode, call_recorded, user_backward
+from ..autograd.function_node import Error, call_recorded, user_backward
 from ..state import thread_state
 from ..tensor import Tensor, requires_of, set_fields
 from . import primitives as prim
@@ -78,7 +78,7 @@ class _FunctionLevel(TraceLevel):
         stand_in = self.add_input(shape_example(t))
         if stand_in.needs_grad:
             why = "a Function is traced from its own arguments on"
-            set_fields(stand_in, node=ErrorNode(why, (stand_in,)))
+            set_fields(stand_in, node=Error(why, (stand_in,)))
         return stand_in
 
     def run(self, function: Any, setup: Any) -> None:

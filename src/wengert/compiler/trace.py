@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from ..autograd.function_node import ErrorNode, call_recorded
+from ..autograd.function_node import Error, call_recorded
 from ..creation import full
 from ..drawing import DRAWS
 from ..levels import Level, LevelArray, OutsideAllLevels, level_array
@@ -35,7 +35,7 @@ from ..utils.pytree import TreeSpec, tree_flatten, tree_unflatten
 from . import draws
 from . import primitives as prim
 from .ir import Graph
-from .layout import as_computed, shape_only
+from .layout import shape_only
 from .nodes import Value, split_arguments
 from .passes.barriers import STOP_GRADIENT, WITH_VALUE
 from .passes.raising import keep_what_may_raise
@@ -162,7 +162,7 @@ class TraceLevel(Level):
         stand_in = self.stand_in(value, shape_only(example.array))
         set_fields(stand_in, needs_grad=example.requires())
         if stand_in.needs_grad and example.node is not None:
-            set_fields(stand_in, node=ErrorNode(_BEYOND, (stand_in,)))
+            set_fields(stand_in, node=Error(_BEYOND, (stand_in,)))
         for key, given in user_attributes(example).items():
             setattr(stand_in, key, given)
         self.originals.append(example)
@@ -308,8 +308,6 @@ class TraceLevel(Level):
         try:
             with OutsideAllLevels():
                 out = operator.call(shapes)
-                if getattr(operator, "broadcasts", False):
-                    out = as_computed(out, [s for s in shapes if isinstance(s, Tensor)])
         except NotImplementedError as error:
             text = str(error).removeprefix(f"{operator.name}(): ").rstrip(".")
             raise self.refusal(f"{operator.name}(): {text}") from None

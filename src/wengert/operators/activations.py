@@ -14,7 +14,7 @@ from ..batching.views import in_place
 from ..state import thread_state
 from ..tensor import Tensor
 from . import shapes
-from .along import packed, scalar_name
+from .along import scalar_name
 from .declare import elementwise, primitive, promote
 from .joining import cat
 from .pointwise import erf, error_function, exp, logistic, sigmoid, tanh, where, zeros_like
@@ -181,9 +181,10 @@ mish = elementwise(
 )
 log_sigmoid = elementwise(
     "_log_sigmoid(Tensor self) -> Tensor",
-    lambda xp, x: -_softplus(xp, -packed(x)),
+    lambda xp, x: -_softplus(xp, -x),
     lambda t, self: t * sigmoid(-self),
     refuses="biuc",
+    ordering=lambda x: (),
     doc="Logarithm of the logistic function.",
 )
 

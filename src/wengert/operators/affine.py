@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import dtypes
+from ..backends.layout import laid_out
 from ..batching import products as batched
 from ..conversion import check_number
 from ..errors import shape_text
@@ -267,9 +268,10 @@ def _addr(xp: Any, x: Any, a: Any, b: Any, beta: Any, alpha: Any) -> Any:
     try:
         if goal.kind == "b":
             return (product & bool(alpha)) | (xp.broadcast_to(x, product.shape) & bool(beta))
-        return _added(xp, x.astype(goal, copy=False), product, beta, alpha)
+        out = _added(xp, x.astype(goal, copy=False), product, beta, alpha)
     except ValueError:
         raise _expansion_error(x, product.shape) from None
+    return laid_out(out, (x, product))
 
 
 addr = primitive(

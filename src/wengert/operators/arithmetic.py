@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..backends.numpy import copy_order
+from ..backends.layout import copied
 from ..conversion import check_number
 from ..dispatch import Operator, operator_named
 from ..dtypes import from_numpy
@@ -106,6 +106,7 @@ def _reversed_difference(name: str, node_name: str, rules: dict) -> Operator:
         dtype=_difference_dtype,
         inplace=False,
         native=RSUB,
+        ordering=lambda x, y: (y, x),
         name=node_name,
         doc="The second tensor minus the first, the first multiplied by `alpha`.",
     )
@@ -346,6 +347,7 @@ pow = elementwise(
     },
     dtype=_power_dtype,
     refuses="b",
+    ordering=lambda x, y: (x, y) if getattr(x, "ndim", 0) else (),
     name=lambda self, exponent: (
         "PowBackward2"
         if not isinstance(self, Tensor)
@@ -356,7 +358,7 @@ pow = elementwise(
 )
 square = elementwise(
     "square(Tensor self) -> Tensor",
-    lambda xp, x: xp.square(x.astype("int64", copy_order(x)) if x.dtype.kind == "b" else x),
+    lambda xp, x: xp.square(copied(x, "int64") if x.dtype.kind == "b" else x),
     lambda t, self: _pow_self(t, self, 2),
     native=SQUARE,
     name="PowBackward0",

@@ -6,7 +6,7 @@ import operator as python_operator
 from typing import Any
 
 from ..backends import meta
-from ..backends.numpy import copy_order
+from ..backends.layout import empty_in_order
 from ..batching import views as batched
 from ..batching.moving import at_front
 from ..batching.rules import along, dynamic_shape
@@ -25,7 +25,9 @@ from .views import expand, flatten, reshape, unsqueeze
 
 def _flip(xp: Any, x: Any, dims: tuple[int, ...]) -> Any:
     places = wrap_dims(dims, x.ndim)
-    return xp.flip(x, places if x.ndim else ()).copy(copy_order(x))
+    out = empty_in_order(x, x.dtype)
+    out[...] = xp.flip(x, places if x.ndim else ())
+    return out
 
 
 flip: Operator = linear(
@@ -91,7 +93,12 @@ def _rot90(xp: Any, x: Any, k: int, dims: tuple[int, ...]) -> Any:
         raise RuntimeError(
             f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}"
         )
-    return xp.rot90(x, k, [wrap_dim(dim, x.ndim) for dim in dims]).copy("K")
+    first, second = [wrap_dim(dim, x.ndim) for dim in dims]
+    out = empty_in_order(x, x.dtype)
+    if k % 2:
+        out = out.swapaxes(first, second)
+    out[...] = xp.rot90(x, k, (first, second))
+    return out
 
 
 def _rotated_shape(x: Any, k: int, dims: tuple[int, ...]) -> tuple[int, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import dtypes
-from ..backends.numpy import copy_order
+from ..backends.layout import copied, empty_for
 from ..batching import views as batched
 from ..batching.rules import elementwise
 from ..out import copy_to_out
@@ -43,7 +43,7 @@ _conjugate_physical = linear(
     "conj_physical(Tensor self) -> Tensor",
     lambda xp, x: xp.conj(x),
     lambda g: conj_physical(g),
-    inplace=True,
+    inplace="ConjPhysicalBackward1",
     shape=shapes.as_first,
     batch=elementwise,
     doc="The complex conjugate.",
@@ -178,9 +178,8 @@ def _pair(xp: Any, name: str, first: Any, second: Any) -> Any:
             f"{dtypes.from_numpy(second.dtype).scalar_name} for second argument"
         )
     kind = _COMPLEX_OF[first.dtype]
-    if first.shape == second.shape:
-        return xp.empty_like(first, kind, copy_order(first))
-    return xp.empty(broadcast_shape(name, [first, second]), kind)
+    shape = broadcast_shape(name, [first, second])
+    return empty_for(shape, (first, second), kind)
 
 
 def _complex(xp: Any, real: Any, imag: Any) -> Any:
@@ -244,7 +243,7 @@ def _angle(xp: Any, x: Any) -> Any:
     if x.dtype.kind == "c":
         return packed(xp.angle(x))
     if dtypes.category_of(x.dtype) < dtypes.FLOATING:
-        x = x.astype(dtypes.get_default_dtype().numpy, copy_order(x))
+        x = copied(x, dtypes.get_default_dtype().numpy)
     return xp.where(x < 0, xp.asarray(xp.pi, x.dtype), xp.where(x != x, x, xp.zeros_like(x)))
 
 

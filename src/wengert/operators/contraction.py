@@ -78,6 +78,9 @@ def _summed_products(a: Tensor, b: Tensor, first: list[int], second: list[int]) 
     inner = total_size([a.array.shape[i] for i in first_dims])
     rows = [shape[i] for i in free]
     columns = [other[i] for i in other_free]
+    if not free and not other_free:
+        left, right = _permuted(a, first_dims).reshape(-1), _permuted(b, second_dims).reshape(-1)
+        return left.dot(right).reshape(())
     left = _permuted(a, free + first_dims).reshape(total_size(rows), inner)
     right = _permuted(b, second_dims + other_free).reshape(inner, total_size(columns))
     return left.mm(right).reshape((*rows, *columns))

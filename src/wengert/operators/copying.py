@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..backends.numpy import copy_order
+from ..backends.layout import copied
 from ..batching import views as batched
 from ..batching.moving import batch_size, padded, rank_of, shape_of, with_batch
 from ..batching.rules import Rewriting, elementwise
@@ -25,9 +25,9 @@ __all__ = ["clone"]
 
 clone = linear(
     "clone(Tensor self) -> Tensor",
-    lambda xp, x: x.copy(copy_order(x)),
+    lambda xp, x: copied(x),
     lambda g: g,
-    meta=lambda x: x.copy(copy_order(x)),
+    meta=copied,
     batch=batched.in_place,
     doc="A copy that gradients flow through.",
 )
@@ -40,18 +40,18 @@ stop_gradient = nondifferentiable(
 )
 with_value = primitive(
     "_with_value(Tensor self, Tensor value) -> Tensor",
-    lambda xp, x, value: value.copy(copy_order(value)),
+    lambda xp, x, value: copied(value),
     {"self": lambda g: g, "value": None},
     lambda tangents: tangents.get("self"),
-    meta=lambda x, value: value.copy(copy_order(value)),
+    meta=lambda x, value: copied(value),
     batch=elementwise,
     doc="Another value with the gradient of `self`: what a change outside the graph means in it.",
 )
 cast = linear(
     "_to_copy(Tensor self, dtype dtype) -> Tensor",
-    lambda xp, x, dtype: as_real_for(dtype.numpy, x).astype(dtype.numpy, copy_order(x)),
+    lambda xp, x, dtype: copied(as_real_for(dtype.numpy, x), dtype.numpy),
     lambda g: g,
-    meta=lambda x, dtype: x.astype(dtype.numpy, copy_order(x)),
+    meta=lambda x, dtype: copied(x, dtype.numpy),
     name="ToCopyBackward0",
     batch=batched.in_place,
     doc="A copy with another dtype; the engine casts the gradient back.",

@@ -10,7 +10,8 @@
 - a composite is a plain function over operators and needs no declaration.
 
 The name of an operator's nodes is its own in title case with ``Backward0``; `name` gives another
-one, as a string or as a function of the arguments.
+one, as a string or as a function of the arguments. `inplace` declares the in-place form too; a
+string names its nodes, where PyTorch has a rule of its own for it.
 
 `batch` says what becomes of a batch of examples, see `batching`: elementwise operators broadcast,
 for all others it has to be said. None is a loop over the examples, which warns.
@@ -33,8 +34,8 @@ import numpy as np
 
 from .. import dtypes
 from ..autograd.plans import rule_reads, slot_of
+from ..backends.layout import copied
 from ..backends.meta import sampled
-from ..backends.numpy import copy_order
 from ..batching import rules as batch_rules
 from ..dispatch import Operator, register
 from ..dtypes import result_dtype
@@ -63,7 +64,8 @@ def elementwise(
     dtype: Callable | None = None,
     native: int = -1,
     refuses: str = "",
-    inplace: bool = True,
+    inplace: bool | str = True,
+    ordering: Callable[..., tuple] | None = None,
     batch: Callable | None = None,
     name: str | Callable[..., str] | None = None,
     doc: str = "",
@@ -71,7 +73,8 @@ def elementwise(
 ) -> Operator:
     """Declare a broadcasting operator. `kernel` is a ufunc's name or a function of (xp, *args).
 
-    `refuses` names the NumPy kinds of dtypes (b, i, u, f, c) that it is not defined for.
+    `refuses` names the NumPy kinds of dtypes (b, i, u, f, c) that it is not defined for. `ordering`
+    picks the operands that decide on the order of the result in memory; by default all do, in turn.
     """
     operator = _operator(schema, "elementwise", kernel, differentials, name, doc, aliases)
     operator.batch_rule = batch or batch_rules.elementwise
@@ -79,6 +82,7 @@ def elementwise(
     operator.dtype_rule = dtype or promote
     operator.native_code = native
     operator.refuses = refuses
+    operator.ordering = ordering
     return _known(operator, inplace)
 
 
@@ -88,7 +92,7 @@ def linear(
     transpose: Rules,
     *,
     view: bool = False,
-    inplace: bool = False,
+    inplace: bool | str = False,
     widens: bool = False,
     guarded: bool = True,
     shape: Callable | None = None,
@@ -178,13 +182,20 @@ def differentiable_in_place(operator: Operator, differentials: dict, name: Calla
 
     Its result is of a type without gradients, but it may be written into a tensor that has some.
     """
+    _declare_inplace(_twin(operator, "elementwise", differentials, name))
+
+
+def _twin(operator: Operator, family: str, rules: Rules, name: str | Callable) -> Operator:
+    """The same operator with other rules or another name of its nodes."""
     twin = _operator(
-        operator.schema.text, "elementwise", operator.kernel, differentials, name, operator.doc,
-        operator.aliases,
-    )  # fmt: skip
-    for field in ("ufunc", "batch_rule", "broadcasts", "dtype_rule", "refuses", "meta_rule"):
+        operator.schema.text, family, operator.kernel, rules, name, operator.doc, operator.aliases
+    )
+    for field in (
+        "ufunc", "batch_rule", "broadcasts", "dtype_rule", "refuses", "meta_rule", "ordering",
+        "native_code", "widens", "guarded", "jvp_rule",
+    ):  # fmt: skip
         setattr(twin, field, getattr(operator, field))
-    _declare_inplace(twin)
+    return twin
 
 
 def _operator(
@@ -223,10 +234,12 @@ def _operator(
     return operator
 
 
-def _known(operator: Operator, inplace: bool) -> Operator:
+def _known(operator: Operator, inplace: bool | str) -> Operator:
     """Make a finished operator known by name; only then, as other threads may be looking."""
     register(operator)
-    if inplace:
+    if isinstance(inplace, str):
+        _declare_inplace(_twin(operator, operator.family, operator.rules, inplace))
+    elif inplace:
         _declare_inplace(operator)
     return operator
 
@@ -263,7 +276,7 @@ def _declare_inplace(operator: Operator) -> None:
 def _cast(operands: tuple, dtype: Any, count: int) -> tuple:
     return tuple(
         [
-            (a if a.dtype == dtype else a.astype(dtype, copy_order(a)))
+            (a if a.dtype == dtype else copied(a, dtype))
             if isinstance(a, np.ndarray)
             else (_number(a, dtype) if i < count and a is not None else a)
             for i, a in enumerate(operands)

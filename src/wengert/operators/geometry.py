@@ -206,7 +206,8 @@ def sliced(xp: Any, x: Any, dim: int, start: int | None, end: int | None, step: 
     if part.size:
         return part
     begin = indices.indices(x.shape[dim])[0]
-    return strided(xp, x, part.shape, part.strides, begin * x.strides[dim])
+    strides = (*x.strides[:dim], x.strides[dim] * step, *x.strides[dim + 1 :])
+    return strided(xp, x, part.shape, strides, begin * x.strides[dim])
 
 
 def span(size: tuple[int, ...], stride: tuple[int, ...]) -> int:

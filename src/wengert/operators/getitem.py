@@ -14,7 +14,8 @@ import numpy as np
 
 from .. import dtypes
 from ..backends import meta
-from ..backends.numpy import copy_order, quiet
+from ..backends.layout import copied
+from ..backends.numpy import quiet
 from ..batching import indexing as batched
 from ..batching.views import in_place
 from ..conversion import check_number, retype
@@ -347,7 +348,7 @@ def update(
     """
 
     def write_copy(xp: Any, x: Any, *args: Any) -> Any:
-        out = x.copy(copy_order(x) if keeps_order else "C")
+        out = copied(x) if keeps_order else x.copy("C")
         write(xp, out, *args)
         return out
 
@@ -432,7 +433,7 @@ def setitem(tensor: Tensor, item: Any, value: Any) -> None:
     if item is False:
         return
     if item is True:
-        item = Ellipsis
+        item = None
     part, indices = _split(tensor, item)
     if indices and _selects_apart(indices):
         # Where each example writes is found by reading: positions from positions.
@@ -443,16 +444,19 @@ def setitem(tensor: Tensor, item: Any, value: Any) -> None:
     if indices:
         index_put_.call((part, indices, _values(part, value, indices), False))
         return
-    if not isinstance(value, (int, float, complex)):
-        value = _without_leading_ones(_as_tensor(tensor, value), part.array.ndim)
-        if value.array.ndim or not part.array.ndim:
-            if value.array.shape != part.array.shape:
-                value = value.expand(part.array.shape)
-            operator_named("copy_").call((part, value, False))
-            return
-    else:
+    if isinstance(value, (int, float, complex)):
         value = _values(part, value, [])
-    operator_named("fill_").call((part, value))
+    else:
+        value = _as_tensor(tensor, value)
+    shape = part.array.shape
+    if not value.array.ndim and shape:
+        operator_named("fill_").call((part, value))
+        return
+    if value.array.shape != shape:
+        value = _without_leading_ones(value, 0, always=True)
+        if value.array.shape != shape:
+            value = value.expand(shape)
+    operator_named("copy_").call((part, value, False))
 
 
 def _values(target: Tensor, value: Any, indices: list) -> Tensor:
@@ -486,13 +490,16 @@ def _as_tensor(target: Tensor, value: Any) -> Tensor:
     )
 
 
-def _without_leading_ones(value: Tensor, ndim: int) -> Tensor:
-    """`value` without the leading dimensions of size one, as long as it has more than `ndim`."""
+def _without_leading_ones(value: Tensor, ndim: int, always: bool = False) -> Tensor:
+    """`value` without the leading dimensions of size one, as long as it has more than `ndim`.
+
+    If it has none the result is `value` itself, unless a view is `always` wanted.
+    """
     shape = value.array.shape
     extra = 0
     while len(shape) - extra > ndim and shape[extra] == 1:
         extra += 1
-    return value.reshape(shape[extra:]) if extra else value
+    return value.reshape(shape[extra:]) if extra or always else value
 
 
 def _select(x: Tensor, dim: int, index: int) -> Tensor:

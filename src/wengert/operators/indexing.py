@@ -475,7 +475,8 @@ def take_along_dim(
             f"{_scalar_name(indices.array)}"
         )
     if dim is None:
-        input, indices, dim = input.reshape(-1), indices.reshape(-1), 0
+        indices = indices.reshape(-1)
+        return gather(input.reshape(-1), 0, _wrapped(indices, input.array.size), out=out)
     shape, index_shape = input.array.shape, indices.array.shape
     if len(shape) != len(index_shape):
         raise RuntimeError(

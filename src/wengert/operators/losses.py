@@ -10,6 +10,7 @@ from functools import reduce
 from typing import Any
 
 from .. import dtypes
+from ..backends.layout import laid_out
 from ..batching.moving import at_front, batch_size, flattened, padded, reshaped, with_batch
 from ..batching.rules import aligned
 from ..dispatch import Operator
@@ -30,8 +31,13 @@ def _reduced(xp: Any, values: Any, reduction: int) -> Any:
     return xp.mean(values) if reduction == MEAN else xp.sum(values)
 
 
-def _kernel(name: str, element: Callable) -> Callable:
-    """The kernel of a loss from the loss of each element; the reduction is the last argument."""
+def _kernel(
+    name: str, element: Callable, leading: Callable = lambda values: values[:2]
+) -> Callable:
+    """The kernel of a loss from the loss of each element; the reduction is the last argument.
+
+    `leading` picks the operands that decide on the order of losses that are not reduced.
+    """
 
     def kernel(xp: Any, *args: Any) -> Any:
         tensors = [each for each in args if hasattr(each, "dtype")]
@@ -43,7 +49,10 @@ def _kernel(name: str, element: Callable) -> Callable:
         *values, reduction = [
             each.astype(work, copy=False) if hasattr(each, "dtype") else each for each in args
         ]
-        loss = _reduced(xp, element(xp, *values), reduction)
+        loss = element(xp, *values)
+        if reduction == NONE:
+            loss = laid_out(loss, leading(values))
+        loss = _reduced(xp, loss, reduction)
         return xp.asarray(loss).astype(goal, copy=False)
 
     return kernel
@@ -82,14 +91,16 @@ def _collected(terms: list[Tensor], reduction: int) -> Tensor:
     return total.mean() if reduction == MEAN else total.sum()
 
 
-def _loss(schema: str, element: Callable, slope: Callable, name: str, doc: str) -> Any:
+def _loss(
+    schema: str, element: Callable, slope: Callable, name: str, doc: str, leading: int = 2
+) -> Any:
     """A loss of the difference of two tensors with one option, the width of its square part.
 
     `slope` is the derivative by the difference.
     """
     return primitive(
         schema,
-        _kernel(name, element),
+        _kernel(name, element, lambda values: values[:leading]),
         {
             "self": lambda g, self, target, width, reduction: _spread(
                 g, slope(_difference(self, target), width), reduction
@@ -173,6 +184,7 @@ huber_loss = _loss(
     lambda difference, delta: clamp(difference, -delta, delta),
     "huber_cpu",
     "Squared differences, which grow only linearly beyond `width`.",
+    leading=1,
 )
 
 
@@ -210,7 +222,7 @@ def _terms(tangents: dict, slope: Tensor, target_slope: Tensor) -> list[Tensor]:
 
 binary_cross_entropy = primitive(
     "_binary_cross_entropy(Tensor self, Tensor target, Tensor? weight, int reduction) -> Tensor",
-    _kernel("binary_cross_entropy", _cross),
+    _kernel("binary_cross_entropy", _cross, lambda values: values[:1]),
     {
         "self": lambda g, self, target, weight, reduction: _spread(
             g, _cross_slope(self, target, weight), reduction
@@ -255,7 +267,7 @@ def _logits_target_slope(x: Tensor, weight: Any, pos_weight: Any) -> Tensor:
 binary_cross_entropy_with_logits = primitive(
     "_binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight, "
     "Tensor? pos_weight, int reduction) -> Tensor",
-    _kernel("binary_cross_entropy_with_logits", _logits),
+    _kernel("binary_cross_entropy_with_logits", _logits, lambda values: values[1:2]),
     {
         "self": lambda g, self, target, weight, pos_weight, reduction: _spread(
             g, _logits_slope(self, target, weight, pos_weight), reduction

@@ -166,7 +166,7 @@ def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
             raise RuntimeError(
                 f"outer: Expected 1-D argument {name}, but got {vector.array.ndim}-D"
             )
-    result = views.unsqueeze.call((input, 1)) * vec2
+    result = views.reshape(input, (input.array.size, 1)) * vec2
     return result if out is None else copy_to_out("outer", result, out)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..backends.numpy import copy_order
+from ..backends.layout import copied
 from ..batching.rules import elementwise as batched
 from ..conversion import check_number
 from ..dispatch import Operator, operator_named
@@ -26,7 +26,7 @@ __all__ = [
 def _sign(xp: Any, x: Any) -> Any:
     """-1, 0 or 1; NaN has no sign."""
     if x.dtype.kind == "b":
-        return x.copy(copy_order(x))
+        return copied(x)
     return xp.subtract(x > 0, x < 0, dtype=x.dtype)
 
 
@@ -39,21 +39,21 @@ sign = elementwise(
 )
 floor = elementwise(
     "floor(Tensor self) -> Tensor",
-    lambda xp, x: x.copy(copy_order(x)) if x.dtype.kind in "iu" else xp.floor(x),
+    lambda xp, x: copied(x) if x.dtype.kind in "iu" else xp.floor(x),
     lambda t: zeros_like(t),
     refuses="bc",
     doc="Largest integer not above.",
 )
 ceil = elementwise(
     "ceil(Tensor self) -> Tensor",
-    lambda xp, x: x.copy(copy_order(x)) if x.dtype.kind in "iu" else xp.ceil(x),
+    lambda xp, x: copied(x) if x.dtype.kind in "iu" else xp.ceil(x),
     lambda t: zeros_like(t),
     refuses="bc",
     doc="Smallest integer not below.",
 )
 trunc = elementwise(
     "trunc(Tensor self) -> Tensor",
-    lambda xp, x: x.copy(copy_order(x)) if x.dtype.kind in "iu" else xp.trunc(x),
+    lambda xp, x: copied(x) if x.dtype.kind in "iu" else xp.trunc(x),
     lambda t: zeros_like(t),
     refuses="bc",
     doc="Integer part.",
@@ -61,7 +61,7 @@ trunc = elementwise(
 round = elementwise(
     "round(Tensor self, *, int decimals=0) -> Tensor",
     lambda xp, x, decimals: (
-        x.copy(copy_order(x)) if x.dtype.kind in "iu" and decimals >= 0 else xp.round(x, decimals)
+        copied(x) if x.dtype.kind in "iu" and decimals >= 0 else xp.round(x, decimals)
     ),
     lambda t: zeros_like(t),
     refuses="bc",

@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import dtypes, return_types
 from ..backends import meta
-from ..backends.numpy import copy_order
+from ..backends.layout import empty_in_order
 from ..batching.moving import batch_size, flattened, reshaped, with_batch
 from ..batching.rules import along, flat, varying
 from ..conversion import tensor
@@ -33,7 +33,6 @@ from .along import (
     take_along,
     widened,
 )
-from .copying import pack
 from .declare import nondifferentiable, primitive
 from .getitem import refuse_meta
 from .pointwise import ceil, floor, isnan, lerp, logical_not, round, where
@@ -67,7 +66,7 @@ def _in_order_of(xp: Any, x: Any, values: Any) -> Any:
     """An array of the shape of `x` in the memory order of `x`."""
     if x.flags.c_contiguous:
         return values
-    out = xp.empty_like(x, values.dtype, copy_order(x))
+    out = empty_in_order(x, values.dtype)
     out[...] = values
     return out
 
@@ -321,8 +320,12 @@ def _quantile(
     where_to = 0 if dim is None else normal_dim(dim, ndim)
     rows = x.reshape(-1) if dim is None or not ndim else x.movedim(where_to, -1)
     ordered = sort(rows).values
+    *others, length = rows.array.shape
+    if keepdim:
+        others = [1] * ndim if dim is None else [*others[:where_to], 1, *others[where_to:]][:ndim]
+        ordered = ordered.view(*others, length)
     nan = isnan(ordered)
-    last = rows.array.shape[-1] - 1
+    last = length - 1
     if name == "nanquantile":
         tops = (sum(logical_not(nan), -1, True) - 1).clamp(min=0)
         ranks = ranks_of * tops
@@ -330,13 +333,8 @@ def _quantile(
         ranks = where(any(nan, -1, True), last, ranks_of * last)
     result = _interpolated(ordered, ranks, interpolation)
     if isinstance(q, Tensor) and q.array.ndim:
-        result, kept = pack.call1(result.movedim(-1, 0)), 1 + where_to
-    else:
-        result, kept = result.squeeze_(-1), where_to
-    if keepdim:
-        for _ in range(ndim if dim is None else min(ndim, 1)):
-            result.unsqueeze_(kept)
-    return result
+        return result.unsqueeze_(0).transpose_(0, -1).squeeze_(-1)
+    return result.squeeze_(-1)
 
 
 def _checked_levels(name: str, x: Tensor, q: Any) -> Tensor:
@@ -368,7 +366,8 @@ def _interpolated(ordered: Tensor, ranks: Tensor, interpolation: str) -> Tensor:
     if interpolation in ("lower", "higher"):
         return low
     high = ordered.gather(-1, above.long().expand(shape))
-    return lerp(low, high, 0.5 if interpolation == "midpoint" else ranks - below)
+    weights = ranks.new_full(ranks.shape, 0.5) if interpolation == "midpoint" else ranks - below
+    return lerp(low, high, weights)
 
 
 def _named_quantile(name: str, doc: str) -> Any:
@@ -460,7 +459,7 @@ def _unique_consecutive(xp: Any, x: Any, dim: int | None, inverse: bool, counts:
     return values, where_from, how_often
 
 
-def _distinct(name: str, kernel: Any, doc: str) -> Any:
+def _distinct(name: str, kernel: Any, doc: str, node_name: Any = None) -> Any:
     return primitive(
         f"{name}(Tensor self, int? dim=None, bool return_inverse=False, bool return_counts=False)"
         " -> (Tensor, Tensor, Tensor)",
@@ -470,11 +469,17 @@ def _distinct(name: str, kernel: Any, doc: str) -> Any:
         nondifferentiable_outputs=(1, 2),
         meta=refuse_meta(name.strip("_2")),
         batch=varying(name.strip("_2")),
+        name=node_name,
         doc=doc,
     )
 
 
-_unique2 = _distinct("_unique2", _unique, "Distinct elements in order.")
+_unique2 = _distinct(
+    "_unique2",
+    _unique,
+    "Distinct elements in order.",
+    lambda self, dim, *_: "Unique2Backward0" if dim is None else "UniqueDimBackward0",
+)
 _consecutive = _distinct(
     "_unique_consecutive", _unique_consecutive, "Elements without repetitions of their neighbour."
 )

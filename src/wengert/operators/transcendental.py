@@ -159,6 +159,7 @@ asinh = elementwise(
     "arcsinh",
     lambda t, self: t * rsqrt(self * self + 1),
     dtype=promote_float,
+    inplace="AsinhBackward1",
     doc="Inverse hyperbolic sine.",
 )
 acosh = elementwise(
@@ -166,6 +167,7 @@ acosh = elementwise(
     "arccosh",
     lambda t, self: t * (rsqrt(self - 1) * rsqrt(self + 1)),
     dtype=promote_float,
+    inplace="AcoshBackward1",
     doc="Inverse hyperbolic cosine.",
 )
 atanh = elementwise(
@@ -173,6 +175,7 @@ atanh = elementwise(
     "arctanh",
     lambda t, self: t / (1 - self * self),
     dtype=promote_float,
+    inplace="AtanhBackward1",
     doc="Inverse hyperbolic tangent.",
 )
 

@@ -206,6 +206,9 @@ def _expand(xp: Any, x: Any, size: tuple[int, ...], implicit: bool) -> Any:
                 f"non-singleton dimension {i}. Target sizes: {shape_text(size)}. "
                 f"Tensor sizes: {shape_text(shape)}"
             )
+    for i in reversed(range(extra if shape else 0)):
+        if target[i] == 1:  # nothing is repeated: the stride is that of a contiguous tensor
+            strides[i] = target[i + 1] * strides[i + 1]
     return strided(xp, x, tuple(target), tuple(strides))
 
 
@@ -248,7 +251,13 @@ squeeze = linear(
 
 def _unsqueeze(xp: Any, x: Any, dim: int) -> Any:
     dim = wrap_dim(dim, x.ndim + 1)
-    return x.reshape(x.shape[:dim] + (1,) + x.shape[dim:])
+    shape, strides = x.shape, x.strides
+    if x.flags.c_contiguous and x.size:
+        return x.reshape(shape[:dim] + (1,) + shape[dim:])
+    step = shape[dim] * strides[dim] if dim < x.ndim else x.dtype.itemsize
+    return strided(
+        xp, x, (*shape[:dim], 1, *shape[dim:]), (*strides[:dim], step, *strides[dim:])
+    )
 
 
 unsqueeze = linear(

@@ -103,8 +103,8 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
                 f"{weight.array.size} and channel size = {channels}."
             )
         weight = weight.reshape((1, channels, *[1] * (len(shape) - 2)))
-    elif weight.array.ndim > len(shape):
-        weight = weight.reshape(())
+    elif weight.array.ndim != len(shape):
+        weight = weight.reshape((1,) * len(shape))
     return activations.prelu_kernel.call2(input, weight)
 
 
