@@ -271,7 +271,7 @@ class TraceLevel(Level):
         array: Any = value.array
         out = self.stand_in(symbol, array.value.array)
         self.relate(out.array, value, Step(None, tracked=False))
-        t.array = out.array
+        set_fields(t, array=out.array)
 
     def refusal(self, message: str) -> TraceError:
         """An error that shows the line of the program."""

@@ -15,7 +15,7 @@ import numpy as np
 from ..errors import warn_user
 from ..native import native
 from ..state import ThreadState
-from ..tensor import Tensor, node_of, requires_of
+from ..tensor import Tensor, node_of, requires_of, set_fields
 from .node import new_operator_node, plan_for
 
 _no_output = np.empty(())
@@ -68,8 +68,7 @@ def _set_node(operator: Any, state: ThreadState, args: tuple, results: list[Tens
     node.results = (True,) * len(results)
     node.outputs_meta = [(t.array.shape, t.array.dtype) for t in results]
     for i, t in enumerate(results):
-        t.view_meta = None
-        t.node, t.output_index, t.needs_grad = node, i, True
+        set_fields(t, view_meta=None, node=node, output_index=i, needs_grad=True)
         if node.shown:
             native.show(t)
 
