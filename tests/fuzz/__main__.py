@@ -1,0 +1,35 @@
+"""`python -m fuzz --seconds 60 --seed 1`: run random programs and print each difference, shrunk."""
+
+from __future__ import annotations
+
+import argparse
+import faulthandler
+import sys
+
+from fuzz.checking import IGNORED, check
+from fuzz.report import Report
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="fuzz", description=__doc__)
+    parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--program", type=int, help="run this program only, and print it")
+    parser.add_argument("--first", type=int, default=0, help="the first program")
+    parser.add_argument("--without", default="", help="fields not to compare: node,stride")
+    faulthandler.enable()
+    options = parser.parse_args()
+    IGNORED.update(filter(None, options.without.split(",")))
+    report = Report(options.seed)
+    if options.program is not None:
+        outcome, _ = check(options.seed, options.program)
+        print(outcome.program.printed())
+        report.add(options.program)
+    else:
+        report.run(options.seconds, options.first)
+    print(report.summary())
+    return 1 if report.found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

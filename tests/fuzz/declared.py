@@ -1,0 +1,123 @@
+"""The differences that are meant, each with its reason; docs/differences.md explains them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from fuzz.comparison import Difference
+
+
+@dataclass
+class Declared:
+    """A difference that is meant: its reason and what it looks like."""
+
+    reason: str
+    matches: Callable[[Difference], bool]
+    #: Whether what comes after it can still be compared.
+    harmless: bool = False
+
+
+def _strip(name: object) -> object:
+    return re.sub(r"^torch::autograd::", "", name) if isinstance(name, str) else name
+
+
+def _is_gradient(d: Difference) -> bool:
+    """Programs give such names to what backward has made."""
+    return d.name[:1] in ("d", "g", "r")
+
+
+def _refused(d: Difference, *phrases: str) -> bool:
+    """Whether PyTorch alone raises, with one of these phrases."""
+    return (
+        d.field == "error"
+        and d.ours is None
+        and d.theirs is not None
+        and any(re.search(phrase, d.theirs.message) for phrase in phrases)
+    )
+
+
+def _kinds(d: Difference) -> tuple:
+    return tuple(error and error.kind for error in (d.ours, d.theirs))
+
+
+def _not_floating(d: Difference) -> bool:
+    return not d.dtype.startswith(("float", "bfloat", "complex"))
+
+
+TABLE: list[Declared] = [
+    Declared(
+        "Node names carry no C++ namespace.",
+        lambda d: d.field == "node" and d.ours == _strip(d.theirs),
+        harmless=True,
+    ),
+    Declared(
+        "The graph and the memory of a gradient are those of our rules.",
+        lambda d: _is_gradient(d)
+        and d.field in ("node", "view", "base", "stride", "offset", "version", "requires_grad",
+                        "leaf"),
+        harmless=True,
+    ),
+    Declared(
+        "Versions tell that a tensor has changed, not how often its memory was written.",
+        lambda d: d.field == "version" and d.ours > 0 and d.theirs > 0,
+        harmless=True,
+    ),
+    Declared(
+        "A view keeps its own kind of node when its base changes in place.",
+        lambda d: d.field == "node" and d.theirs == "AsStridedBackward0",
+        harmless=True,
+    ),
+    Declared(
+        "A rounded quotient has the derivative zero.",
+        lambda d: d.field == "node" and _strip(d.theirs) == "NotImplemented",
+    ),
+    Declared(
+        "Operators compute dtypes and derivatives that PyTorch has not implemented.",
+        lambda d: _refused(d, "not implemented", "does not support automatic differentiation",
+                           "not supported", "but got .*Half"),
+    ),
+    Declared(
+        "What PyTorch refuses as not implemented is refused as a RuntimeError, or the other way.",
+        lambda d: d.field == "error" and set(_kinds(d)) == {"RuntimeError", "NotImplementedError"},
+        harmless=True,
+    ),
+    Declared(
+        "A gradient has the shape of its value: PyTorch loses track where src exceeds index.",
+        lambda d: _refused(d, "returned an invalid gradient at index"),
+    ),
+    Declared(
+        "A gradient too many is an error.",
+        lambda d: d.field == "error" and d.theirs is None
+        and bool(re.search(r"got \d+ tensors and \d+ gradients", d.ours.message)),
+    ),
+    Declared(
+        "A change that is refused leaves the tensor as it was.",
+        lambda d: d.field in ("values", "version")
+        and any("Inplace update to inference tensor" in message for message in d.before),
+    ),
+    Declared(
+        "conj() computes, it is not a lazy view.",
+        lambda d: _refused(d, "unresolved conjugated tensors"),
+    ),
+    Declared(
+        "conj() computes, it is not a lazy view.",
+        lambda d: d.field in ("view", "base", "node") and d.dtype.startswith("complex"),
+        harmless=True,
+    ),
+    Declared(
+        "Integer tensors never require grad.",
+        lambda d: d.field in ("requires_grad", "leaf", "node") and _not_floating(d),
+    ),
+    Declared(
+        "Every function with out= refuses arguments that require grad.",
+        lambda d: d.field == "error" and d.theirs is None
+        and "arguments don't support automatic differentiation" in d.ours.message,
+    ),
+]  # fmt: skip
+
+
+def declared(difference: Difference) -> Declared | None:
+    """The entry that explains a difference, if there is one."""
+    return next((entry for entry in TABLE if entry.matches(difference)), None)

@@ -1,0 +1,84 @@
+"""Runs many programs, shrinks what differs, and counts."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections import Counter
+
+import wengert
+from fuzz.checking import check, torch
+from fuzz.comparison import Difference
+from fuzz.program import Program
+from fuzz.shrinking import shrink
+
+
+def signature(difference: Difference) -> tuple:
+    """What tells one difference from another before it is shrunk: field, operator, errors."""
+    called = re.findall(r"[.\s](\w+)\(", difference.source.split("= ", 1)[-1])
+    kinds = [getattr(d, "kind", type(d).__name__) for d in (difference.ours, difference.theirs)]
+    return (difference.field, called[-1] if called else difference.source[:20], *kinds)
+
+
+class Report:
+    """Programs run so far under one seed, and the differences that are not declared."""
+
+    def __init__(self, seed: int, printing: bool = True) -> None:
+        self.seed = seed
+        self.printing = printing
+        self.ran: Counter = Counter()
+        self.declared: Counter = Counter()
+        self.found: dict[tuple, str] = {}
+        self.times: Counter = Counter()
+        self.seconds = 0.0
+
+    def run(self, seconds: float, first: int = 0) -> None:
+        """Run programs for some time, not counting the time that shrinking takes."""
+        number = first
+        while self.seconds < seconds:
+            self.at = number
+            self.add(number)
+            number += 1
+
+    def add(self, number: int) -> None:
+        """Write, run and compare one program."""
+        start = time.perf_counter()
+        outcome, compare = check(self.seed, number)
+        self.seconds += time.perf_counter() - start
+        self.ran[outcome.flavour] += 1
+        self.declared[outcome.reason] += bool(outcome.reason)
+        if outcome.difference is None:
+            return
+        key = signature(outcome.difference)
+        self.times[key] += 1
+        if key not in self.found:
+            self.found[key] = self.shrunk(outcome.program, outcome.difference, compare, number)
+            if self.printing:
+                print(self.found[key], flush=True)
+
+    def shrunk(self, program: Program, found: Difference, compare, number: int) -> str:
+        key = signature(found)
+
+        def shows(candidate: Program) -> bool:
+            difference = compare(candidate)
+            return difference is not None and signature(difference)[0] == key[0] and (
+                signature(difference)[2:] == key[2:]
+            )
+
+        small = shrink(program, shows)
+        difference = compare(small) or found
+        return (
+            f"# program {number} of seed {self.seed}: {difference}\n{small.printed()}\n"
+        )
+
+    def summary(self) -> str:
+        total = sum(self.ran.values())
+        against = f"PyTorch {torch.__version__}" if torch else "itself"
+        lines = [
+            f"{total} programs in {self.seconds:.0f} s ({total / max(self.seconds, 1e-9):.0f} a "
+            f"second), seed {self.seed}, wengert {wengert.__version__} against {against}: "
+            + ", ".join(f"{count} {name}" for name, count in sorted(self.ran.items()))
+        ]
+        lines += [f"{n:6} declared: {reason}" for reason, n in self.declared.most_common() if n]
+        lines += [f"{n:6} NOT DECLARED: {key}" for key, n in self.times.most_common()]
+        return "\n".join(lines)

@@ -1,0 +1,203 @@
+"""Writes random programs: each step is chosen by looking at the tensors that the steps before made.
+
+While a program is written it runs on the library it will be compared with, so that a step can fit
+the shapes and dtypes that are there. The number of a program decides everything about it.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+from fuzz.program import Program, Step
+from fuzz.runner import Failure, Run, Seen
+
+MOST_ELEMENTS = 60
+
+
+class Kind:
+    """A kind of step: the function that writes it, how often, and where it may stand."""
+
+    def __init__(self, write: Callable, weight: float, inside: bool, ours: bool) -> None:
+        self.write = write
+        self.weight = weight
+        self.inside = inside
+        self.ours = ours
+
+
+KINDS: dict[str, list[Kind]] = {}
+
+
+def step(weight: float = 1.0, inside: bool = False, ours: bool = False) -> Callable:
+    """Register a kind of step under the name of its module.
+
+    `inside` kinds may stand in the body of a function, `ours` ones need what PyTorch lacks.
+    """
+
+    def register(write: Callable) -> Callable:
+        subject = write.__module__.rpartition(".")[2]
+        KINDS.setdefault(subject, []).append(Kind(write, weight, inside, ours))
+        return write
+
+    return register
+
+
+def passes(test: Callable, tensor: Any) -> bool:
+    """The outcome of a test; a view that must not be used refuses some questions."""
+    try:
+        return bool(test(tensor))
+    except RuntimeError:
+        return False
+
+
+class Writer:
+    """Writes steps, and runs them as it writes."""
+
+    def __init__(self, rng: random.Random, lib: Any, ours: bool = False) -> None:
+        self.rng = rng
+        self.run = Run(lib, plain=True)
+        self.ours = ours
+        self.steps: list[Step] = []
+        self.seen: list[Seen] = []
+        self.count = 0
+        self.defined: set[str] = set()
+        self.names: list[str] = []
+        self.facts: dict[str, Any] = {}
+
+    # What there is
+
+    def value(self, name: str) -> Any:
+        return self.run.space[name]
+
+    def tensors(self, test: Callable | None = None) -> list[str]:
+        """Names of tensors that pass a test, oldest first."""
+        tensor = self.run.lib.Tensor
+        space = self.run.space
+        found = [name for name in self.names if isinstance(space.get(name), tensor)]
+        return found if test is None else [name for name in found if passes(test, space[name])]
+
+    def pick(self, test: Callable | None = None) -> str | None:
+        """One of the tensors that pass a test, a late one rather than an early one."""
+        found = self.tensors(test)
+        if not found:
+            return None
+        if self.chance(0.4):
+            return found[-1]
+        return self.rng.choice(found[-8:])
+
+    # Chance
+
+    def chance(self, probability: float) -> bool:
+        return self.rng.random() < probability
+
+    def choice(self, options: Any) -> Any:
+        return self.rng.choice(options)
+
+    # Writing
+
+    def fresh(self, prefix: str = "t") -> str:
+        self.count += 1
+        return f"{prefix}{self.count}"
+
+    def emit(self, source: str) -> bool:
+        """Write a step and run it; False if it raised."""
+        written = Step(source)
+        self.steps.append(written)
+        seen = self.run.step(written)
+        self.seen.append(seen)
+        self.keep(written.targets)
+        return seen.error is None
+
+    def keep(self, names: list[str]) -> None:
+        for name in names:
+            value = self.run.space.get(name)
+            if isinstance(value, self.run.lib.Tensor) and value.numel() <= MOST_ELEMENTS:
+                self.names = [n for n in self.names if n != name] + [name]
+
+    def make(self, expression: str) -> str | None:
+        """Write a step that names the value of an expression; None if it raised."""
+        name = self.fresh()
+        return name if self.emit(f"{name} = {expression}") else None
+
+    def define(self, name: str, source: str) -> str:
+        """Write a definition once in a program."""
+        if name not in self.defined:
+            self.defined.add(name)
+            self.emit(source)
+        return name
+
+    def write(self, subjects: dict[str, float]) -> None:
+        """One step of one of the subjects, weighed."""
+        subject = self.rng.choices(list(subjects), list(subjects.values()))[0]
+        kinds = [kind for kind in KINDS[subject] if self.allows(kind)]
+        kinds and self.rng.choices(kinds, [kind.weight for kind in kinds])[0].write(self)
+
+    def allows(self, kind: Kind) -> bool:
+        return self.ours or not kind.ours
+
+    def function(self, params: list[str], subjects: dict[str, float], length: int) -> str | None:
+        """Define a function of one or more tensors, of which copies are tried; its name."""
+        name = self.fresh("f")
+        body = Body(self, params)
+        for _ in range(length):
+            body.write(subjects)
+        source = body.source(name)
+        return name if source and self.emit(source) else None
+
+    def program(self) -> Program:
+        return Program(self.steps, self.ours)
+
+
+class Body(Writer):
+    """The body of a function; what raises is left out of it, and tensors outside are not changed."""
+
+    def __init__(self, outer: Writer, params: list[str]) -> None:
+        self.outer = outer
+        self.rng = outer.rng
+        self.ours = outer.ours
+        self.lines: list[str] = []
+        self.defined = outer.defined
+        self.facts = {}
+        self.run = Run.__new__(Run)
+        self.run.__dict__.update(outer.run.__dict__)
+        self.run.space = dict(outer.run.space)
+        self.params = []
+        for given in params:
+            param = self.fresh("x")
+            self.params.append(param)
+            self.run.space[param] = outer.value(given).detach().clone()
+        self.names = list(self.params)
+        self.captured = [name for name in outer.tensors() if name not in params]
+
+    def fresh(self, prefix: str = "t") -> str:
+        return self.outer.fresh(prefix)
+
+    def define(self, name: str, source: str) -> str:
+        self.outer.define(name, source)
+        self.run.space[name] = self.outer.value(name)
+        return name
+
+    def allows(self, kind: Kind) -> bool:
+        return kind.inside and super().allows(kind)
+
+    def emit(self, source: str) -> bool:
+        written = Step(source)
+        try:
+            exec(written.code, self.run.space)
+        except Exception as problem:
+            Failure(problem)
+            return False
+        self.lines.append(source)
+        self.keep(written.targets)
+        return True
+
+    def source(self, name: str) -> str | None:
+        """The whole function; it returns the last tensor of floating point."""
+        floating = self.tensors(lambda t: t.is_floating_point() or t.is_complex())
+        result = floating[-1] if floating else None
+        if result is None:
+            return None
+        lines = [*self.lines, f"return {result}"]
+        inner = "\n".join("    " + line for text in lines for line in text.split("\n"))
+        return f"def {name}({', '.join(self.params)}):\n{inner}"
