@@ -6,27 +6,33 @@ import argparse
 import faulthandler
 import sys
 
-from fuzz.checking import IGNORED, check
+from fuzz.checking import IGNORED, ONLY, check
+from fuzz.flavours import FLAVOURS
 from fuzz.report import Report
+from fuzz.seed import of_commit
+from fuzz.supervision import supervise
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="fuzz", description=__doc__)
     parser.add_argument("--seconds", type=float, default=60.0)
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seed", type=int, default=of_commit(), help="default: the commit")
     parser.add_argument("--program", type=int, help="run this program only, and print it")
     parser.add_argument("--first", type=int, default=0, help="the first program")
     parser.add_argument("--without", default="", help="fields not to compare: node,stride")
+    parser.add_argument("--flavour", default="", choices=("", *FLAVOURS), help="this flavour only")
     faulthandler.enable()
     options = parser.parse_args()
+    ONLY[0] = options.flavour
     IGNORED.update(filter(None, options.without.split(",")))
     report = Report(options.seed)
     if options.program is not None:
         outcome, _ = check(options.seed, options.program)
         print(outcome.program.printed())
         report.add(options.program)
+        print(*report.found.values(), sep="\n")
     else:
-        report.run(options.seconds, options.first)
+        supervise(report, options.seconds, options.first)
     print(report.summary())
     return 1 if report.found else 0
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,16 +13,20 @@ from fuzz.comparison import Difference, differences
 from fuzz.declared import declared
 from fuzz.flavours import write
 from fuzz.program import Program
-from fuzz.runner import Seen, execute
+from fuzz.runner import Seen, execute, execute_in_threads, spread
 
 try:
     import torch
 except ImportError:
     torch = None
 
+if torch is not None:
+    torch.set_num_threads(1)
 warnings.simplefilter("ignore")
 #: Fields that are left out, for a look at the others.
 IGNORED: set[str] = set()
+#: The one flavour to write, if not all.
+ONLY: list[str] = [""]
 
 
 @dataclass
@@ -49,15 +54,53 @@ def first_difference(program: Program, ours: list[Seen], theirs: list[Seen]):
     return None, reason
 
 
-def rerun(program: Program, lib: Any = None) -> Difference | None:
-    """Run a program again in both ways."""
-    lib = lib or torch
-    theirs = execute(program, lib, plain=True)
+def against_pytorch(program: Program) -> Difference | None:
+    """Run a program on both libraries."""
+    return first_difference(program, execute(program, wengert), execute(program, torch))[0]
+
+
+def against_itself(program: Program) -> Difference | None:
+    """Run a program as it is, and with its transforms and graphs in their plain meaning."""
+    theirs = execute(program, wengert, plain=True)
     return first_difference(program, execute(program, wengert), theirs)[0]
+
+
+def in_threads(program: Program) -> Difference | None:
+    """Run a program with every step in another thread; a dual level belongs to its thread."""
+    if program.uses("enter_dual_level"):
+        return None
+    ours = execute_in_threads(program, wengert)
+    return first_difference(program, ours, execute(program, wengert))[0]
+
+
+def on_devices(program: Program) -> Difference | None:
+    """Run a program with its nodes spread over several devices.
+
+    When backward fails, it depends on the order of nodes which leaves have their gradient by then:
+    programs that raise are left out.
+    """
+    theirs = execute(program, wengert)
+    if any(seen.error for seen in theirs):
+        return None
+    ours = execute(program, wengert, place=spread([None, "fake:0", "fake:1"]))
+    for seen in (*ours, *theirs):
+        seen.log.sort(key=repr)  # which of two devices is first is not determined
+    return first_difference(program, ours, theirs)[0]
+
+
+#: Ways to run a program a second time, and how many of all programs are.
+AGAIN = ((in_threads, 0.03), (on_devices, 0.05))
+OURS = 0.15  # of the programs are not for PyTorch, where it is installed
 
 
 def check(seed: int, number: int) -> tuple[Outcome, Callable]:
     """Write and compare program `number`; also how to compare a changed one in the same way."""
-    program, theirs, flavour = write(seed, number, torch or wengert)
+    rng = random.Random(f"way {seed}/{number}")
+    ours = torch is None or rng.random() < OURS
+    compare = against_itself if ours else against_pytorch
+    program, theirs, flavour = write(seed, number, wengert if ours else torch, ONLY[0], ours)
     difference, reason = first_difference(program, execute(program, wengert), theirs)
-    return Outcome(program, flavour, difference, reason), rerun
+    for way, often in AGAIN:
+        if difference is None and rng.random() < often:
+            difference, compare = way(program), way
+    return Outcome(program, flavour, difference, reason), compare

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from fuzz.comparison import Difference
+from fuzz.comparison import GRAPHS, Difference
 
 
 @dataclass
@@ -76,7 +76,7 @@ TABLE: list[Declared] = [
     Declared(
         "Operators compute dtypes and derivatives that PyTorch has not implemented.",
         lambda d: _refused(d, "not implemented", "does not support automatic differentiation",
-                           "not supported", "but got .*Half"),
+                           "not supported", "does not support it", "but got .*Half"),
     ),
     Declared(
         "What PyTorch refuses as not implemented is refused as a RuntimeError, or the other way.",
@@ -86,6 +86,40 @@ TABLE: list[Declared] = [
     Declared(
         "A gradient has the shape of its value: PyTorch loses track where src exceeds index.",
         lambda d: _refused(d, "returned an invalid gradient at index"),
+    ),
+    Declared(
+        "A graph keeps what its gradient needs, whatever is changed later.",
+        lambda d: d.program.uses(*GRAPHS)
+        and _refused(d, "modified by an inplace operation", "modified inplace", "a second time"),
+    ),
+    Declared(
+        "A graph cannot be traced where values decide what comes next.",
+        lambda d: d.field == "error" and d.theirs is None and d.ours.kind == "TraceError"
+        and bool(re.search("values decide", d.ours.message)),
+    ),
+    Declared(
+        "Inference mode may stand inside a transform.",
+        lambda d: _refused(d, "Cannot set version_counter for inference tensor"),
+    ),
+    Declared(
+        "Forward mode may change an argument in place, reverse mode may not.",
+        lambda d: d.program.uses("jacobian") and d.field == "error"
+        and any(e and "a leaf Variable that requires grad" in e.message for e in (d.ours, d.theirs))
+        and None in (d.ours, d.theirs),
+    ),
+    Declared(
+        "kron takes tensors of every layout.",
+        lambda d: "kron" in d.source and _refused(d, "view size is not compatible"),
+    ),
+    Declared(
+        "A vectorized jacobian may have no elements.",
+        lambda d: d.program.uses("jacobian", "jacfwd", "hessian")
+        and d.field == "error" and d.theirs is not None
+        and bool(re.search(r"index 0 (is )?out of", d.theirs.message)),
+    ),
+    Declared(
+        "out= is accepted in every form of a call.",
+        lambda d: "out=" in d.source and _refused(d, "invalid combination of arguments"),
     ),
     Declared(
         "A gradient too many is an error.",

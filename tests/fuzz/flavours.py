@@ -8,7 +8,17 @@ from typing import Any
 from fuzz.operands import leaf
 from fuzz.program import Program
 from fuzz.runner import Seen
-from fuzz.subjects import derivatives, functions, hooks, inplace, modes, operators, views  # noqa: F401
+from fuzz.subjects import forward, graphs
+from fuzz.subjects import (  # noqa: F401
+    derivatives,
+    functions,
+    hooks,
+    inplace,
+    modes,
+    operators,
+    transforms,
+    views,
+)
 from fuzz.writing import Writer
 
 COMPUTING = {"operators": 5, "views": 3, "inplace": 3}
@@ -49,14 +59,48 @@ def listening(w: Writer) -> None:
         several(w, {"derivatives": 1}, 1, 3)
 
 
-FLAVOURS = {"single": (single, 2.0), "eager": (eager, 3.0), "listening": (listening, 3.0)}
+def dual(w: Writer) -> None:
+    """Functions, views and changes in place on dual tensors, and their tangents."""
+    leaves(w, "float64")
+    forward.opened(w)
+    for _ in w.tensors():
+        w.write({"forward": 1}) if w.chance(0.3) else forward.dual(w)
+    several(w, COMPUTING, 2, 6)
+    several(w, {"forward": 1}, 1, 3)
+    several(w, COMPUTING, 0, 3)
+    several(w, {"forward": 1, "derivatives": 0.2}, 1, 2)
 
 
-def write(seed: int, number: int, lib: Any, ours: bool = False) -> tuple[Program, list[Seen], str]:
+def transformed(w: Writer) -> None:
+    w.write({"transforms": 1})
+
+
+def graph(w: Writer) -> None:
+    """A compiled function, or control flow in an eager program."""
+    if w.chance(0.7):
+        graphs.compiled(w)
+    else:
+        leaves(w, "float64")
+        several(w, {"operators": 2, "views": 1, "graphs": 3}, 2, 5)
+        several(w, {"derivatives": 1}, 1, 2)
+
+
+#: What writes a program of each flavour, and how often.
+FLAVOURS = {
+    "single": (single, 2.0),
+    "eager": (eager, 3.0),
+    "listening": (listening, 3.0),
+    "dual": (dual, 1.5),
+    "transformed": (transformed, 2.0),
+    "graph": (graph, 1.5),
+}
+
+
+def write(seed: int, number: int, lib: Any, flavour: str = "", ours: bool = False) -> tuple[Program, list[Seen], str]:
     """Program `number` of a seed, what the library it was written on has seen, and its flavour."""
     rng = random.Random(f"{seed}/{number}")
     names = list(FLAVOURS)
-    name = rng.choices(names, [FLAVOURS[n][1] for n in names])[0]
+    name = flavour or rng.choices(names, [FLAVOURS[n][1] for n in names])[0]
     writer = Writer(rng, lib, ours)
     try:
         FLAVOURS[name][0](writer)

@@ -108,7 +108,7 @@ def operand(w: Writer, array: np.ndarray, dtype: str) -> str | None:
         there = w.pick(lambda t: tuple(t.shape) == array.shape and dtype_of(t) == dtype)
         if there is not None:
             return there
-    grad = differentiable(dtype) and not w.facts.get("inference") and w.chance(0.8)
+    grad = differentiable(dtype) and not w.facts.get("inside") and w.chance(0.8)
     return laid_out(w, array, dtype, grad)
 
 
@@ -161,4 +161,5 @@ def apart(x: Any, y: Any) -> bool:
 
 
 def memory(x: Any) -> int:
-    return x.untyped_storage().data_ptr()
+    """Where the memory that a tensor lies in begins."""
+    return x.data_ptr() - x.storage_offset() * x.element_size()

@@ -47,6 +47,10 @@ HELPERS = {
         def compiled(f):
             return torch.compile(f) if torch.__name__ == "wengert" else f
     """,
+    "compilations": """
+        def compilations(f):
+            return len(f.compilations) if torch.__name__ == "wengert" else 1
+    """,
     "cond": """
         def cond(condition, yes, no, operands):
             if torch.__name__ == "wengert":

@@ -10,14 +10,23 @@ import wengert
 from fuzz.checking import check, torch
 from fuzz.comparison import Difference
 from fuzz.program import Program
+from fuzz.runner import Failure
 from fuzz.shrinking import shrink
 
 
 def signature(difference: Difference) -> tuple:
     """What tells one difference from another before it is shrunk: field, operator, errors."""
-    called = re.findall(r"[.\s](\w+)\(", difference.source.split("= ", 1)[-1])
-    kinds = [getattr(d, "kind", type(d).__name__) for d in (difference.ours, difference.theirs)]
-    return (difference.field, called[-1] if called else difference.source[:20], *kinds)
+    called = re.findall(r"[.\s](\w*[a-z_]+)\(", difference.source.split("= ", 1)[-1])
+    kinds = [kind_of(value) for value in (difference.ours, difference.theirs)]
+    word = called[-1] if called else re.sub(r"\d+", "", difference.source)[:20]
+    return (difference.field, word, *kinds)
+
+
+def kind_of(value: object) -> str:
+    """The type of a value; of an error also how its message begins."""
+    if isinstance(value, Failure):
+        return f"{value.kind}: {re.sub(r'[^a-z ]', '', value.message)[:24]}"
+    return type(value).__name__
 
 
 class Report:
@@ -32,13 +41,23 @@ class Report:
         self.times: Counter = Counter()
         self.seconds = 0.0
 
-    def run(self, seconds: float, first: int = 0) -> None:
-        """Run programs for some time, not counting the time that shrinking takes."""
-        number = first
-        while self.seconds < seconds:
-            self.at = number
-            self.add(number)
-            number += 1
+    def merge(self, other: Report) -> None:
+        """Take over what another process has found."""
+        self.ran += other.ran
+        self.declared += other.declared
+        self.times += other.times
+        self.seconds += other.seconds
+        self.found.update(other.found)
+        if self.printing:
+            print(*other.found.values(), sep="\n", end="", flush=True)
+
+    def crashed(self, number: int, code: int | None) -> None:
+        """A program has killed its process."""
+        key = ("crash", number)
+        self.times[key] += 1
+        self.found[key] = f"# program {number} of seed {self.seed} ends the process with {code}\n"
+        if self.printing:
+            print(self.found[key], flush=True)
 
     def add(self, number: int) -> None:
         """Write, run and compare one program."""
@@ -53,22 +72,23 @@ class Report:
         self.times[key] += 1
         if key not in self.found:
             self.found[key] = self.shrunk(outcome.program, outcome.difference, compare, number)
-            if self.printing:
-                print(self.found[key], flush=True)
 
     def shrunk(self, program: Program, found: Difference, compare, number: int) -> str:
         key = signature(found)
 
         def shows(candidate: Program) -> bool:
             difference = compare(candidate)
-            return difference is not None and signature(difference)[0] == key[0] and (
-                signature(difference)[2:] == key[2:]
+            return (
+                difference is not None
+                and signature(difference)[0] == key[0]
+                and signature(difference)[2:] == key[2:]
+                and len(difference.before) <= len(found.before)
             )
 
         small = shrink(program, shows)
         difference = compare(small) or found
         return (
-            f"# program {number} of seed {self.seed}: {difference}\n{small.printed()}\n"
+            f"# program {number} of seed {self.seed}, {compare.__name__}: {difference}\n{small.printed()}\n"
         )
 
     def summary(self) -> str:

@@ -15,6 +15,9 @@ PLAIN = """
 def compiled(f):
     return f
 
+def compilations(f):
+    return 1
+
 def cond(condition, yes, no, operands):
     return yes(*operands) if condition else no(*operands)
 
@@ -86,6 +89,8 @@ class Run:
     """One run: the names that the program has made so far, on one library."""
 
     def __init__(self, lib: Any, plain: bool = False, place: Any = None) -> None:
+        if lib.__name__ == "wengert":
+            lib.manual_seed(0)  # only programs of our own draw random numbers
         self.lib = lib
         self.log: list = []
         self.place = place
@@ -117,7 +122,7 @@ class Run:
             return [self.look(item, f"{name}[{i}]") for i, item in enumerate(value)]
         if isinstance(value, (int, float, complex, bool, str, type(None))):
             return value
-        return type(value).__name__
+        return None
 
     def end(self) -> Seen:
         """The state of every tensor when the program is over."""
@@ -159,7 +164,7 @@ def describe(run: Run, t: Any, name: str) -> tuple:
     return (
         tuple(t.shape),
         str(t.dtype).rpartition(".")[2],
-        t.tolist() if t.numel() <= LIMIT else None,
+        values(t),
         strides(t),
         t.storage_offset() if t.numel() else None,
         t.requires_grad,
@@ -170,8 +175,18 @@ def describe(run: Run, t: Any, name: str) -> tuple:
         named(run, t._base) if view else None,
         inference,
         t.retains_grad,
-        None if gradient is None else (tuple(gradient.shape), gradient.tolist()),
+        None if gradient is None else (tuple(gradient.shape), values(gradient)),
     )
+
+
+def values(t: Any) -> Any:
+    """The elements; PyTorch cannot list the zeros that it keeps without memory."""
+    if t.numel() > LIMIT:
+        return None
+    try:
+        return t.tolist()
+    except RuntimeError:
+        return (t.detach() + 0).tolist()
 
 
 def strides(t: Any) -> tuple | None:

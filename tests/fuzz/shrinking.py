@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import copy
 import re
 import time
 from collections.abc import Callable, Iterator
@@ -73,7 +72,7 @@ def simpler(source: str) -> Iterator[str]:
     found = set()
     for place, _ in enumerate(ast.walk(tree)):
         for choice in range(8):
-            changed = copy.deepcopy(tree)
+            changed = ast.parse(source)
             node = next(n for i, n in enumerate(ast.walk(changed)) if i == place)
             if not simplify(node, choice):
                 continue

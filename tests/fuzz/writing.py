@@ -56,7 +56,7 @@ class Writer:
 
     def __init__(self, rng: random.Random, lib: Any, ours: bool = False) -> None:
         self.rng = rng
-        self.run = Run(lib, plain=True)
+        self.run = Run(lib, plain=lib.__name__ == "wengert")
         self.ours = ours
         self.steps: list[Step] = []
         self.seen: list[Seen] = []
@@ -131,18 +131,37 @@ class Writer:
         """One step of one of the subjects, weighed."""
         subject = self.rng.choices(list(subjects), list(subjects.values()))[0]
         kinds = [kind for kind in KINDS[subject] if self.allows(kind)]
-        kinds and self.rng.choices(kinds, [kind.weight for kind in kinds])[0].write(self)
+        if not kinds:
+            return
+        kind = self.rng.choices(kinds, [kind.weight for kind in kinds])[0]
+        try:
+            kind.write(self)
+        except RuntimeError:
+            pass  # a view that must not be used refuses even questions about it
 
     def allows(self, kind: Kind) -> bool:
         return self.ours or not kind.ours
 
-    def function(self, params: list[str], subjects: dict[str, float], length: int) -> str | None:
-        """Define a function of one or more tensors, of which copies are tried; its name."""
+    def function(
+        self,
+        params: list[str],
+        subjects: dict[str, float],
+        length: int,
+        begin: Callable | None = None,
+        results: int = 0,
+    ) -> str | None:
+        """Define a function of one or more tensors, of which copies are tried; its name.
+
+        `begin` writes the first step of its body. It returns a tensor that depends on its arguments,
+        or as many tensors as `results` says, whatever they are.
+        """
         name = self.fresh("f")
         body = Body(self, params)
+        if begin is not None:
+            begin(body)
         for _ in range(length):
             body.write(subjects)
-        source = body.source(name)
+        source = body.source(name, results)
         return name if source and self.emit(source) else None
 
     def program(self) -> Program:
@@ -158,7 +177,7 @@ class Body(Writer):
         self.ours = outer.ours
         self.lines: list[str] = []
         self.defined = outer.defined
-        self.facts = {}
+        self.facts = {"inside": True}
         self.run = Run.__new__(Run)
         self.run.__dict__.update(outer.run.__dict__)
         self.run.space = dict(outer.run.space)
@@ -166,7 +185,10 @@ class Body(Writer):
         for given in params:
             param = self.fresh("x")
             self.params.append(param)
-            self.run.space[param] = outer.value(given).detach().clone()
+            value = outer.value(given).detach().clone()
+            if value.is_floating_point() or value.is_complex():
+                value = value.requires_grad_() * 1  # shows what depends on it
+            self.run.space[param] = value
         self.names = list(self.params)
         self.captured = [name for name in outer.tensors() if name not in params]
 
@@ -192,12 +214,15 @@ class Body(Writer):
         self.keep(written.targets)
         return True
 
-    def source(self, name: str) -> str | None:
-        """The whole function; it returns the last tensor of floating point."""
-        floating = self.tensors(lambda t: t.is_floating_point() or t.is_complex())
-        result = floating[-1] if floating else None
-        if result is None:
+    def source(self, name: str, results: int) -> str | None:
+        """The whole function; None where nothing depends on its arguments."""
+        depending = self.tensors(lambda t: t.requires_grad)
+        if not depending:
             return None
+        result = depending[-1]
+        if results:
+            others = [self.choice(self.tensors()) for _ in range(results - 1)]
+            result = f"[{', '.join([result, *others])}]"
         lines = [*self.lines, f"return {result}"]
         inner = "\n".join("    " + line for text in lines for line in text.split("\n"))
         return f"def {name}({', '.join(self.params)}):\n{inner}"

@@ -19,7 +19,7 @@ def under_a_mode(w: Writer) -> None:
     A leaf made in inference mode does not require grad here, which is a declared difference.
     """
     block, mode = Block(w), w.choice(MODES)
-    block.facts["inference"] = mode == "inference_mode()"
+    block.facts["inside"] = w.facts.get("inside") or mode == "inference_mode()"
     for _ in range(w.rng.randrange(1, 4)):
         block.write(INNER)
     if block.lines:

@@ -19,7 +19,7 @@ from fuzz.operands import (
     operand,
     overlaps_itself,
 )
-from fuzz.writing import Writer, step
+from fuzz.writing import Writer, passes, step
 from operators.samples import OPERATIONS, DType, Fixed, Operation, Sample
 
 #: Operators that no expression of the form `function(arguments)` calls.
@@ -114,9 +114,12 @@ def sampled(w: Writer) -> tuple[Operation, Sample, str, list[str]] | None:
 @step(weight=6, inside=True)
 def operator(w: Writer) -> None:
     drawn = sampled(w)
-    if drawn is None:
-        return
-    operation, sample, dtype, names = drawn
+    if drawn is not None:
+        called(w, *drawn)
+
+
+def called(w: Writer, operation: Operation, sample: Sample, dtype: str, names: list[str]) -> None:
+    """Write the call of an operator, and give names to the parts of its result."""
     if operation.name == "Tensor.__setitem__":
         assign(w, sample, names, dtype)
         return
@@ -222,7 +225,7 @@ def simple(w: Writer) -> None:
 
 def reading(w: Writer, test: Any) -> str | None:
     """A tensor to read: inside a function, sometimes one from outside."""
-    captured = [n for n in getattr(w, "captured", ()) if test(w.value(n))]
+    captured = [n for n in getattr(w, "captured", ()) if passes(test, w.value(n))]
     if captured and w.chance(0.3):
         return w.choice(captured)
     return w.pick(test)

@@ -1,0 +1,20 @@
+"""Random programs do what they do on PyTorch, or by their plain meaning where it is not installed."""
+
+from fuzz.checking import check
+from fuzz.report import Report
+from fuzz.seed import of_commit
+from fuzz.supervision import supervise
+
+SECONDS = 30  # of the compiled and of the uncompiled package each
+
+
+def test_programs_of_this_commit():
+    """A difference is printed with its seed: `python -m fuzz --seed S --program N` shows it again."""
+    report = Report(of_commit(), printing=False)
+    supervise(report, SECONDS)
+    assert not report.found, "\n".join([*report.found.values(), report.summary()])
+
+
+def test_a_number_is_a_program():
+    first, again = (check(1, 7)[0].program.text for _ in range(2))
+    assert first == again
