@@ -8,7 +8,7 @@ import sys
 
 from fuzz.checking import IGNORED, ONLY, check
 from fuzz.flavours import FLAVOURS
-from fuzz.report import Report
+from fuzz.report import LEAVE, Report
 from fuzz.seed import of_commit
 from fuzz.supervision import supervise
 
@@ -21,9 +21,11 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=0, help="the first program")
     parser.add_argument("--without", default="", help="fields not to compare: node,stride")
     parser.add_argument("--flavour", default="", choices=("", *FLAVOURS), help="this flavour only")
+    parser.add_argument("--leave", help="leave out differences of programs with this pattern")
     faulthandler.enable()
     options = parser.parse_args()
     ONLY[0] = options.flavour
+    LEAVE[:] = filter(None, [options.leave])
     IGNORED.update(filter(None, options.without.split(",")))
     report = Report(options.seed)
     if options.program is not None:

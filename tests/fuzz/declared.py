@@ -118,6 +118,23 @@ TABLE: list[Declared] = [
         and bool(re.search(r"index 0 (is )?out of", d.theirs.message)),
     ),
     Declared(
+        "Rules leave what they have saved alone: PyTorch's rule of norm changes its mask.",
+        lambda d: _refused(d, "output 0 of MaskedFill"),
+    ),
+    Declared(
+        "Gradients that are batched do not escape into .grad.",
+        lambda d: d.field == "grad" and "unreadable" in repr(d.theirs),
+    ),
+    Declared(
+        "A number is saved as the number, and backward does not free it.",
+        lambda d: d.field == "error" and d.theirs is not None
+        and "backward through the graph a second time" in d.theirs.message,
+    ),
+    Declared(
+        "A compiled function that raises has changed nothing.",
+        lambda d: d.field in ("values", "value") and bool(d.before) and d.program.uses("compiled"),
+    ),
+    Declared(
         "out= is accepted in every form of a call.",
         lambda d: "out=" in d.source and _refused(d, "invalid combination of arguments"),
     ),

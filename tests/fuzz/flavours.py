@@ -8,10 +8,11 @@ from typing import Any
 from fuzz.operands import leaf
 from fuzz.program import Program
 from fuzz.runner import Seen
-from fuzz.subjects import forward, graphs
 from fuzz.subjects import (  # noqa: F401
     derivatives,
+    forward,
     functions,
+    graphs,
     hooks,
     inplace,
     modes,
@@ -92,11 +93,13 @@ FLAVOURS = {
     "listening": (listening, 3.0),
     "dual": (dual, 1.5),
     "transformed": (transformed, 2.0),
-    "graph": (graph, 1.5),
+    "graph": (graph, 0.7),
 }
 
 
-def write(seed: int, number: int, lib: Any, flavour: str = "", ours: bool = False) -> tuple[Program, list[Seen], str]:
+def write(
+    seed: int, number: int, lib: Any, flavour: str = "", ours: bool = False
+) -> tuple[Program, list[Seen], str]:
     """Program `number` of a seed, what the library it was written on has seen, and its flavour."""
     rng = random.Random(f"{seed}/{number}")
     names = list(FLAVOURS)

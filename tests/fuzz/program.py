@@ -41,7 +41,8 @@ HELPERS = {
     """,
     "tangent": """
         def tangent(x):
-            return torch.linspace(-1, 1, x.numel(), dtype=torch.float64).reshape(x.shape).to(x.dtype)
+            steps = torch.linspace(-1, 1, x.numel(), dtype=torch.float64)
+            return steps.reshape(x.shape).to(x.dtype)
     """,
     "compiled": """
         def compiled(f):

@@ -180,13 +180,17 @@ def describe(run: Run, t: Any, name: str) -> tuple:
 
 
 def values(t: Any) -> Any:
-    """The elements; PyTorch cannot list the zeros that it keeps without memory."""
+    """The elements; PyTorch cannot list zeros without memory and batches that have escaped."""
     if t.numel() > LIMIT:
         return None
     try:
         return t.tolist()
     except RuntimeError:
+        pass
+    try:
         return (t.detach() + 0).tolist()
+    except RuntimeError:
+        return "unreadable"
 
 
 def strides(t: Any) -> tuple | None:

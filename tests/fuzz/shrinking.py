@@ -94,11 +94,11 @@ def simplify(node: ast.AST, choice: int) -> bool:
     """Make a node of a syntax tree simpler in one of several ways; False if that way is none."""
     for field in ("body", "args", "keywords", "elts", "decorator_list"):
         items = getattr(node, field, None)
-        if isinstance(items, list) and choice < 4:
-            # Drop an item of a list: a statement, an argument, an element, a row.
-            if choice < len(items) and (field != "body" or len(items) > 1):
-                del items[len(items) - 1 - choice]
-                return True
+        if not isinstance(items, list) or choice >= min(4, len(items)):
+            continue
+        if field != "body" or len(items) > 1:
+            del items[len(items) - 1 - choice]  # a statement, an argument, an element, a row
+            return True
     if choice == 4:
         return _flatten_block(node) or _short_number(node)
     if choice in (5, 6, 7):

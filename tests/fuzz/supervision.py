@@ -1,13 +1,14 @@
-"""Runs programs in a process of their own, so that a crash of either library is one more finding."""
+"""Runs programs in a process of their own, so that a crash is one more finding."""
 
 from __future__ import annotations
 
 import multiprocessing
 import sys
+from typing import Any
 
 from fuzz.report import Report
 
-CHUNK = 5.0  # seconds of work after which a process tells what it has found
+CHUNK = 5.0  # seconds of work after which the process tells what it has found
 
 
 def supervise(report: Report, seconds: float, first: int = 0) -> None:
@@ -16,13 +17,15 @@ def supervise(report: Report, seconds: float, first: int = 0) -> None:
     at = context.Value("q", first)
     while report.seconds < seconds:
         receiver, sender = context.Pipe(duplex=False)
-        known = set(report.found)
-        left = min(CHUNK, seconds - report.seconds)
-        worker = context.Process(target=_work, args=(report.seed, left, at, known, sender))
+        left = seconds - report.seconds
+        worker = context.Process(
+            target=_work, args=(report.seed, left, at, set(report.found), sender)
+        )
         worker.start()
         sender.close()
         try:
-            report.merge(receiver.recv())
+            while (part := receiver.recv()) is not None:
+                report.merge(part)
         except EOFError:
             worker.join()
             report.crashed(at.value, worker.exitcode)
@@ -30,13 +33,15 @@ def supervise(report: Report, seconds: float, first: int = 0) -> None:
         worker.join()
 
 
-def _work(seed: int, seconds: float, at, known: set, sender) -> None:
-    report = Report(seed)
-    report.found.update(dict.fromkeys(known, ""))
-    while report.seconds < seconds:
-        report.add(at.value)
-        at.value += 1
-    for key in known:
-        del report.found[key]
-    sender.send(report)
+def _work(seed: int, seconds: float, at: Any, known: set, sender: Any) -> None:
+    while seconds > 0:
+        part = Report(seed)
+        part.known = known
+        while part.seconds < min(CHUNK, seconds):
+            part.add(at.value)
+            at.value += 1
+        seconds -= part.seconds
+        known |= set(part.found)
+        sender.send(part)
+    sender.send(None)
     sender.close()

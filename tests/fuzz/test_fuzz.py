@@ -1,4 +1,4 @@
-"""Random programs do what they do on PyTorch, or by their plain meaning where it is not installed."""
+"""Random programs do what they do on PyTorch, or where there is none, what they plainly mean."""
 
 from fuzz.checking import check
 from fuzz.report import Report
@@ -9,7 +9,7 @@ SECONDS = 30  # of the compiled and of the uncompiled package each
 
 
 def test_programs_of_this_commit():
-    """A difference is printed with its seed: `python -m fuzz --seed S --program N` shows it again."""
+    """A difference comes with a seed and a number, which `python -m fuzz` can run again."""
     report = Report(of_commit(), printing=False)
     supervise(report, SECONDS)
     assert not report.found, "\n".join([*report.found.values(), report.summary()])

@@ -152,8 +152,8 @@ class Writer:
     ) -> str | None:
         """Define a function of one or more tensors, of which copies are tried; its name.
 
-        `begin` writes the first step of its body. It returns a tensor that depends on its arguments,
-        or as many tensors as `results` says, whatever they are.
+        `begin` writes the first step of its body. It returns a tensor that depends on its
+        arguments, or as many tensors as `results` says, whatever they are.
         """
         name = self.fresh("f")
         body = Body(self, params)
@@ -169,7 +169,7 @@ class Writer:
 
 
 class Body(Writer):
-    """The body of a function; what raises is left out of it, and tensors outside are not changed."""
+    """The body of a function; what raises is left out, and tensors outside are not changed."""
 
     def __init__(self, outer: Writer, params: list[str]) -> None:
         self.outer = outer

@@ -60,8 +60,8 @@ def grad(w: Writer) -> None:
     if not w.facts.get("hooks") and w.chance(0.4):
         # With hooks PyTorch captures before or after them, as another input lies behind.
         inputs.append(w.pick(recorded))
-    flags = [f"{name}=True" for name, often in (("retain_graph", 0.7), ("create_graph", 0.4),
-                                               ("allow_unused", 0.7)) if w.chance(often)]  # fmt: skip
+    options = {"retain_graph": 0.7, "create_graph": 0.4, "allow_unused": 0.7}
+    flags = [f"{name}=True" for name, often in options.items() if w.chance(often)]
     call = f"torch.autograd.grad({y}, [{', '.join(inputs)}], {', '.join([weights(w, y), *flags])})"
     name = w.fresh("g")
     if w.emit(f"{name} = {call}") and w.value(name)[0] is not None:
@@ -98,6 +98,7 @@ def of_functional(w: Writer) -> None:
     call = w.choice(("jacobian({f}, {x})", "jacobian({f}, {x}, vectorize=True)",
                      "jacobian({f}, {x}, vectorize=True, strategy='forward-mode')",
                      "hessian(lambda x: weigh({f}(x)), {x})", "vjp(lambda x: weigh({f}(x)), {x})",
-                     "jvp({f}, {x}, tangent({x}))", "vhp(lambda x: weigh({f}(x)), {x}, tangent({x}))",
+                     "jvp({f}, {x}, tangent({x}))",
+                     "vhp(lambda x: weigh({f}(x)), {x}, tangent({x}))",
                      "hvp(lambda x: weigh({f}(x)), {x}, tangent({x}))"))  # fmt: skip
     w.emit(f"{w.fresh('r')} = torch.autograd.functional.{call.format(f=f, x=x)}")

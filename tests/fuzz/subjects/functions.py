@@ -44,7 +44,8 @@ ONE = {
     "WithInput": function("WithInput", "ctx, x: return x, x.sin()",
                           "ctx, g, h: return g + h * 0.5"),
     "WithRounded": function("WithRounded",
-                            "ctx, x: r = x.round(); ctx.mark_non_differentiable(r); return x * 3, r",
+                            "ctx, x: r = x.round(); ctx.mark_non_differentiable(r); "
+                            "return x * 3, r",
                             "ctx, g, _: return g * 3"),
     "Once": function("Once", "ctx, x: return x * 3",
                      "ctx, g: return g * 3").replace(
@@ -174,7 +175,7 @@ def checkpointed(w: Writer) -> None:
     a = w.value(x)
     y = reading(w, lambda t: plain(t) and broadcasts(a, t)) or x
     name = w.fresh("f")
-    inner = w.choice(["z", "z", f"checkpoint(lambda z: z.cos() * z, z)"])
+    inner = w.choice(["z", "z", "checkpoint(lambda z: z.cos() * z, z)"])
     last = w.choice(["z", "z.mul_(2)", "z * x", "z.exp_()"])
     w.emit(f"def {name}(x, y):\n    z = (x * y).tanh() * x\n    z = {inner}\n    return {last}")
     w.make(f"checkpoint({name}, {x}, {y})")

@@ -114,8 +114,8 @@ def slope(w: Writer) -> None:
 
 @step(weight=0.5, inside=True, ours=True)
 def noisy(w: Writer) -> None:
-    """Random numbers; both runs begin with the same seed, and within Wengert a seed repeats them."""
+    """Random numbers; both runs begin with the same seed."""
     x = w.pick(floating)
     if x:
-        w.make(w.choice(["{x} * torch.rand_like({x})", "{x} + torch.randn({x}.shape, dtype={x}.dtype)"])
-               .format(x=x))  # fmt: skip
+        draw = w.choice(["torch.rand_like({x})", "torch.randn({x}.shape, dtype={x}.dtype)"])
+        w.make(f"{x} * {draw.format(x=x)}")

@@ -41,8 +41,8 @@ def on_node(w: Writer) -> None:
         w.emit(f"k{n} = {x}.grad_fn.register_prehook(h{n})")
     else:
         result = changed.format("inputs") if w.chance(0.3) else "None"
-        w.emit(f"def h{n}(inputs, outputs):\n    log.append(('h{n}', seen(*inputs), seen(*outputs)))"
-               f"\n    return {result}")  # fmt: skip
+        note = f"log.append(('h{n}', seen(*inputs), seen(*outputs)))"
+        w.emit(f"def h{n}(inputs, outputs):\n    {note}\n    return {result}")
         w.emit(f"k{n} = {x}.grad_fn.register_hook(h{n})")
 
 

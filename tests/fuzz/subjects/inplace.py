@@ -56,7 +56,8 @@ def assigned(w: Writer) -> None:
     if x is None:
         return
     row = w.value(x).detach()[0]
-    y = reading(w, lambda t: fits_into(row, t) and memory(row) != memory(t)) if w.chance(0.7) else None
+    y = reading(w, lambda t: fits_into(row, t) and memory(row) != memory(t))
+    y = y if w.chance(0.7) else None
     place = w.choice(["0", "-1", "...", ":1", "[0]", "torch.tensor([0])", "None", "True"])
     w.emit(f"{x}[{place}] = {y or 0.5}")
 
@@ -76,8 +77,10 @@ def augmented(w: Writer) -> None:
 def by_index(w: Writer) -> None:
     x = target(w, lambda t: t.dim() > 0 and t.numel() > 0)
     if x:
-        calls = ("index_fill_(0, torch.tensor([0]), 0.25)", "index_add_(0, torch.tensor([0]), {x}[:1] + 1)",
-                 "index_put_((torch.tensor([0]),), {x}[-1] * 2)", "index_copy_(0, torch.tensor([0]), {x}[:1] * 2)",
+        calls = ("index_fill_(0, torch.tensor([0]), 0.25)",
+                 "index_add_(0, torch.tensor([0]), {x}[:1] + 1)",
+                 "index_put_((torch.tensor([0]),), {x}[-1] * 2)",
+                 "index_copy_(0, torch.tensor([0]), {x}[:1] * 2)",
                  "scatter_(0, torch.zeros_like({x}[:1], dtype=torch.int64), 0.5)")  # fmt: skip
         w.emit(f"{x}." + w.choice(calls).format(x=x))
 

@@ -50,7 +50,8 @@ def by_data(w: Writer) -> None:
     if w.chance(0.6) or isinstance(w, Body):
         w.make(w.choice(calls).format(x=x))
     elif not overlaps_itself(w.value(x)):
-        w.emit(f"{x}.{w.choice(['data', 'detach()'])}.{w.choice(['mul_(2)', 'add_(1)', 'zero_()'])}")
+        change = w.choice(["mul_(2)", "add_(1)", "zero_()"])
+        w.emit(f"{x}.{w.choice(['data', 'detach()'])}.{change}")
 
 
 @step(weight=0.5)

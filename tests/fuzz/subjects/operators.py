@@ -192,7 +192,7 @@ def out_form(w: Writer) -> None:
         w.emit(f"with torch.no_grad():\n    {wrapped}" if w.chance(0.8) else wrapped)
 
 
-# Chains of simple functions of what is there -------------------------------------------------------
+# Chains of simple functions of what is there ------------------------------------------------------
 
 UNARY = (
     "{x}.tanh()", "{x}.sin()", "-{x}", "{x}.sigmoid()", "{x}.cos()", "{x}.clone()", "{x}.atan()",

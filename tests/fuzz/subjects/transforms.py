@@ -104,7 +104,8 @@ def over_two(w: Writer) -> None:
         "torch.func.vjp({f}, {x}, {y})[1](tangent({f}({x}, {y})))",
         "vmap({f}, (None, 0))({x}, torch.stack([{y}, {y}]))",
         "vmap(vmap({f}, (0, None)), (None, 0))(torch.stack([{x}, {x}]), torch.stack([{y}, {y}]))",
-        "vmap(torch.func.grad(lambda x, y: weigh({f}(x, y))), (None, 0))({x}, torch.stack([{y}, {y}]))",
+        "vmap(torch.func.grad(lambda x, y: weigh({f}(x, y))), (None, 0))"
+        "({x}, torch.stack([{y}, {y}]))",
     ))  # fmt: skip
     w.emit(f"{w.fresh('r')} = {call.format(f=f, x=x, y=y)}")
 

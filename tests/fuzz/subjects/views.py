@@ -28,13 +28,15 @@ def part(w: Writer) -> None:
     length = w.rng.randrange(size - first + 1)
     place = w.rng.randrange(max(size, 1))
     other = w.rng.randrange(t.dim())
+    last = place % max(t.shape[-1], 1)
+    turned = tuple((d + 1) % t.dim() for d in range(t.dim()))
     w.make(
         w.choice(
             (
-                f"{x}[{first}:]", f"{x}[:{first}]", f"{x}[..., ::2]", f"{x}[..., {place % max(t.shape[-1], 1)}]",
+                f"{x}[{first}:]", f"{x}[:{first}]", f"{x}[..., ::2]", f"{x}[..., {last}]",
                 f"{x}.narrow({dim}, {first}, {length})", f"{x}.select({dim}, {place})",
-                f"{x}.transpose({dim}, {other})", f"{x}.permute({tuple((d + 1) % t.dim() for d in range(t.dim()))})",
-                f"{x}.unfold({dim}, {min(2, size)}, 1)", f"{x}[None]", f"{x}[{place % max(t.shape[0], 1)}]",
+                f"{x}.transpose({dim}, {other})", f"{x}.permute({turned})", f"{x}[None]",
+                f"{x}.unfold({dim}, {min(2, size)}, 1)", f"{x}[{place % max(t.shape[0], 1)}]",
                 f"{x}.swapaxes({dim}, {other})", f"{x}.squeeze({dim})",
             )
         )
