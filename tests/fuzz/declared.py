@@ -46,6 +46,17 @@ def _not_floating(d: Difference) -> bool:
     return not d.dtype.startswith(("float", "bfloat", "complex"))
 
 
+def _only_theirs_nan(ours: object, theirs: object) -> bool:
+    """Whether numbers differ only where theirs is not a number and ours is."""
+    if isinstance(ours, (list, tuple)):
+        return (
+            isinstance(theirs, (list, tuple))
+            and len(ours) == len(theirs)
+            and all(map(_only_theirs_nan, ours, theirs))
+        )
+    return ours == theirs or theirs != theirs or abs(ours - theirs) <= 1e-3 * abs(theirs)
+
+
 TABLE: list[Declared] = [
     Declared(
         "Node names carry no C++ namespace.",
@@ -103,8 +114,9 @@ TABLE: list[Declared] = [
     ),
     Declared(
         "Forward mode may change an argument in place, reverse mode may not.",
-        lambda d: d.program.uses("jacobian") and d.field == "error"
-        and any(e and "a leaf Variable that requires grad" in e.message for e in (d.ours, d.theirs))
+        lambda d: d.program.uses("jacobian", "linearized") and d.field == "error"
+        and any(e and re.search("leaf Variable that requires grad|modified by an inplace", e.message)
+                for e in (d.ours, d.theirs))
         and None in (d.ours, d.theirs),
     ),
     Declared(
@@ -133,6 +145,29 @@ TABLE: list[Declared] = [
     Declared(
         "A compiled function that raises has changed nothing.",
         lambda d: d.field in ("values", "value") and bool(d.before) and d.program.uses("compiled"),
+    ),
+    Declared(
+        "A tangent has the dtype of its primal.",
+        lambda d: d.field == "dtype" and _is_gradient(d) and "tangent" in d.source,
+    ),
+    Declared(
+        "A tangent that was unpacked stays when its tensor is changed in place.",
+        lambda d: d.field in ("values", "version") and _is_gradient(d) and d.source == "end"
+        and d.program.uses("enter_dual_level"),
+    ),
+    Declared(
+        "A result without a batch dimension can go to any of out_dims.",
+        lambda d: d.program.uses("out_dims") and _refused(d, "expanded size of the tensor"),
+    ),
+    Declared(
+        "A derivative at the edge of a domain is a number where PyTorch multiplies 0 by infinity.",
+        lambda d: (_is_gradient(d) and d.field == "values" or d.field == "grad")
+        and _only_theirs_nan(d.ours, d.theirs),
+    ),
+    Declared(
+        "A dtype that an operator has no kernel for is refused, also where there is nothing to do.",
+        lambda d: d.field == "error" and d.theirs is None and "not implemented for" in
+        d.ours.message and bool(re.search(r"\(0,|, 0[,)]", d.program.text)),
     ),
     Declared(
         "out= is accepted in every form of a call.",

@@ -11,7 +11,7 @@ from fuzz.checking import check, torch
 from fuzz.comparison import Difference
 from fuzz.program import Program
 from fuzz.runner import Failure
-from fuzz.shrinking import shrink
+from fuzz.shrinking import apart, shrink
 
 
 #: A pattern of programs whose differences are left out, for a look at the others.
@@ -91,10 +91,15 @@ class Report:
                 and " at 0x" not in str(difference)
             )
 
-        small = shrink(program, shows)
-        difference = compare(small) or found
-        head = f"# program {number} of seed {self.seed}, {compare.__name__}: {difference}"
-        return f"{head}\n{small.printed()}\n"
+        def smallest() -> str:
+            small = shrink(program, shows)
+            return told(small, compare(small) or found)
+
+        def told(program: Program, difference: Difference) -> str:
+            head = f"# program {number} of seed {self.seed}, {compare.__name__}: {difference}"
+            return f"{head}\n{program.printed()}\n"
+
+        return apart(smallest) or told(program, found)
 
     def summary(self) -> str:
         total = sum(self.ran.values())

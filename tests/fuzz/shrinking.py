@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 import time
 from collections.abc import Callable, Iterator
@@ -32,6 +33,25 @@ def shrink(program: Program, shows: Callable[[Program], bool], seconds: float = 
                     program, changed = candidate, True
                     candidates = change(program)
     return program
+
+
+def apart(work: Callable[[], str]) -> str:
+    """The result of some work in a process of its own; nothing if that dies, as PyTorch may."""
+    if not hasattr(os, "fork"):
+        return work()
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            with open(writing, "w") as pipe:
+                pipe.write(work())
+        finally:
+            os._exit(0)
+    os.close(writing)
+    with open(reading) as pipe:
+        result = pipe.read()
+    os.waitpid(child, 0)
+    return result
 
 
 def without_steps(program: Program) -> Iterator[Program]:

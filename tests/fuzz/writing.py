@@ -112,7 +112,9 @@ class Writer:
     def keep(self, names: list[str]) -> None:
         for name in names:
             value = self.run.space.get(name)
-            if isinstance(value, self.run.lib.Tensor) and value.numel() <= MOST_ELEMENTS:
+            # Jacobians, tangents and the like are looked at and left alone.
+            goes_on = name[0] not in "dr" and isinstance(value, self.run.lib.Tensor)
+            if goes_on and value.numel() <= MOST_ELEMENTS:
                 self.names = [n for n in self.names if n != name] + [name]
 
     def make(self, expression: str) -> str | None:

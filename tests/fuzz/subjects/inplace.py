@@ -14,7 +14,7 @@ BY_NOTHING = ("tanh_()", "sin_()", "zero_()", "neg_()", "sigmoid_()", "exp_()", 
               "copy_({x} * 2)", "mul_({x})")  # fmt: skip
 BY_ANOTHER = ("mul_({y})", "add_({y})", "copy_({y})", "sub_({y})", "add_({y}, alpha=2)",
               "addcmul_({y}, {y})", "lerp_({y}, 0.25)", "div_({y} * {y} + 1)", "atan2_({y})",
-              "masked_fill_({y} > 0, 0.5)", "copysign_({y})", "fmod_({y} * {y} + 1)")  # fmt: skip
+              "masked_fill_({y} > 0, 0.5)", "fmod_({y} * {y} + 1)")  # fmt: skip
 
 
 def target(w: Writer, test: Any = None) -> str | None:
