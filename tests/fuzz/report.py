@@ -13,7 +13,6 @@ from fuzz.program import Program
 from fuzz.runner import Failure
 from fuzz.shrinking import apart, shrink
 
-
 #: A pattern of programs whose differences are left out, for a look at the others.
 LEAVE: list[str] = []
 

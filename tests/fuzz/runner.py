@@ -28,20 +28,23 @@ def while_loop(condition, body, carried):
 
 def scan(combine, carried, rows, reverse=False):
     made = []
-    for row in reversed(rows.unbind(0)) if reverse else rows.unbind(0):
+    for i in reversed(range(len(rows))) if reverse else range(len(rows)):
+        row = rows.select(0, i)
         carried, result = combine(carried, row)
         made.append(result)
     return carried, torch.stack(made[::-1] if reverse else made)
 
 def map_rows(f, rows):
-    return torch.stack([f(row) for row in rows.unbind(0)])
+    return torch.stack([f(rows.select(0, i)) for i in range(len(rows))])
 
 def vmap(f, in_dims=0, out_dims=0):
     def mapped(*args):
         dims = in_dims if isinstance(in_dims, tuple) else (in_dims,) * len(args)
-        rows = [a if d is None else a.unbind(d) for a, d in zip(args, dims)]
-        count = next(len(r) for r, d in zip(rows, dims) if d is not None)
-        results = [f(*[r if d is None else r[i] for r, d in zip(rows, dims)]) for i in range(count)]
+        count = next(a.shape[d] for a, d in zip(args, dims) if d is not None)
+        results = [
+            f(*[a if d is None else a.select(d, i) for a, d in zip(args, dims)])
+            for i in range(count)
+        ]
         if isinstance(results[0], (tuple, list)):
             return tuple(torch.stack(part, out_dims) for part in zip(*results))
         return torch.stack(results, out_dims)
