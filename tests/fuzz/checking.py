@@ -65,18 +65,23 @@ def against_itself(program: Program) -> Difference | None:
 
 
 def in_threads(program: Program) -> Difference | None:
-    """Run a program with every step in another thread; a dual level belongs to its thread."""
+    """Run a program with every step in another thread.
+
+    A dual level belongs to its thread. What a backward that fails leaves behind depends on the order
+    of nodes, which each thread counts by itself.
+    """
     if program.uses("enter_dual_level"):
         return None
-    ours = execute_in_threads(program, wengert)
-    return first_difference(program, ours, execute(program, wengert))[0]
+    theirs = execute(program, wengert)
+    if any(seen.error for seen in theirs):
+        return None
+    return first_difference(program, execute_in_threads(program, wengert), theirs)[0]
 
 
 def on_devices(program: Program) -> Difference | None:
     """Run a program with its nodes spread over several devices.
 
-    When backward fails, it depends on the order of nodes which leaves have their gradient by then:
-    programs that raise are left out.
+    When backward fails, it depends on the order of nodes which leaves have their gradient by then.
     """
     theirs = execute(program, wengert)
     if any(seen.error for seen in theirs) or program.uses(*ORDERED):

@@ -95,7 +95,9 @@ def differences(program: Program, ours: list[Seen], theirs: list[Seen]):
             yield found("message", "", mine.error, other.error)
         if not precision.same(mine.log, other.log):
             yield found("log", "", mine.log, other.log)
-        for (name, a), (_, b) in zip(mine.made, other.made):
+        expected = dict(other.made)
+        for name, a in mine.made:
+            b = expected.get(name, a)  # missing where only one of them has failed
             for field, x, y, dtype in fields(a, b, precision):
                 if field in OF_GRAPHS or not graphs:
                     yield found(field, name, x, y, dtype)

@@ -79,6 +79,12 @@ TABLE: list[Declared] = [
         harmless=True,
     ),
     Declared(
+        "Results of operands with gaps or overlaps in memory may be laid out in another order.",
+        lambda d: d.field in ("stride", "offset", "view", "base", "leaf")
+        and d.program.uses("as_strided", "unfold", "expand"),
+        harmless=True,
+    ),
+    Declared(
         "A view keeps its own kind of node when its base changes in place.",
         lambda d: d.field == "node" and d.theirs == "AsStridedBackward0",
         harmless=True,
