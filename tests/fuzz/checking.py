@@ -67,8 +67,8 @@ def against_itself(program: Program) -> Difference | None:
 def in_threads(program: Program) -> Difference | None:
     """Run a program with every step in another thread.
 
-    A dual level belongs to its thread. What a backward that fails leaves behind depends on the order
-    of nodes, which each thread counts by itself.
+    A dual level belongs to its thread. What a backward that fails leaves behind depends on the
+    order of nodes, which each thread counts by itself.
     """
     if program.uses("enter_dual_level"):
         return None
@@ -95,7 +95,8 @@ def on_devices(program: Program) -> Difference | None:
 #: What depends on the order of devices, or belongs to the thread that calls backward.
 ORDERED = ("register_multi_grad_hook", "is_grads_batched", "functional", "func")
 #: Ways to run a program a second time, and how many of all programs are.
-AGAIN = ((in_threads, 0.03), (on_devices, 0.05))
+FREQUENCIES = (0.03, 0.05) if torch else (0.3, 0.4)
+AGAIN = tuple(zip((in_threads, on_devices), FREQUENCIES))
 OURS = 0.15  # of the programs are not for PyTorch, where it is installed
 
 
