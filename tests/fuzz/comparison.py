@@ -41,6 +41,7 @@ PHRASES = (
     "has been detached in-place",
     "not possible to get the gradient edge",
     "post accumulate grad hooks cannot be registered on non-leaf",
+    "derivative for aten::floor_divide",
     "Inplace update to inference tensor",
     "Inference tensors cannot be saved for backward",
 )

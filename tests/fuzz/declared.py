@@ -92,7 +92,7 @@ TABLE: list[Declared] = [
     Declared(
         "A rounded quotient has the derivative zero.",
         lambda d: d.field == "node" and _strip(d.theirs) == "NotImplemented"
-        or d.field == "error" and d.theirs is not None
+        or d.field in ("error", "message") and d.theirs is not None
         and "derivative for aten::floor_divide" in d.theirs.message,
     ),
     Declared(
@@ -102,7 +102,8 @@ TABLE: list[Declared] = [
     ),
     Declared(
         "What PyTorch refuses as not implemented is refused as a RuntimeError, or the other way.",
-        lambda d: d.field == "error" and set(_kinds(d)) == {"RuntimeError", "NotImplementedError"},
+        lambda d: d.field == "message" and "not supported" in d.ours.message
+        or d.field == "error" and set(_kinds(d)) == {"RuntimeError", "NotImplementedError"},
         harmless=True,
     ),
     Declared(
@@ -230,7 +231,7 @@ TABLE: list[Declared] = [
     ),
     Declared(
         "conj() computes, it is not a lazy view.",
-        lambda d: d.field in ("view", "base", "node", "offset", "stride")
+        lambda d: d.field in ("view", "base", "node", "offset", "stride", "requires_grad", "leaf")
         and d.dtype.startswith("complex"),
         harmless=True,
     ),

@@ -55,8 +55,11 @@ class Report:
         if self.printing:
             print(*other.found.values(), sep="\n", end="", flush=True)
 
-    def crashed(self, number: int, code: int | None) -> None:
-        """A program has killed its process."""
+    def crashed(self, number: int, code: int | None, on_pytorch: bool) -> None:
+        """A program has killed its process, which is no finding if PyTorch ran at that moment."""
+        if on_pytorch:
+            self.declared["It ends the process of PyTorch."] += 1
+            return
         key = ("crash", number)
         self.times[key] += 1
         self.found[key] = f"# program {number} of seed {self.seed} ends the process with {code}\n"

@@ -64,6 +64,10 @@ def _definitions(plain: bool):
     return compile(source, "<helpers>", "exec")
 
 
+#: Set to 1 while a step runs on PyTorch, where several processes can see it.
+on_pytorch: Any = None
+
+
 class Seen:
     """What one step did: an error or the tensors made, and what hooks wrote."""
 
@@ -104,6 +108,8 @@ class Run:
     def step(self, step: Step) -> Seen:
         logged = len(self.log)
         error = None
+        if on_pytorch is not None:
+            on_pytorch.value = self.lib.__name__ == "torch"
         try:
             exec(step.code, self.space)
         except Exception as problem:

@@ -6,6 +6,7 @@ import multiprocessing
 import sys
 from typing import Any
 
+from fuzz import runner
 from fuzz.report import Report
 
 CHUNK = 5.0  # seconds of work after which the process tells what it has found
@@ -14,12 +15,13 @@ CHUNK = 5.0  # seconds of work after which the process tells what it has found
 def supervise(report: Report, seconds: float, first: int = 0) -> None:
     """Run programs for some time; one that kills its process is reported and passed over."""
     context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
-    at = context.Value("q", first)
+    at, runner.on_pytorch = context.Value("q", first), context.Value("b", 0)
     while report.seconds < seconds:
         receiver, sender = context.Pipe(duplex=False)
         left = seconds - report.seconds
+        known = set(report.found)
         worker = context.Process(
-            target=_work, args=(report.seed, left, at, set(report.found), sender)
+            target=_work, args=(report.seed, left, at, runner.on_pytorch, known, sender)
         )
         worker.start()
         sender.close()
@@ -28,12 +30,13 @@ def supervise(report: Report, seconds: float, first: int = 0) -> None:
                 report.merge(part)
         except EOFError:
             worker.join()
-            report.crashed(at.value, worker.exitcode)
+            report.crashed(at.value, worker.exitcode, bool(runner.on_pytorch.value))
             at.value += 1
         worker.join()
 
 
-def _work(seed: int, seconds: float, at: Any, known: set, sender: Any) -> None:
+def _work(seed: int, seconds: float, at: Any, flag: Any, known: set, sender: Any) -> None:
+    runner.on_pytorch = flag
     while seconds > 0:
         part = Report(seed)
         part.known = known

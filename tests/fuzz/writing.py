@@ -51,6 +51,11 @@ def passes(test: Callable, tensor: Any) -> bool:
         return False
 
 
+def has_edge(tensor: Any) -> bool:
+    """False for a view made under no_grad of what requires grad."""
+    return not (tensor.requires_grad and tensor._is_view() and tensor.grad_fn is None)
+
+
 class Writer:
     """Writes steps, and runs them as it writes."""
 
@@ -77,9 +82,15 @@ class Writer:
         found = [name for name in self.names if isinstance(space.get(name), tensor)]
         return found if test is None else [name for name in found if passes(test, space[name])]
 
-    def pick(self, test: Callable | None = None) -> str | None:
-        """One of the tensors that pass a test, a late one rather than an early one."""
+    def pick(self, test: Callable | None = None, edge: bool = True) -> str | None:
+        """One of the tensors that pass a test, a late one rather than an early one.
+
+        It has an edge: a view made under no_grad of what requires grad counts as requiring grad in
+        some of PyTorch's operators only.
+        """
         found = self.tensors(test)
+        if edge:
+            found = [name for name in found if passes(has_edge, self.value(name))]
         if not found:
             return None
         if self.chance(0.4):

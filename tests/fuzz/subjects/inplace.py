@@ -27,7 +27,7 @@ def target(w: Writer, test: Any = None) -> str | None:
         return (not leaf or w.chance(0.05)) and (test is None or test(t))
 
     try:
-        return w.pick(changeable)
+        return w.pick(changeable, edge=False)
     except RuntimeError:
         return None
 
