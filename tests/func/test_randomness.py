@@ -196,6 +196,12 @@ def test_same_noise_for_batched_means_and_probabilities():
     assert found.tolist() == [0.0, 1.0]
 
 
+@pytest.mark.parametrize("name", ["dropout", "dropout1d"])
+def test_dropping_everything_draws_nothing(lib, name):
+    found = lib.vmap(lambda x: getattr(lib.nn.functional, name)(x, 1.0))(lib.ones(3, 2, 4))
+    assert found.tolist() == lib.zeros(3, 2, 4).tolist()
+
+
 @pytest.mark.parametrize("chunk_size", [1, 2])
 def test_chunks_share_the_same_randomness(lib, chunk_size):
     def draw(randomness):

@@ -189,8 +189,9 @@ TABLE: list[Declared] = [
     ),
     Declared(
         "A call that fails may have changed something before, in another order than PyTorch.",
-        lambda d: d.field in ("values", "value", "version") and bool(d.before)
-        and d.program.uses("inference_mode", "func", "vmap", "jacobian", "compiled"),
+        lambda d: d.field not in ("error", "message") and bool(d.before) and d.program.uses(
+            "inference_mode", "func", "vmap", "jacobian", "compiled", "enter_dual_level"
+        ),
     ),
     Declared(
         "conj() computes, it is not a lazy view.",

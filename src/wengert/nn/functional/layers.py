@@ -111,7 +111,7 @@ def dropout(
 
 def _masked(input: Tensor, pattern: Tensor, p: float, inplace: bool) -> Tensor:
     """The input times random zeros and ones in the shape of `pattern`, scaled up."""
-    mask = dropout_mask(pattern, p)
+    mask = dropout_mask(pattern, p) if p < 1 else pattern.new_zeros(())
     return input.mul_(mask) if inplace else input * mask
 
 
@@ -123,11 +123,10 @@ def dropout_mask(pattern: Tensor, p: float) -> Tensor:
     kind = dtypes.from_numpy(pattern.array.dtype)
     if type(pattern.array) is WrapperArray:
         ones = empty_like(pattern, dtype=kind.to_real()).bernoulli_(1 - p)
-        return ones / (1 - p) if p < 1 else ones
+        return ones / (1 - p)
     noise = new_array_like(pattern.array, kind.to_real(), of_array(pattern.array))
     fill_bernoulli(noise, 1 - p)
-    if p < 1:
-        noise /= 1 - p
+    noise /= 1 - p
     return wrap(noise)
 
 
