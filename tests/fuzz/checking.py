@@ -24,6 +24,8 @@ if torch is not None:
 warnings.simplefilter("ignore")
 #: Fields that are left out, for a look at the others.
 IGNORED: set[str] = set()
+#: Fields that do not decide what a program computes.
+MINOR = ("node", "stride", "offset", "view", "base", "leaf", "version", "message")
 #: The one flavour to write, if not all.
 ONLY: list[str] = [""]
 
@@ -39,18 +41,24 @@ class Outcome:
 
 
 def first_difference(program: Program, ours: list[Seen], theirs: list[Seen]):
-    """The first difference that is not declared, and the reason of a declared one."""
-    reason = ""
+    """The first difference that is not declared, and the reason of a declared one.
+
+    One that changes nothing of what comes after, such as the name of a node, gives way to others.
+    """
+    reason, minor = "", None
     for found in differences(program, ours, theirs):
         if found.field in IGNORED:
             continue
         entry = declared(found)
-        if entry is None:
+        if entry is None and found.field not in MINOR:
             return found, reason
+        if entry is None:
+            minor = minor or found
+            continue
         reason = entry.reason
         if not entry.harmless:
             break
-    return None, reason
+    return minor, reason
 
 
 def against_pytorch(program: Program) -> Difference | None:

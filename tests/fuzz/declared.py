@@ -180,7 +180,8 @@ TABLE: list[Declared] = [
     ),
     Declared(
         "out= is accepted in every form of a call.",
-        lambda d: "out=" in d.source and _refused(d, "invalid combination of arguments"),
+        lambda d: "out=" in d.source and d.field == "error" and d.theirs is not None
+        and "invalid combination of arguments" in d.theirs.message,
     ),
     Declared(
         "A gradient too many is an error.",
