@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import faulthandler
 import sys
+import warnings
 
 from fuzz.checking import IGNORED, ONLY, check
 from fuzz.flavours import FLAVOURS
@@ -23,6 +24,7 @@ def main() -> int:
     parser.add_argument("--flavour", default="", choices=("", *FLAVOURS), help="this flavour only")
     parser.add_argument("--leave", help="leave out differences of programs with this pattern")
     faulthandler.enable()
+    warnings.simplefilter("ignore")
     options = parser.parse_args()
     ONLY[0] = options.flavour
     LEAVE[:] = filter(None, [options.leave])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -21,7 +20,6 @@ except ImportError:
 
 if torch is not None:
     torch.set_num_threads(1)
-warnings.simplefilter("ignore")
 #: Fields that are left out, for a look at the others.
 IGNORED: set[str] = set()
 #: Fields that do not decide what a program computes.

@@ -159,7 +159,7 @@ class Program:
         return [HELPERS[name] for name in needed]
 
     def printed(self, library: str = "wengert") -> str:
-        """The program as a script. An error ends a script, so expected ones are caught."""
+        """The program as a script, with the helpers that it needs."""
         head = [f"import {library} as torch", ""]
         if self.uses("log"):
             head.append("log = []")

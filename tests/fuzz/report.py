@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections import Counter
+from collections.abc import Callable
 
 import wengert
 from fuzz.checking import check, torch
@@ -23,6 +24,25 @@ def signature(difference: Difference) -> tuple:
     kinds = [kind_of(value) for value in (difference.ours, difference.theirs)]
     word = called[-1] if called else re.sub(r"\d+", "", difference.source)[:20]
     return (difference.field, word, *kinds)
+
+
+#: What to print of a name to see that a field differs; its value if nothing is said.
+SHOWN = {
+    "node": "{}.grad_fn", "stride": "{}.stride()", "offset": "{}.storage_offset()",
+    "view": "{}._is_view()", "base": "{}._base", "version": "{}._version", "leaf": "{}.is_leaf",
+    "requires_grad": "{}.requires_grad", "dtype": "{}.dtype", "shape": "{}.shape",
+    "inference": "{}.is_inference()", "retains_grad": "{}.retains_grad", "grad": "{}.grad",
+    "log": "log",
+}  # fmt: skip
+
+
+def shown(difference: Difference) -> str:
+    """The line that shows a difference at the end of a script; an error shows itself."""
+    if difference.field in ("error", "message"):
+        return ""
+    part = difference.name[:1] in ("d", "g", "r", "y")  # it may be a list
+    pattern = "{}" if part else SHOWN.get(difference.field, "{}")
+    return f"print({pattern.format(difference.name)})"
 
 
 def kind_of(value: object) -> str:
@@ -80,7 +100,10 @@ class Report:
         if key not in self.found and key not in self.known:
             self.found[key] = self.shrunk(outcome.program, outcome.difference, compare, number)
 
-    def shrunk(self, program: Program, found: Difference, compare, number: int) -> str:
+    def shrunk(
+        self, program: Program, found: Difference, compare: Callable, number: int
+    ) -> str:
+        """The smallest program found that differs in the same way, as a script."""
         key = signature(found)
 
         def shows(candidate: Program) -> bool:
@@ -99,7 +122,7 @@ class Report:
 
         def told(program: Program, difference: Difference) -> str:
             head = f"# program {number} of seed {self.seed}, {compare.__name__}: {difference}"
-            return f"{head}\n{program.printed()}\n"
+            return f"{head}\n{program.printed()}\n{shown(difference)}\n"
 
         return apart(smallest) or told(program, found)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import sys
+import warnings
 from typing import Any
 
 from fuzz import runner
@@ -37,6 +38,7 @@ def supervise(report: Report, seconds: float, first: int = 0) -> None:
 
 def _work(seed: int, seconds: float, at: Any, flag: Any, known: set, sender: Any) -> None:
     runner.on_pytorch = flag
+    warnings.simplefilter("ignore")  # pytest would make errors of some
     while seconds > 0:
         part = Report(seed)
         part.known = known
