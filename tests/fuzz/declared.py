@@ -207,8 +207,18 @@ TABLE: list[Declared] = [
     ),
     Declared(
         "A batched value is not written into a tensor that the examples share.",
-        lambda d: d.field == "error" and d.ours is not None
+        lambda d: d.field in ("error", "message") and d.ours is not None
         and "vmap: inplace arithmetic" in d.ours.message,
+    ),
+    Declared(
+        "Operators save no more than their rules read: sort, gather and selections no operand.",
+        lambda d: _refused(d, "modified by an inplace operation")
+        and bool(re.search(r"sort|max|min|gather|select|kthvalue|median|mode|topk|take|scatter",
+                           d.program.text)),
+    ),
+    Declared(
+        "scale_grad_by_freq scales the derivative of the gradient as well.",
+        lambda d: d.field == "values" and "scale_grad_by_freq=True" in d.program.text,
     ),
     Declared(
         "Real gradients of complex results are taken.",
