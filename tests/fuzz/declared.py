@@ -82,7 +82,6 @@ TABLE: list[Declared] = [
         "Results of operands with gaps or overlaps in memory may be laid out in another order.",
         lambda d: d.field in ("stride", "offset", "view", "base", "leaf")
         and d.program.uses("as_strided", "unfold", "expand"),
-        harmless=True,
     ),
     Declared(
         "A view keeps its own kind of node when its base changes in place.",
@@ -213,7 +212,7 @@ TABLE: list[Declared] = [
     Declared(
         "Operators save no more than their rules read: sort, gather and selections no operand.",
         lambda d: _refused(d, "modified by an inplace operation")
-        and bool(re.search(r"sort|max|min|gather|select|kthvalue|median|mode|topk|take|scatter",
+        and bool(re.search(r"sort|max|min|gather|select|kthvalue|median|mode|topk|take|scatter|func",
                            d.program.text)),
     ),
     Declared(
