@@ -212,8 +212,8 @@ TABLE: list[Declared] = [
     Declared(
         "Operators save no more than their rules read: sort, gather and selections no operand.",
         lambda d: _refused(d, "modified by an inplace operation")
-        and bool(re.search(r"sort|max|min|gather|select|kthvalue|median|mode|topk|take|scatter|func",
-                           d.program.text)),
+        and bool(re.search(r"sort|max|min|gather|select|kthvalue|median|mode|topk|take|scatter|"
+                           "func", d.program.text)),
     ),
     Declared(
         "scale_grad_by_freq scales the derivative of the gradient as well.",
