@@ -97,7 +97,8 @@ TABLE: list[Declared] = [
     Declared(
         "Operators compute dtypes and derivatives that PyTorch has not implemented.",
         lambda d: _refused(d, "not implemented", "does not support automatic differentiation",
-                           "not supported", "does not support it", "but got .*Half"),
+                           "not supported", "does not support it",
+                           "Expected a proper Tensor but got None", "but got .*Half"),
     ),
     Declared(
         "What PyTorch refuses as not implemented is refused as a RuntimeError, or the other way.",
@@ -213,7 +214,7 @@ TABLE: list[Declared] = [
         "Operators save no more than their rules read: sort, gather and selections no operand.",
         lambda d: _refused(d, "modified by an inplace operation")
         and bool(re.search(r"sort|max|min|gather|select|kthvalue|median|mode|topk|take|scatter|"
-                           "func", d.program.text)),
+                           r"func|pow|\*\*", d.program.text)),
     ),
     Declared(
         "scale_grad_by_freq scales the derivative of the gradient as well.",
