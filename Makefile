@@ -18,11 +18,12 @@ SOURCES := $(shell find src pyproject.toml setup.py MANIFEST.in -type f \
 CONTENT := $(shell cksum $(SOURCES) | LC_ALL=C sort | cksum | cut -d' ' -f1)
 DEMO_STAMP := $(VENV)/.installed-$(CONTENT)
 
-.PHONY: help venv demo test install lint types test-compiled test-uncompiled bench clean
+.PHONY: help venv demo test install lint types test-compiled test-uncompiled bench fuzz clean
 
 help:
 	@echo "make demo    install into .venv and run the demo: demo/report.html"
 	@echo "make test    install compiled into .venv, then lint, type check and run all tests"
+	@echo "make fuzz    compare random programs with PyTorch: SECONDS=600 SEED=1"
 	@echo "make bench   run the benchmarks on the compiled package"
 	@echo "make clean   remove everything that was built"
 
@@ -77,6 +78,12 @@ test: install lint types test-compiled test-uncompiled
 
 bench: install
 	for name in $(BENCHMARKS); do $(BIN)/python benchmarks/$$name.py; done
+
+# Without SEED the commit decides. PyTorch is used where $(VENV) has it.
+SECONDS ?= 600
+fuzz: install
+	PYTHONPATH=$(CURDIR)/tests $(BIN)/python -P -m fuzz --seconds $(SECONDS) \
+		$(if $(SEED),--seed $(SEED))
 
 clean:
 	rm -rf $(VENV) build dist demo src/wengert.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis

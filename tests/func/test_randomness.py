@@ -222,6 +222,12 @@ def test_channels_are_dropped_example_by_example(lib):
     assert found[0].tolist() != found[1].tolist()
 
 
+@pytest.mark.parametrize("name", ["dropout", "dropout1d"])
+def test_dropping_everything_draws_nothing(lib, name):
+    found = lib.vmap(lambda x: getattr(lib.nn.functional, name)(x, 1.0))(lib.ones(3, 2, 4))
+    assert found.tolist() == lib.zeros(3, 2, 4).tolist()
+
+
 @pytest.mark.parametrize("chunk_size", [1, 2])
 def test_chunks_share_the_same_randomness(lib, chunk_size):
     def draw(randomness):

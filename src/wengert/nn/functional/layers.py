@@ -121,7 +121,7 @@ def _masked(input: Tensor, pattern: Tensor, p: float, inplace: bool) -> Tensor:
             f"result type Float can't be cast to the desired output type {kind.scalar_name}: "
             "dropout() scales what it keeps"
         )
-    mask = dropout_mask(pattern, p)
+    mask = dropout_mask(pattern, p) if p < 1 else pattern.new_zeros(())
     return input.mul_(mask) if inplace else input * mask
 
 
@@ -133,11 +133,10 @@ def dropout_mask(pattern: Tensor, p: float) -> Tensor:
     kind = dtypes.from_numpy(pattern.array.dtype)
     if type(pattern.array) is WrapperArray:
         ones = empty_like(pattern, dtype=kind.to_real()).bernoulli_(1 - p)
-        return ones / (1 - p) if p < 1 else ones
+        return ones / (1 - p)
     noise = new_array_like(pattern.array, kind.to_real(), of_array(pattern.array))
     fill_bernoulli(noise, 1 - p)
-    if p < 1:
-        noise /= 1 - p
+    noise /= 1 - p
     return wrap(noise)
 
 

@@ -1,0 +1,121 @@
+"""Writes a program, runs it in two ways and says whether they agree."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import wengert
+from fuzz.comparison import Difference, differences
+from fuzz.declared import declared
+from fuzz.flavours import write
+from fuzz.program import Program
+from fuzz.runner import Seen, execute, execute_in_threads, spread
+
+try:
+    import torch
+except ImportError:
+    torch = None
+
+if torch is not None:
+    torch.set_num_threads(1)
+#: Fields that are left out, for a look at the others.
+IGNORED: set[str] = set()
+#: Fields that do not decide what a program computes.
+MINOR = ("node", "stride", "offset", "view", "base", "leaf", "version", "message")
+#: The one flavour to write, if not all.
+ONLY: list[str] = [""]
+
+
+@dataclass
+class Outcome:
+    """The result of one program: nothing, a declared reason, or a difference that is not meant."""
+
+    program: Program
+    flavour: str
+    difference: Difference | None = None
+    reason: str = ""
+
+
+def first_difference(program: Program, ours: list[Seen], theirs: list[Seen]):
+    """The first difference that is not declared, and the reason of a declared one.
+
+    One that changes nothing of what comes after, such as the name of a node, gives way to others.
+    """
+    reason, minor = "", None
+    for found in differences(program, ours, theirs):
+        if found.field in IGNORED:
+            continue
+        entry = declared(found)
+        if entry is None and found.field not in MINOR:
+            return found, reason
+        if entry is None:
+            minor = minor or found
+            continue
+        reason = entry.reason
+        if not entry.harmless:
+            break
+    return minor, reason
+
+
+def against_pytorch(program: Program) -> Difference | None:
+    """Run a program on both libraries."""
+    return first_difference(program, execute(program, wengert), execute(program, torch))[0]
+
+
+def against_itself(program: Program) -> Difference | None:
+    """Run a program as it is, and with its transforms and graphs in their plain meaning."""
+    theirs = execute(program, wengert, plain=True)
+    return first_difference(program, execute(program, wengert), theirs)[0]
+
+
+def in_threads(program: Program) -> Difference | None:
+    """Run a program with every step in another thread.
+
+    A dual level belongs to its thread. What a backward that fails leaves behind depends on the
+    order of nodes, which each thread counts by itself.
+    """
+    if program.uses("enter_dual_level"):
+        return None
+    theirs = execute(program, wengert)
+    if any(seen.error for seen in theirs):
+        return None
+    return first_difference(program, execute_in_threads(program, wengert), theirs)[0]
+
+
+def on_devices(program: Program) -> Difference | None:
+    """Run a program with its nodes spread over several devices.
+
+    When backward fails, it depends on the order of nodes which leaves have their gradient by then.
+    """
+    theirs = execute(program, wengert)
+    if any(seen.error for seen in theirs) or program.uses(*ORDERED):
+        return None
+    ours = execute(program, wengert, place=spread([None, "fake:0", "fake:1"]))
+    for seen in (*ours, *theirs):
+        seen.log.sort(key=repr)  # which of two devices is first is not determined
+    return first_difference(program, ours, theirs)[0]
+
+
+#: What depends on the order of devices, or belongs to the thread that calls backward.
+ORDERED = ("register_multi_grad_hook", "is_grads_batched", "functional", "func")
+#: Ways to run a program a second time, and how many of all programs are.
+FREQUENCIES = (0.03, 0.05) if torch else (0.3, 0.4)
+AGAIN = tuple(zip((in_threads, on_devices), FREQUENCIES))
+OURS = 0.15  # of the programs are not for PyTorch, where it is installed
+
+
+def check(seed: int, number: int) -> tuple[Outcome, Callable]:
+    """Write and compare program `number`; also how to compare a changed one in the same way."""
+    rng = random.Random(f"way {seed}/{number}")
+    ours = torch is None or rng.random() < OURS
+    compare = against_itself if ours else against_pytorch
+    program, theirs, flavour = write(seed, number, wengert if ours else torch, ONLY[0], ours)
+    if ours:
+        theirs = execute(program, wengert, plain=True)  # with the random numbers of a fresh run
+    difference, reason = first_difference(program, execute(program, wengert), theirs)
+    for way, often in AGAIN:
+        if difference is None and rng.random() < often:
+            difference, compare = way(program), way
+    return Outcome(program, flavour, difference, reason), compare

@@ -1,0 +1,265 @@
+"""The differences that are meant, each with its reason; docs/differences.md explains them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from fuzz.comparison import GRAPHS, Difference
+
+
+@dataclass
+class Declared:
+    """A difference that is meant: its reason and what it looks like."""
+
+    reason: str
+    matches: Callable[[Difference], bool]
+    #: Whether what comes after it can still be compared.
+    harmless: bool = False
+
+
+def _strip(name: object) -> object:
+    return re.sub(r"^torch::autograd::", "", name) if isinstance(name, str) else name
+
+
+def _is_gradient(d: Difference) -> bool:
+    """Programs give such names to what backward has made."""
+    return d.name[:1] in ("d", "g", "r")
+
+
+def _refused(d: Difference, *phrases: str) -> bool:
+    """Whether PyTorch alone raises, with one of these phrases."""
+    return (
+        d.field == "error"
+        and d.ours is None
+        and d.theirs is not None
+        and any(re.search(phrase, d.theirs.message) for phrase in phrases)
+    )
+
+
+def _kinds(d: Difference) -> tuple:
+    return tuple(error and error.kind for error in (d.ours, d.theirs))
+
+
+def _not_floating(d: Difference) -> bool:
+    return not d.dtype.startswith(("float", "bfloat", "complex"))
+
+
+def _only_theirs_nan(ours: object, theirs: object) -> bool:
+    """Whether numbers differ only where theirs is not a number and ours is."""
+    if isinstance(ours, (list, tuple)):
+        return (
+            isinstance(theirs, (list, tuple))
+            and len(ours) == len(theirs)
+            and all(map(_only_theirs_nan, ours, theirs))
+        )
+    if ours == theirs or theirs != theirs:
+        return True
+    numbers = isinstance(ours, float) and isinstance(theirs, float)
+    return numbers and abs(ours - theirs) <= 1e-3 * abs(theirs)
+
+
+TABLE: list[Declared] = [
+    Declared(
+        "Node names carry no C++ namespace.",
+        lambda d: d.field == "node" and d.ours == _strip(d.theirs),
+        harmless=True,
+    ),
+    Declared(
+        "The graph and the memory of a gradient are those of our rules.",
+        lambda d: _is_gradient(d)
+        and d.field in ("node", "view", "base", "stride", "offset", "version", "requires_grad",
+                        "leaf"),
+        harmless=True,
+    ),
+    Declared(
+        "Versions tell that a tensor has changed, not how often its memory was written.",
+        lambda d: d.field == "version" and d.ours > 0 and d.theirs > 0,
+        harmless=True,
+    ),
+    Declared(
+        "Results of operands with gaps or overlaps in memory may be laid out in another order.",
+        lambda d: d.field in ("stride", "offset", "view", "base", "leaf")
+        and d.program.uses("as_strided", "unfold", "expand"),
+    ),
+    Declared(
+        "A view keeps its own kind of node when its base changes in place.",
+        lambda d: d.field == "node" and d.theirs == "AsStridedBackward0",
+        harmless=True,
+    ),
+    Declared(
+        "A rounded quotient has the derivative zero.",
+        lambda d: d.field == "node" and _strip(d.theirs) == "NotImplemented"
+        or d.field in ("error", "message") and d.theirs is not None
+        and "derivative for aten::floor_divide" in d.theirs.message,
+    ),
+    Declared(
+        "Operators compute dtypes and derivatives that PyTorch has not implemented.",
+        lambda d: _refused(d, "not implemented", "does not support automatic differentiation",
+                           "not supported", "does not support it",
+                           "Expected a proper Tensor but got None", "but got .*Half"),
+    ),
+    Declared(
+        "What PyTorch refuses as not implemented is refused as a RuntimeError, or the other way.",
+        lambda d: d.field == "message" and "not supported" in d.ours.message
+        or d.field == "error" and set(_kinds(d)) == {"RuntimeError", "NotImplementedError"},
+        harmless=True,
+    ),
+    Declared(
+        "A gradient has the shape of its value: PyTorch loses track where src exceeds index.",
+        lambda d: _refused(d, "returned an invalid gradient at index"),
+    ),
+    Declared(
+        "A graph keeps what its gradient needs, whatever is changed later.",
+        lambda d: d.program.uses(*GRAPHS)
+        and _refused(d, "modified by an inplace operation", "modified inplace", "a second time"),
+    ),
+    Declared(
+        "A graph cannot be traced where values decide what comes next.",
+        lambda d: d.field == "error" and d.theirs is None and d.ours.kind == "TraceError"
+        and bool(re.search("values decide|needs the value", d.ours.message)),
+    ),
+    Declared(
+        "Inference mode may stand inside a transform.",
+        lambda d: _refused(d, "Cannot set version_counter for inference tensor"),
+    ),
+    Declared(
+        "Forward mode may change an argument in place, reverse mode may not.",
+        lambda d: d.program.uses("jacobian", "linearized") and d.field == "error"
+        and any(e and re.search("leaf Variable that requires|modified by an inplace", e.message)
+                for e in (d.ours, d.theirs))
+        and None in (d.ours, d.theirs),
+    ),
+    Declared(
+        "Functions that are no views take tensors of every layout.",
+        lambda d: ".view(" not in d.source and _refused(d, "view size is not compatible")
+        or d.field == "values" and "median" in d.source and d.program.uses("expand", "as_strided"),
+    ),
+    Declared(
+        "A vectorized jacobian may have no elements.",
+        lambda d: d.program.uses("jacobian", "jacfwd", "hessian")
+        and d.field == "error" and d.theirs is not None
+        and bool(re.search(r"index 0 (is )?out of|stack expects a non-empty", d.theirs.message)),
+    ),
+    Declared(
+        "Rules leave what they have saved alone: PyTorch's rule of norm changes its mask.",
+        lambda d: _refused(d, "output 0 of MaskedFill"),
+    ),
+    Declared(
+        "Gradients that are batched do not escape into .grad.",
+        lambda d: d.field == "grad" and "unreadable" in repr(d.theirs),
+    ),
+    Declared(
+        "A number is saved as the number, and backward does not free it.",
+        lambda d: d.field == "error" and d.theirs is not None
+        and "backward through the graph a second time" in d.theirs.message,
+    ),
+    Declared(
+        "A tangent has the dtype of its primal.",
+        lambda d: d.field == "dtype" and _is_gradient(d) and "tangent" in d.source,
+    ),
+    Declared(
+        "A tangent that was unpacked stays when its tensor is changed in place.",
+        lambda d: d.field in ("values", "version") and _is_gradient(d) and d.source == "end"
+        and d.program.uses("enter_dual_level"),
+    ),
+    Declared(
+        "A result without a batch dimension can go to any of out_dims.",
+        lambda d: d.program.uses("out_dims") and _refused(d, "expanded size of the tensor"),
+    ),
+    Declared(
+        "A derivative at the edge of a domain is a number where PyTorch multiplies 0 by infinity.",
+        lambda d: (_is_gradient(d) and d.field == "values" or d.field == "grad")
+        and _only_theirs_nan(d.ours, d.theirs),
+    ),
+    Declared(
+        "A dtype that an operator has no kernel for is refused, also where there is nothing to do.",
+        lambda d: d.field == "error" and d.theirs is None and "not implemented for" in
+        d.ours.message and bool(re.search(r"\(0,|, 0[,)]", d.program.text)),
+    ),
+    Declared(
+        "out= is accepted in every form of a call.",
+        lambda d: "out=" in d.source and d.field == "error" and d.theirs is not None
+        and "invalid combination of arguments" in d.theirs.message,
+    ),
+    Declared(
+        "A gradient too many is an error.",
+        lambda d: d.field == "error" and d.theirs is None
+        and bool(re.search(r"got \d+ tensors and \d+ gradients", d.ours.message)),
+    ),
+    Declared(
+        "A call that fails may have changed something before, in another order than PyTorch.",
+        lambda d: d.field not in ("error", "message") and bool(d.before) and d.program.uses(
+            "inference_mode", "func", "vmap", "jacobian", "compiled", "enter_dual_level"
+        ),
+    ),
+    Declared(
+        "conj() computes, it is not a lazy view.",
+        lambda d: _refused(d, "unresolved conjugated tensors")
+        or d.dtype.startswith("complex") and d.source == "end" and d.field == "values"
+        and bool(re.search(r"conj|H\b|adjoint", d.program.text)),
+    ),
+    Declared(
+        "Batched gradients are not written into shared ones, nor into zeros without memory.",
+        lambda d: _refused(d, "is not possible because there exists a Tensor",
+                           "ZeroTensors are immutable", "with unallocated storage"),
+    ),
+    Declared(
+        "A batched value is not written into a tensor that the examples share.",
+        lambda d: d.field in ("error", "message") and d.ours is not None
+        and "vmap: inplace arithmetic" in d.ours.message,
+    ),
+    Declared(
+        "Operators save no more than their rules read: sort, gather and selections no operand.",
+        lambda d: _refused(d, "modified by an inplace operation")
+        and bool(re.search(r"sort|max|min|gather|select|kthvalue|median|mode|topk|take|scatter|"
+                           r"func|pow|\*\*", d.program.text)),
+    ),
+    Declared(
+        "scale_grad_by_freq scales the derivative of the gradient as well.",
+        lambda d: d.field == "values" and "scale_grad_by_freq=True" in d.program.text,
+    ),
+    Declared(
+        "Real gradients of complex results are taken.",
+        lambda d: _refused(d, r"isFloatingType\(grad"),
+    ),
+    Declared(
+        "A tensor that is changed by itself has the tangent of that.",
+        lambda d: d.field == "values" and _is_gradient(d)
+        and bool(re.search(r"(\w+)\.\w+_\(.*\b\1\b", d.program.text))
+        and d.program.uses("make_dual", "jvp", "jacfwd", "hessian"),
+    ),
+    Declared(
+        "scatter_reduce by products has a forward rule that knows include_self.",
+        lambda d: d.field == "values" and _is_gradient(d)
+        and bool(re.search(r"scatter_reduce.*'prod'", d.program.text)),
+    ),
+    Declared(
+        "A dual tensor is no view, and a copy of an inference tensor is none.",
+        lambda d: d.field in ("view", "base", "leaf")
+        and d.program.uses("make_dual", "inference_mode"),
+        harmless=True,
+    ),
+    Declared(
+        "conj() computes, it is not a lazy view.",
+        lambda d: d.field in ("view", "base", "node", "offset", "stride", "requires_grad", "leaf")
+        and d.dtype.startswith("complex"),
+        harmless=True,
+    ),
+    Declared(
+        "Integer tensors never require grad.",
+        lambda d: d.field in ("requires_grad", "leaf", "node") and _not_floating(d)
+        or _refused(d, "Autograd not support dtype", "INTERNAL ASSERT FAILED"),
+    ),
+    Declared(
+        "Every function with out= refuses arguments that require grad.",
+        lambda d: d.field == "error" and d.theirs is None
+        and "arguments don't support automatic differentiation" in d.ours.message,
+    ),
+]  # fmt: skip
+
+
+def declared(difference: Difference) -> Declared | None:
+    """The entry that explains a difference, if there is one."""
+    return next((entry for entry in TABLE if entry.matches(difference)), None)

@@ -1,0 +1,52 @@
+"""Runs programs in a process of their own, so that a crash is one more finding."""
+
+from __future__ import annotations
+
+import multiprocessing
+import sys
+import warnings
+from typing import Any
+
+from fuzz import runner
+from fuzz.report import Report
+
+CHUNK = 5.0  # seconds of work after which the process tells what it has found
+
+
+def supervise(report: Report, seconds: float, first: int = 0) -> None:
+    """Run programs for some time; one that kills its process is reported and passed over."""
+    context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
+    at, runner.on_pytorch = context.Value("q", first), context.Value("b", 0)
+    while report.seconds < seconds:
+        receiver, sender = context.Pipe(duplex=False)
+        left = seconds - report.seconds
+        known = set(report.found)
+        worker = context.Process(
+            target=_work, args=(report.seed, left, at, runner.on_pytorch, known, sender)
+        )
+        worker.start()
+        sender.close()
+        try:
+            while (part := receiver.recv()) is not None:
+                report.merge(part)
+        except EOFError:
+            worker.join()
+            report.crashed(at.value, worker.exitcode, bool(runner.on_pytorch.value))
+            at.value += 1
+        worker.join()
+
+
+def _work(seed: int, seconds: float, at: Any, flag: Any, known: set, sender: Any) -> None:
+    runner.on_pytorch = flag
+    warnings.simplefilter("ignore")  # pytest would make errors of some
+    while seconds > 0:
+        part = Report(seed)
+        part.known = known
+        while part.seconds < min(CHUNK, seconds):
+            part.add(at.value)
+            at.value += 1
+        seconds -= part.seconds
+        known |= set(part.found)
+        sender.send(part)
+    sender.send(None)
+    sender.close()
