@@ -32,6 +32,19 @@ _BINARY: tuple[Any, ...] = (
 )  # fmt: skip
 
 
+def is_in_rows(array: Any) -> bool:
+    """Whether strides grow from the last dimension to the first, as far as dimensions tell."""
+    if array.flags.c_contiguous:
+        return True
+    inner = 0
+    for length, stride in zip(reversed(array.shape), reversed(array.strides), strict=True):
+        if stride and length != 1:
+            if stride <= inner:
+                return False
+            inner = stride
+    return True
+
+
 class Native:
     """Process-wide helpers; one instance, `native`."""
 
@@ -104,9 +117,12 @@ class Native:
         return array.size == 0
 
     def in_row_order(self, values: tuple) -> bool:
-        """Whether all arrays among the values are contiguous."""
-        for value in values:
-            if isinstance(value, _ndarray) and not value.flags.c_contiguous:
+        """Whether elementwise results of these values are in row-major order without more ado.
+
+        They are if no array has its dimensions in another order; expanded ones tell nothing.
+        """
+        for value in values:  # noqa: SIM110 - a generator would be made for every call
+            if isinstance(value, _ndarray) and not is_in_rows(value):
                 return False
         return True
 
@@ -125,7 +141,7 @@ class Native:
             return None
         if a.dtype is not _float32 and a.dtype is not _float64:
             return None
-        if a.base is not None and not a.flags.c_contiguous:
+        if a.base is not None and not is_in_rows(a):
             return None
         try:
             out = _quietly(ufunc, a)
@@ -136,20 +152,18 @@ class Native:
     def binary(self, code: int, a: Any, b: Any) -> Any:
         """A loop over plain float arrays of one dtype, or one and a number; None for others.
 
-        Only contiguous operands have their results in the order of `layout.py` without more ado.
+        What is in another order than row-major needs `layout.py`.
         """
         if type(a) is _ndarray:
             dtype = a.dtype
             if type(b) is _ndarray:
-                if b.dtype is not dtype or not (a.flags.c_contiguous and b.flags.c_contiguous):
+                if b.dtype is not dtype or not (is_in_rows(a) and is_in_rows(b)):
                     return None
-            elif (type(b) is not float and type(b) is not int) or (
-                a.base is not None and not a.flags.c_contiguous
-            ):
+            elif (type(b) is not float and type(b) is not int) or not is_in_rows(a):
                 return None
         elif (type(a) is float or type(a) is int) and type(b) is _ndarray:
             dtype = b.dtype
-            if b.base is not None and not b.flags.c_contiguous:
+            if not is_in_rows(b):
                 return None
         else:
             return None

@@ -362,6 +362,22 @@ cdef inline cnp.ndarray empty_like(cnp.ndarray a):
     return cnp.PyArray_EMPTY(cnp.PyArray_NDIM(a), cnp.PyArray_DIMS(a), cnp.PyArray_TYPE(a), 0)
 
 
+cdef bint is_in_rows(cnp.ndarray array):
+    """Whether strides grow from the last dimension to the first, as far as dimensions tell."""
+    cdef int i
+    cdef cnp.npy_intp stride, inner = 0
+    if cnp.PyArray_IS_C_CONTIGUOUS(array):
+        return True
+    for i in range(cnp.PyArray_NDIM(array) - 1, -1, -1):
+        stride = cnp.PyArray_STRIDE(array, i)
+        if stride == 0 or cnp.PyArray_DIM(array, i) == 1:
+            continue
+        if stride <= inner:
+            return False
+        inner = stride
+    return True
+
+
 cdef class Native:
     """Process-wide helpers; one instance, `native`."""
 
@@ -485,11 +501,12 @@ cdef class Native:
         return cnp.PyArray_SIZE(<cnp.ndarray>array) == 0
 
     cpdef bint in_row_order(self, tuple values):
-        """Whether all arrays among the values are contiguous."""
+        """Whether elementwise results of these values are in row-major order without more ado.
+
+        They are if no array has its dimensions in another order; expanded ones tell nothing.
+        """
         for value in values:
-            if isinstance(value, cnp.ndarray) and not cnp.PyArray_IS_C_CONTIGUOUS(
-                <cnp.ndarray>value
-            ):
+            if isinstance(value, cnp.ndarray) and not is_in_rows(<cnp.ndarray>value):
                 return False
         return True
 
