@@ -3,6 +3,11 @@
 import importlib
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# How fast examples are made says something about the machine, and nothing about the library.
+settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("suite")
 
 
 @pytest.fixture(params=["wengert", "torch"])
