@@ -128,6 +128,10 @@ class Declaration(AbstractOperator):
     def _run_in_order(self, args: tuple) -> Any:
         """An elementwise kernel on operands of which not all are contiguous."""
         operands, rest = args[: self.operands], args[self.operands :]
+        if self.ordering is None and self.outputs == 1:
+            out = self._run_in_order_of_first(args, operands)
+            if out is not None:
+                return out
         if self.ufunc is not None:
             function: Any = partial(self.ufunc, order="C")
         elif self.outputs == 1:
@@ -145,6 +149,25 @@ class Declaration(AbstractOperator):
         if type(out) is tuple:
             return tuple([self._in_order(o, args) for o in out])
         return laid_out(np.asarray(out), self.leading(args))
+
+    def _run_in_order_of_first(self, args: tuple, operands: tuple) -> Any:
+        """The short way for operands of one shape; None where what they ask for is not as plain."""
+        order = _native.order_of_first(operands)
+        if order is None:
+            return None
+        if not order:
+            if self.ufunc is not None:
+                return self.ufunc(*args)
+            out = self.kernel(np, *args)
+            return out if _native.order_of_first((*operands, out)) == () else None
+        if self.ufunc is None:
+            return None
+        turned = [a.transpose(order) if isinstance(a, _ndarray) else a for a in operands]
+        out = self.ufunc(*turned, order="C")
+        back = [0] * len(order)
+        for place, dim in enumerate(order):
+            back[dim] = place
+        return out.transpose(back)
 
     def leading(self, args: tuple) -> tuple:
         """The operands that decide on the order of the result in memory, see `layout.py`."""

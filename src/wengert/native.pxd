@@ -30,6 +30,7 @@ cdef class Native:
     cpdef bint is_differentiable(self, object array)
     cpdef bint is_empty(self, object array)
     cpdef bint in_row_order(self, tuple values)
+    cpdef object order_of_first(self, tuple values)
     cpdef bint same_view(self, object a, object b)
     cpdef object unary(self, int code, object a)
     cpdef object binary(self, int code, object a, object b)

@@ -45,6 +45,15 @@ def is_in_rows(array: Any) -> bool:
     return True
 
 
+def outside_in(array: Any) -> tuple[int, ...] | None:
+    """Dimensions sorted by their strides, those of length one first; None if that is ambiguous."""
+    strides = [s for s, n in zip(array.strides, array.shape, strict=True) if n != 1]
+    if len(set(strides)) < len(strides) or any(s <= 0 for s in strides):
+        return None
+    shape, steps = array.shape, array.strides
+    return tuple(sorted(range(array.ndim), key=lambda dim: (shape[dim] != 1, -steps[dim])))
+
+
 class Native:
     """Process-wide helpers; one instance, `native`."""
 
@@ -125,6 +134,20 @@ class Native:
             if isinstance(value, _ndarray) and not is_in_rows(value):
                 return False
         return True
+
+    def order_of_first(self, values: tuple) -> tuple[int, ...] | None:
+        """The dimensions of arrays of one shape from the outermost in memory to the innermost.
+
+        They are those of the first array; an empty tuple if the others have the same order, None if
+        shapes differ, or if expanded or equal strides leave the order open.
+        """
+        arrays = [value for value in values if isinstance(value, _ndarray)]
+        if not arrays or any(a.shape != arrays[0].shape for a in arrays):
+            return None
+        orders = [outside_in(a) for a in arrays]
+        if None in orders:
+            return None
+        return () if all(order == orders[0] for order in orders) else orders[0]
 
     def same_view(self, a: Any, b: Any) -> bool:
         """Whether two arrays are the same elements of the same memory."""

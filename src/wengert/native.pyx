@@ -378,6 +378,34 @@ cdef bint is_in_rows(cnp.ndarray array):
     return True
 
 
+cdef enum:
+    MOST_DIMENSIONS = 8
+
+
+cdef bint outside_in(cnp.ndarray array, int* order):
+    """Sort dimensions by their strides, those of length one first; False if that is ambiguous."""
+    cdef int i, j, dim
+    cdef cnp.npy_intp stride, before
+    for dim in range(cnp.PyArray_NDIM(array)):
+        stride = cnp.PyArray_STRIDE(array, dim)
+        if cnp.PyArray_DIM(array, dim) == 1:
+            stride = cnp.NPY_MAX_INTP
+        elif stride <= 0:
+            return False
+        i = dim
+        while i > 0:
+            j = order[i - 1]
+            before = cnp.PyArray_STRIDE(array, j)
+            if cnp.PyArray_DIM(array, j) == 1 or before > stride:
+                break
+            if before == stride:
+                return False
+            order[i] = j
+            i -= 1
+        order[i] = dim
+    return True
+
+
 cdef class Native:
     """Process-wide helpers; one instance, `native`."""
 
@@ -509,6 +537,36 @@ cdef class Native:
             if isinstance(value, cnp.ndarray) and not is_in_rows(<cnp.ndarray>value):
                 return False
         return True
+
+    cpdef object order_of_first(self, tuple values):
+        """The dimensions of arrays of one shape from the outermost in memory to the innermost.
+
+        They are those of the first array; an empty tuple if the others have the same order, None if
+        shapes differ, or if expanded or equal strides leave the order open.
+        """
+        cdef int order[MOST_DIMENSIONS]
+        cdef int other[MOST_DIMENSIONS]
+        cdef int ndim = -1
+        cdef bint agree = True
+        cdef cnp.ndarray first = None, array
+        for value in values:
+            if not isinstance(value, cnp.ndarray):
+                continue
+            array = <cnp.ndarray>value
+            if first is None:
+                first = array
+                ndim = cnp.PyArray_NDIM(array)
+                if ndim > MOST_DIMENSIONS or not outside_in(array, order):
+                    return None
+                continue
+            if not same_dims(first, array) or not outside_in(array, other):
+                return None
+            for i in range(ndim):
+                if order[i] != other[i]:
+                    agree = False
+        if first is None:
+            return None
+        return () if agree else tuple([order[i] for i in range(ndim)])
 
     cpdef bint same_view(self, object a, object b):
         """Whether two arrays are the same elements of the same memory."""
