@@ -385,21 +385,23 @@ cdef enum:
 cdef bint outside_in(cnp.ndarray array, int* order):
     """Sort dimensions by their strides, those of length one first; False if that is ambiguous."""
     cdef int i, j, dim
-    cdef cnp.npy_intp stride, before
+    cdef bint alone
+    cdef cnp.npy_intp stride
     for dim in range(cnp.PyArray_NDIM(array)):
         stride = cnp.PyArray_STRIDE(array, dim)
-        if cnp.PyArray_DIM(array, dim) == 1:
-            stride = cnp.NPY_MAX_INTP
-        elif stride <= 0:
+        alone = cnp.PyArray_DIM(array, dim) == 1
+        if stride <= 0 and not alone:
             return False
         i = dim
         while i > 0:
             j = order[i - 1]
-            before = cnp.PyArray_STRIDE(array, j)
-            if cnp.PyArray_DIM(array, j) == 1 or before > stride:
+            if cnp.PyArray_DIM(array, j) == 1:
                 break
-            if before == stride:
-                return False
+            if not alone:
+                if cnp.PyArray_STRIDE(array, j) > stride:
+                    break
+                if cnp.PyArray_STRIDE(array, j) == stride:
+                    return False
             order[i] = j
             i -= 1
         order[i] = dim
