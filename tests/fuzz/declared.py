@@ -211,6 +211,16 @@ TABLE: list[Declared] = [
         and "vmap: inplace arithmetic" in d.ours.message,
     ),
     Declared(
+        "A tensor that has a value for each example has no .data inside vmap.",
+        lambda d: d.field == "error" and d.ours is not None
+        and "accessing `data` under vmap" in d.ours.message,
+    ),
+    Declared(
+        "The result of cond requires grad if that of either branch does.",
+        lambda d: d.program.uses("cond") and d.field == "error" and d.theirs is None
+        and "view was created in no_grad mode" in d.ours.message,
+    ),
+    Declared(
         "Operators save no more than their rules read: sort, gather and selections no operand.",
         lambda d: _refused(d, "modified by an inplace operation")
         and bool(re.search(r"sort|max|min|gather|select|kthvalue|median|mode|topk|take|scatter|"
