@@ -103,3 +103,29 @@ def test_constants_written_in_inference_mode():
     x = wengert.ones(2, requires_grad=True)
     wengert.compile(function)(x).sum().backward()
     assert x.grad.tolist() == [2.0, 2.0]
+
+
+WEIGHT = wengert.ones(2, requires_grad=True)
+
+
+def _captured(x):
+    with wengert.inference_mode():
+        z = WEIGHT * 2
+    return x * WEIGHT, WEIGHT.is_inference(), z.is_inference()
+
+
+def _changed(x):
+    with wengert.inference_mode():
+        data, same, part = x.data, x.detach(), x[:1]
+    data.mul_(2)
+    return same * 1, data.is_inference(), same.is_inference(), part.is_inference()
+
+
+@pytest.mark.parametrize("function", [_captured, _changed])
+def test_what_is_met_in_inference_mode_is_what_it_was(function):
+    runs = []
+    for run in (function, wengert.compile(function)):
+        x = wengert.ones(2, requires_grad=function is _captured)
+        result, *facts = run(x)
+        runs.append((result.tolist(), result.requires_grad, facts))
+    assert runs[0] == runs[1]

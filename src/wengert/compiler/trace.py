@@ -31,7 +31,7 @@ from ..overlap import is_expanded
 from ..pickling import user_attributes
 from ..scopes import Assigned
 from ..state import thread_state
-from ..tensor import Tensor, node_of, set_fields, wrap
+from ..tensor import Tensor, node_of, set_fields, wrap, wrap_as
 from ..utils.pytree import TreeSpec, tree_flatten, tree_unflatten
 from . import draws
 from . import primitives as prim
@@ -170,7 +170,7 @@ class TraceLevel(Level):
             with self.below():  # a view of something changed gets its history where it belongs
                 node_of(example)
         value = self.graph.add_input(type_of(example), name)
-        stand_in = self.stand_in(value, shape_only(example.array))
+        stand_in = self.stand_in(value, shape_only(example.array), example)
         self.memories[stand_in.array.memory] = example
         set_fields(stand_in, needs_grad=example.requires())
         if stand_in.needs_grad and example.node is not None:
@@ -196,9 +196,10 @@ class TraceLevel(Level):
         self.inputs, self.stand_ins, self.originals = [], {}, []
         self.memories, self.offsets = {}, {}
 
-    def stand_in(self, value: Value, array: Any) -> Tensor:
-        """A tensor of this level for a value of the graph."""
-        return wrap(self.array_of(value, wrap(array)))
+    def stand_in(self, value: Value, array: Any, like: Tensor | None = None) -> Tensor:
+        """A tensor of this level for a value of the graph, in inference mode or as `like` was."""
+        inference = thread_state().inference if like is None else like.inference
+        return wrap_as(self.array_of(value, wrap(array)), inference)
 
     def array_of(self, value: Value, shape: Tensor) -> LevelArray:
         array = level_array(shape, self)
@@ -230,7 +231,7 @@ class TraceLevel(Level):
         else:
             value = self.graph.constant(t)
         self.constant.add(value)
-        return self.stand_in(value, shape_only(t.array))
+        return self.stand_in(value, shape_only(t.array), t)
 
     def seen(self, t: Any) -> Any:
         return self.stand_ins.get(id(t), t)
@@ -239,7 +240,7 @@ class TraceLevel(Level):
         """The same memory without history; a change of either is one of both."""
         t = self.inside(t)
         array: Any = t.array
-        out = self.stand_in(self.cut_off(self.symbol_of(t)), array.value.array)
+        out = self.stand_in(self.cut_off(self.symbol_of(t)), array.value.array, t)
         set_fields(out, counter=t.shared_counter())
         self.relate(out.array, t, Step(None))
         return out
@@ -272,7 +273,7 @@ class TraceLevel(Level):
         """The same memory without history, with a version counter of its own."""
         t = self.inside(t)
         array: Any = t.array
-        out = self.stand_in(self.cut_off(self.symbol_of(t)), array.value.array)
+        out = self.stand_in(self.cut_off(self.symbol_of(t)), array.value.array, t)
         self.relate(out.array, t, Step(None, tracked=False))
         return out
 
@@ -595,14 +596,13 @@ class TraceLevel(Level):
                 self.graph.register_output(now)
         keep_what_may_raise(self.graph)
         traced.captured = self.originals[self.arguments :]
-        places = {id(t): i for i, t in enumerate(self.originals[: self.arguments])}
+        given = self.originals[: self.arguments]
+        places = {id(t): i for i, t in enumerate(given)}
         traced.gradients = [
             (places.get(id(t)), t, gradient) for t, gradient in self.gradients.values()
         ]
         traced.offsets = [(places.get(id(t)), t, begin) for t, begin in self.offsets.values()]
-        traced.identified = [
-            (i, t) for i, t in enumerate(self.originals[: self.arguments]) if id(t) in self.met
-        ]
+        traced.identified = [(i, t) for i, t in enumerate(given) if id(t) in self.met]
         return traced
 
     def recipe(self, t: Tensor, known: dict[int, Recipe]) -> Recipe:
