@@ -113,11 +113,12 @@ TABLE: list[Declared] = [
     Declared(
         "A graph keeps what its gradient needs, whatever is changed later.",
         lambda d: d.program.uses(*GRAPHS)
-        and _refused(d, "modified by an inplace operation", "modified inplace", "a second time"),
+        and (_refused(d, "modified by an inplace operation", "modified inplace", "a second time")
+             or _is_gradient(d) and d.field == "values" and ".data" in d.program.text),
     ),
     Declared(
         "A graph cannot be traced where values decide what comes next.",
-        lambda d: d.field == "error" and d.theirs is None and d.ours.kind == "TraceError"
+        lambda d: d.field == "error" and d.ours is not None and d.ours.kind == "TraceError"
         and bool(re.search("values decide|needs the value", d.ours.message)),
     ),
     Declared(
