@@ -204,20 +204,20 @@ class Declaration(AbstractOperator):
                 return self.meta_rule(*args)
             if self.dtype_rule is not None:
                 args = self.dtype_rule(args, self.operands)
-                return meta.elementwise(self._promoted_kernel, args, self.leading(args))
+                if self.refuses:
+                    self._refuse(args)
+                return meta.elementwise(self._kernel_of_halves, args, self.leading(args))
             return meta.general(self.kernel, args)
         except ValueError as error:
             raise (broadcast_error(self.name, args, error) if self.broadcasts else error) from None
         finally:
             _quiet_reset(token)
 
-    def _promoted_kernel(self, xp: Any, *args: Any) -> Any:
-        promoted = self.dtype_rule(args, len(self.tensor_positions))
-        if self.refuses:
-            self._refuse(promoted)
-        if _has_half(promoted):
-            return _narrow(self.kernel(xp, *_widen(promoted)), promoted)
-        return self.kernel(xp, *promoted)
+    def _kernel_of_halves(self, xp: Any, *args: Any) -> Any:
+        """The kernel on promoted operands, of which 16-bit floats compute in float32."""
+        if _has_half(args):
+            return _narrow(self.kernel(xp, *_widen(args)), args)
+        return self.kernel(xp, *args)
 
 
 def alike_floats(arrays: tuple, count: int) -> bool:

@@ -74,6 +74,13 @@ class Level:
         """What the kernel of an operator would compute from tensors of this level."""
         return lower(operator, args, self)
 
+    def offset_of(self, array: LevelArray, begin: int) -> int:
+        """Where a tensor of this level begins in memory, `begin` as far as its array tells."""
+        below = array.value.array
+        if type(below) is LevelArray and array.dim is None:
+            return below.level.offset_of(below, begin)
+        return begin
+
     def below(self) -> Below:
         """The modes of the level below, for calling operators on values."""
         return Below(self)

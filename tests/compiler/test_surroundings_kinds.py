@@ -859,3 +859,23 @@ def test_locks_and_immutable_objects_do_not_matter():
         assert wengert.equal(compiled(X), function(X))
         str(path)
     assert len(compiled.compilations) == 1 and "uncompiled" not in explain(compiled)
+
+
+def test_functions_of_this_package_need_not_be_watched():
+    factor = 2.0
+
+    def change():
+        nonlocal factor
+        factor = 3.0
+
+    wengert.sum(X)  # from then on the package has the name
+    check_follows(lambda x: wengert.sum(x * factor) * x, change)
+
+
+def test_a_global_with_the_name_of_a_method_is_not_read(monkeypatch):
+    monkeypatch.setitem(globals(), "exp", [1])
+    compiled = wengert.compile(lambda x: x.exp())
+    compiled(X)
+    globals()["exp"].append(2)
+    assert wengert.equal(compiled(X), X.exp())
+    assert len(compiled.compilations) == 1, explain(compiled)

@@ -113,11 +113,12 @@ TABLE: list[Declared] = [
     Declared(
         "A graph keeps what its gradient needs, whatever is changed later.",
         lambda d: d.program.uses(*GRAPHS)
-        and _refused(d, "modified by an inplace operation", "modified inplace", "a second time"),
+        and (_refused(d, "modified by an inplace operation", "modified inplace", "a second time")
+             or _is_gradient(d) and d.field == "values" and ".data" in d.program.text),
     ),
     Declared(
         "A graph cannot be traced where values decide what comes next.",
-        lambda d: d.field == "error" and d.theirs is None and d.ours.kind == "TraceError"
+        lambda d: d.field == "error" and d.ours is not None and d.ours.kind == "TraceError"
         and bool(re.search("values decide|needs the value", d.ours.message)),
     ),
     Declared(
@@ -209,6 +210,16 @@ TABLE: list[Declared] = [
         "A batched value is not written into a tensor that the examples share.",
         lambda d: d.field in ("error", "message") and d.ours is not None
         and "vmap: inplace arithmetic" in d.ours.message,
+    ),
+    Declared(
+        "A tensor that has a value for each example has no .data inside vmap.",
+        lambda d: d.field == "error" and d.ours is not None
+        and "accessing `data` under vmap" in d.ours.message,
+    ),
+    Declared(
+        "The result of cond requires grad if that of either branch does.",
+        lambda d: d.program.uses("cond") and d.field == "error" and d.theirs is None
+        and "view was created in no_grad mode" in d.ours.message,
     ),
     Declared(
         "Operators save no more than their rules read: sort, gather and selections no operand.",

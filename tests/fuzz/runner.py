@@ -38,11 +38,14 @@ def map_rows(f, rows):
     return torch.stack([f(rows.select(0, i)) for i in range(len(rows))])
 
 def vmap(f, in_dims=0, out_dims=0):
+    # A tensor that the examples share is changed once, so that each of them sees it unchanged.
     def mapped(*args):
         dims = in_dims if isinstance(in_dims, tuple) else (in_dims,) * len(args)
         count = next(a.shape[d] for a, d in zip(args, dims) if d is not None)
+        shared = [[a] + [a.clone() for _ in range(1, count)] if d is None else []
+                  for a, d in zip(args, dims)]
         results = [
-            f(*[a if d is None else a.select(d, i) for a, d in zip(args, dims)])
+            f(*[own[i] if d is None else a.select(d, i) for a, d, own in zip(args, dims, shared)])
             for i in range(count)
         ]
         if isinstance(results[0], (tuple, list)):

@@ -117,3 +117,22 @@ def test_number_of_classes_is_needed_without_data():
 def test_data_of_a_meta_tensor_is_refused(name):
     with pytest.raises((RuntimeError, TypeError, NotImplementedError)):
         getattr(wengert.empty(1, device="meta"), name)()
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("shape", [(), (2,)])
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x * 1,
+        lambda x: 1.5 * x,
+        lambda x: x / 2,
+        lambda x: 2 / x,
+        lambda x: x // 2,
+        lambda x: x * wengert.ones((), dtype=x.dtype, device=x.device),
+        lambda x: x * wengert.ones(2, dtype=wengert.float32, device=x.device),
+    ],
+)
+def test_small_floats_and_numbers_promote_as_with_data(function, shape, dtype):
+    real = wengert.ones(shape, dtype=getattr(wengert, dtype))
+    assert function(real.to("meta")).dtype == function(real).dtype

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ..operators.geometry import offset_of
 from ..state import thread_state
 from ..tensor import Tensor
 from ..utils.pytree import tree_flatten, tree_map_only
@@ -83,6 +84,9 @@ class Compilation:
         for i, t, gradient in self.traced.gradients:
             if (t if i is None else tensors[i]).gradient is not gradient:
                 return "the .grad of a tensor, which the function reads, is another one"
+        for i, t, begin in self.traced.offsets:
+            if offset_of((t if i is None else tensors[i]).array) != begin:
+                return "a tensor, whose storage_offset() the function reads, begins elsewhere"
         for i, t in self.traced.identified:
             if tensors[i] is not t:
                 return f"argument {i} is no longer the tensor that the function has from outside"

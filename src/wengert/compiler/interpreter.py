@@ -442,6 +442,14 @@ def _reshape(args: tuple) -> Tensor:
     return reshape(args[0], args[1])
 
 
+def _unsafe_view(args: tuple) -> Tensor:
+    """Unlike a reshape no view, which a result of the graph would stay for who gets it."""
+    x, size = args
+    return dispatch.operator_named("_unsafe_view").call(
+        (x if x.array.flags.c_contiguous else pack.call1(x), size)
+    )
+
+
 def _view_as_complex(args: tuple) -> Tensor:
     x = args[0]
     return dispatch.operator_named("view_as_complex").call(
@@ -471,7 +479,7 @@ def _stop_gradient(args: tuple) -> Tensor:
 _MEANINGS: dict[str, Callable[[tuple], Any]] = {
     "view": _reshape,
     "_reshape_alias": _reshape,
-    "_unsafe_view": _reshape,
+    "_unsafe_view": _unsafe_view,
     "view_as_complex": _view_as_complex,
     "view.dtype": _view_dtype,
     "copy": _copy,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..backends.meta import MetaArray, of_strides
+from ..operators.geometry import span
 from ..tensor import Tensor, requires_of, set_fields, wrap
 
 
@@ -23,3 +24,8 @@ def shape_only(array: Any) -> Any:
     if isinstance(array, MetaArray):
         return array
     return of_strides(array.shape, array.strides, array.dtype)
+
+
+def is_within(t: Tensor, size: tuple, stride: tuple, offset: int, layout: tuple) -> bool:
+    """Whether a view by strides shows no more than a tensor's own elements and the gaps in them."""
+    return 0 in size or (offset >= 0 and offset + span(size, stride) <= span(t.array.shape, layout))

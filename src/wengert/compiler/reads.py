@@ -21,6 +21,12 @@ _BY_NAME = ("getattr", "hasattr")
 #: Reads the attributes that a pattern or its class names.
 _MATCH_CLASS = dis.opmap["MATCH_CLASS"]
 _IMPORT = dis.opmap["IMPORT_NAME"]
+#: Read a variable that is not local: the others among `dis.hasname` read attributes and import.
+_LOAD_VARIABLE = frozenset(
+    dis.opmap[name]
+    for name in ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")
+    if name in dis.opmap
+)
 #: These import a module of any name.
 _BY_MODULE_NAME = frozenset(("import_module", "__import__"))
 
@@ -51,6 +57,15 @@ def names_read(code: CodeType) -> tuple[set[str], bool]:
         return names, False
     constants = _constant_names(code)
     return (names, True) if constants is None else (names | constants, False)
+
+
+def globals_read(code: CodeType) -> set[str]:
+    """The names of global variables and of what is built in that a code reads."""
+    return {
+        instruction.argval
+        for instruction in dis.get_instructions(code)
+        if instruction.opcode in _LOAD_VARIABLE
+    }
 
 
 def modules_imported(code: CodeType, variables: dict[str, Any]) -> set[str]:

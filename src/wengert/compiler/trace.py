@@ -26,16 +26,17 @@ from ..autograd.function_node import Error, call_recorded
 from ..creation import full
 from ..drawing import DRAWS
 from ..levels import Level, LevelArray, OutsideAllLevels, level_array
+from ..operators.geometry import offset_of
 from ..overlap import is_expanded
 from ..pickling import user_attributes
 from ..scopes import Assigned
 from ..state import thread_state
-from ..tensor import Tensor, node_of, set_fields, wrap
+from ..tensor import Tensor, node_of, set_fields, wrap, wrap_as
 from ..utils.pytree import TreeSpec, tree_flatten, tree_unflatten
 from . import draws
 from . import primitives as prim
 from .ir import Graph
-from .layout import shape_only
+from .layout import is_within, shape_only
 from .nodes import Value, split_arguments
 from .passes.barriers import STOP_GRADIENT, WITH_VALUE
 from .passes.raising import keep_what_may_raise
@@ -49,6 +50,14 @@ _BEYOND = (
     "backward() inside a traced function would go on to what has computed its inputs, which the "
     "graph does not know: use autograd.grad()"
 )
+_OUTSIDE = (
+    "as_strided() cannot be traced where it leaves the tensor that it is called on: the graph "
+    "knows nothing of the memory around. Call it on the whole"
+)
+_EXPANDED = (
+    "changing a part of an expanded tensor, whose elements are one in memory, cannot be traced: "
+    "the graph would change that part alone. Change a clone()"
+)
 
 __all__ = ["TraceError", "TraceLevel", "Traced", "trace"]
 
@@ -58,7 +67,7 @@ class TraceError(RuntimeError):
 
 
 class SharedMemory(TraceError):
-    """An input is changed that shares memory with another one, which a graph cannot express."""
+    """The function uses that tensors share memory in a way which a graph cannot express."""
 
 
 def trace(function: Callable, *examples: Any, **keywords: Any) -> Traced:
@@ -136,7 +145,7 @@ class TraceLevel(Level):
 
     __slots__ = (
         "graph", "inputs", "stand_ins", "originals", "input_values", "arguments", "met", "constant",
-        "gradients",
+        "gradients", "memories", "offsets",
     )  # fmt: skip
 
     def __init__(self, graph: Graph | None = None) -> None:
@@ -149,6 +158,8 @@ class TraceLevel(Level):
         self.arguments = 0
         self.met: set[int] = set()  # tensors that the function has got otherwise than as arguments
         self.gradients: dict[int, tuple[Tensor, Tensor | None]] = {}  # those that were read
+        self.memories: dict[Memory, Tensor] = {}  # of the inputs, and whose they are
+        self.offsets: dict[int, tuple[Tensor, int]] = {}  # where their memory begins, if read
         self.constant: set[Value] = set()  # values that no input's gradient can come from
 
     # Tensors of the level ------------------------------------------------------------------
@@ -159,7 +170,8 @@ class TraceLevel(Level):
             with self.below():  # a view of something changed gets its history where it belongs
                 node_of(example)
         value = self.graph.add_input(type_of(example), name)
-        stand_in = self.stand_in(value, shape_only(example.array))
+        stand_in = self.stand_in(value, shape_only(example.array), example)
+        self.memories[stand_in.array.memory] = example
         set_fields(stand_in, needs_grad=example.requires())
         if stand_in.needs_grad and example.node is not None:
             set_fields(stand_in, node=Error(_BEYOND, (stand_in,)))
@@ -182,10 +194,12 @@ class TraceLevel(Level):
         for t in self.inputs:
             set_fields(t, node=None)
         self.inputs, self.stand_ins, self.originals = [], {}, []
+        self.memories, self.offsets = {}, {}
 
-    def stand_in(self, value: Value, array: Any) -> Tensor:
-        """A tensor of this level for a value of the graph."""
-        return wrap(self.array_of(value, wrap(array)))
+    def stand_in(self, value: Value, array: Any, like: Tensor | None = None) -> Tensor:
+        """A tensor of this level for a value of the graph, in inference mode or as `like` was."""
+        inference = thread_state().inference if like is None else like.inference
+        return wrap_as(self.array_of(value, wrap(array)), inference)
 
     def array_of(self, value: Value, shape: Tensor) -> LevelArray:
         array = level_array(shape, self)
@@ -217,7 +231,7 @@ class TraceLevel(Level):
         else:
             value = self.graph.constant(t)
         self.constant.add(value)
-        return self.stand_in(value, shape_only(t.array))
+        return self.stand_in(value, shape_only(t.array), t)
 
     def seen(self, t: Any) -> Any:
         return self.stand_ins.get(id(t), t)
@@ -226,7 +240,7 @@ class TraceLevel(Level):
         """The same memory without history; a change of either is one of both."""
         t = self.inside(t)
         array: Any = t.array
-        out = self.stand_in(self.cut_off(self.symbol_of(t)), array.value.array)
+        out = self.stand_in(self.cut_off(self.symbol_of(t)), array.value.array, t)
         set_fields(out, counter=t.shared_counter())
         self.relate(out.array, t, Step(None))
         return out
@@ -246,11 +260,20 @@ class TraceLevel(Level):
         self.gradients[id(original)] = (original, original.gradient)
         return original.gradient
 
+    def offset_of(self, array: Any, begin: int) -> int:
+        """Where a tensor begins in its memory: in that of an input, after where the input does."""
+        example = self.memories.get(array.memory)
+        if example is None:
+            return begin
+        start = offset_of(example.array)
+        self.offsets[id(example)] = (example, start)
+        return start + begin
+
     def data_of(self, t: Tensor) -> Tensor:
         """The same memory without history, with a version counter of its own."""
         t = self.inside(t)
         array: Any = t.array
-        out = self.stand_in(self.cut_off(self.symbol_of(t)), array.value.array)
+        out = self.stand_in(self.cut_off(self.symbol_of(t)), array.value.array, t)
         self.relate(out.array, t, Step(None, tracked=False))
         return out
 
@@ -304,13 +327,15 @@ class TraceLevel(Level):
 
     def node(self, operator: Any, symbols: tuple, args: tuple) -> Any:
         """Note one call; what it returns, as arrays of this level."""
+        if operator.name == "_as_strided" and not is_within(*args):
+            raise SharedMemory(f"{_OUTSIDE}.\n  {where()}")
         shapes = tuple([self.shape_of(a) for a in args])
         try:
             with OutsideAllLevels():
                 out = operator.call(shapes)
         except NotImplementedError as error:
-            text = str(error).removeprefix(f"{operator.name}(): ").rstrip(".")
-            raise self.refusal(f"{operator.name}(): {text}") from None
+            text = str(error).rstrip(".")
+            raise self.refusal(text if "(): " in text else f"{operator.name}(): {text}") from None
         outs = out if isinstance(out, (tuple, list)) else (out,)
         if not all(isinstance(value, Tensor) for value in outs):
             raise TraceError(
@@ -503,6 +528,7 @@ class TraceLevel(Level):
     def assign(self, target: Tensor, symbol: Value, recorded: bool) -> None:
         """Let a tensor, and all that it shares memory with, stand for a new value."""
         changed: list[Any] = []
+        self._refuse_expanded(target)
         self._store(target, symbol, recorded, changed)
         memory = target.array.memory
         memory.changes += 1
@@ -515,11 +541,7 @@ class TraceLevel(Level):
         value = symbol if recorded else self.revalued(self.symbol_of(target), symbol)
         source, steps = way_back(target)
         if steps:
-            if is_expanded(source.array):
-                raise self.refusal(
-                    "changing a part of an expanded tensor, whose elements are one in memory, "
-                    "cannot be traced: the graph would change that part alone. Change a clone()"
-                )
+            self._refuse_expanded(source)
             old = self.symbol_of(source)
             texts = tuple([text_of_step(step, t.array) for t, step in steps])
             whole = self.insert("wengert::_write_view", old, old, symbol, texts)
@@ -533,6 +555,10 @@ class TraceLevel(Level):
             self._store(source, whole, False, changed)
         array.__dict__["symbol"] = value
         changed.append(array)
+
+    def _refuse_expanded(self, t: Tensor) -> None:
+        if is_expanded(t.array):
+            raise SharedMemory(f"{_EXPANDED}.\n  {where()}")
 
     # The end ---------------------------------------------------------------------------------
     def finished(self, results: list, shared: bool = False) -> Traced:
@@ -570,13 +596,13 @@ class TraceLevel(Level):
                 self.graph.register_output(now)
         keep_what_may_raise(self.graph)
         traced.captured = self.originals[self.arguments :]
-        places = {id(t): i for i, t in enumerate(self.originals[: self.arguments])}
+        given = self.originals[: self.arguments]
+        places = {id(t): i for i, t in enumerate(given)}
         traced.gradients = [
             (places.get(id(t)), t, gradient) for t, gradient in self.gradients.values()
         ]
-        traced.identified = [
-            (i, t) for i, t in enumerate(self.originals[: self.arguments]) if id(t) in self.met
-        ]
+        traced.offsets = [(places.get(id(t)), t, begin) for t, begin in self.offsets.values()]
+        traced.identified = [(i, t) for i, t in enumerate(given) if id(t) in self.met]
         return traced
 
     def recipe(self, t: Tensor, known: dict[int, Recipe]) -> Recipe:

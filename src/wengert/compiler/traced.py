@@ -133,6 +133,9 @@ class Traced:
         #: Where `.grad` was read: the number of the argument, or None, the tensor, what it was.
         self.gradients: list[tuple[int | None, Tensor, Tensor | None]] = []
 
+        #: Where the memory of an input begins, if that was asked for: as with `gradients`.
+        self.offsets: list[tuple[int | None, Tensor, int]] = []
+
     @property
     def returned(self) -> int:
         """How many of the graph's outputs are for results; mutated inputs come after them."""

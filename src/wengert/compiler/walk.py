@@ -23,7 +23,7 @@ import numpy as np
 
 from ..native import native
 from ..pickling import FIELDS, user_attributes
-from ..tensor import Tensor
+from ..tensor import Tensor, wrap
 from .checks import (
     MISSING,
     PLAIN,
@@ -36,7 +36,7 @@ from .checks import (
     Tensors,
     contents_of,
 )
-from .reads import SPECIAL, modules_imported
+from .reads import SPECIAL, globals_read, modules_imported
 
 #: More than so many things are too many to be looked at in every call.
 _MOST_CHECKS = 20_000
@@ -178,9 +178,21 @@ class Walk:
         self._later(name, [getattr(function, "__wrapped__", None)])
         if self.code is None:
             self.names.update(code.co_names)
-            self._visit_globals(function.__globals__, set(code.co_names))
+            self._visit_globals(function.__globals__, globals_read(code))
             imported = modules_imported(code, function.__globals__)
             self._visit_named("", sys.modules, imported)
+
+    def _visit_compiled(self, name: str, function: Any) -> None:
+        """A function that Cython has compiled: one of this package with what it wraps. Closures of
+        such functions are out of sight, so others cannot be watched."""
+        wrapped = getattr(function, "__wrapped__", None)
+        own = _is_own(function.__globals__.get("__name__"))
+        if not own or (wrapped is None and "<locals>" in function.__qualname__):
+            self._visit_object(name, function)
+            return
+        self._later(name, [wrapped])
+        if not _is_own(function.__module__):
+            self._later(name, self._attached.add(name, function))
 
     def _visit_globals(self, variables: dict[str, Any], named: set[str]) -> None:
         """The globals that code names, and what is built in where there is no global."""
@@ -371,6 +383,7 @@ class Walk:
 _LAZY = frozenset(("numpy", "scipy", "ml_dtypes"))
 
 _VISITS: dict[type, Callable[[Walk, str, Any], None]] = {
+    type(wrap): Walk._visit_compiled,
     types.FunctionType: Walk._visit_function,
     types.MethodType: Walk._visit_method,
     **dict.fromkeys(_BOUND, Walk._visit_bound),
@@ -466,10 +479,10 @@ def _callables_of(value: Any) -> list:
 def _by_namespace(
     code: Iterable[tuple[types.CodeType, dict[str, Any]]],
 ) -> Iterable[tuple[dict, set[str]]]:
-    """The names that all code with the same globals has."""
+    """The globals that all code with the same namespace reads."""
     found: dict[int, tuple[dict, set[str]]] = {}
     for part, variables in code:
-        found.setdefault(id(variables), (variables, set()))[1].update(part.co_names)
+        found.setdefault(id(variables), (variables, set()))[1].update(globals_read(part))
     return found.values()
 
 

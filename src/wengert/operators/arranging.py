@@ -18,6 +18,7 @@ from . import shapes
 from .copying import pack
 from .declare import linear, nondifferentiable
 from .geometry import int_sequence, wrap_dim, wrap_dims
+from .getitem import refuse_meta
 from .views import expand, flatten, reshape, unsqueeze
 
 # Reversed and shifted ----------------------------------------------------------------------------
@@ -244,10 +245,6 @@ def _repeated_indices(
     return ordinal.reshape(-1).repeat(rows.reshape(-1)).reshape((*rows.shape[:-1], total))
 
 
-def _refuse_meta(*args: Any) -> Any:
-    raise RuntimeError("repeat_interleave() needs the values of repeats: meta tensors have none")
-
-
 def _repeated_batched(operator: Any, args: tuple, dims: tuple) -> tuple[Any, int]:
     counts, length, output_size, leading = args
     return operator.call((at_front(counts, dims[0]), length, output_size, leading + 1)), 0
@@ -256,7 +253,7 @@ def _repeated_batched(operator: Any, args: tuple, dims: tuple) -> tuple[Any, int
 _repeated = nondifferentiable(
     "_repeated_indices(Tensor repeats, int? length, int? output_size, int leading) -> Tensor",
     _repeated_indices,
-    meta=_refuse_meta,
+    meta=refuse_meta("repeat_interleave"),
     batch=_repeated_batched,
     doc="Each index as often as its count says.",
 )

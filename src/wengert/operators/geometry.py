@@ -9,6 +9,7 @@ import numpy as np
 
 from ..backends.numpy import ndarray
 from ..errors import broadcast_error, dimension_error, shape_text
+from ..levels import LevelArray
 
 _ALL = slice(None)
 
@@ -143,7 +144,10 @@ def address_of(x: Any) -> int:
 
 def offset_of(x: Any) -> int:
     """How many elements after the start of its memory an array begins."""
-    return (address_of(x) - address_of(owner_of(x))) // x.dtype.itemsize
+    begin = (address_of(x) - address_of(owner_of(x))) // x.dtype.itemsize
+    if type(x) is LevelArray:
+        return x.level.offset_of(x, begin)
+    return begin
 
 
 def memory_size(owner: Any) -> int:

@@ -40,7 +40,7 @@ def test_nothing_is_done(call):
     "call",
     [
         "mul(%x, 2)", "div(1, %x)", "sub(0, %x)", "add(%x, 1)", "pow(1, %x)",
-        "mul(%x, complex(1.0, 0.0))",
+        "mul(%x, complex(1.0, 0.0))", "add(0, %x, alpha=2)",
         "transpose(%x, 0, 1)", "permute(%x, [1, 0])", "view(%x, [3, 2])", "expand(%x, [4, 2, 3])",
         "_to_copy(%x, float64)", "neg(%x)",
     ],

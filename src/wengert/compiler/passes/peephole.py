@@ -99,6 +99,16 @@ def _neutral(number: float, *positions: int) -> Rewrite:
     return rewrite
 
 
+_adds_zero = _neutral(0, 1)
+_has_zero = _neutral(0, 0, 1)
+
+
+def _add(node: Node) -> Value | None:
+    """Of `self + alpha * other` what is left if one is zero; `other` only if alpha is 1."""
+    alpha = node.bound_arguments()[2]
+    return _has_zero(node) if _number(alpha) == 1 else _adds_zero(node)
+
+
 def _involution(node: Node) -> Value | None:
     """Twice the same is nothing, unless the first one changed the dtype."""
     source = node._inputs[0].node
@@ -204,7 +214,7 @@ _REWRITES: dict[str, Rewrite] = {
     "wengert::mul": _neutral(1, 0, 1),
     "wengert::div": _neutral(1, 1),
     "wengert::pow": _neutral(1, 1),
-    "wengert::add": _neutral(0, 0, 1),
+    "wengert::add": _add,
     "wengert::sub": _neutral(0, 1),
     "wengert::neg": _involution,
     "wengert::_conj": _involution,

@@ -1,0 +1,131 @@
+"""Compiled functions where it matters how tensors lie in memory, and what they share there."""
+
+import warnings
+
+import pytest
+
+import wengert
+from wengert import compiler
+
+
+def test_where_an_argument_begins_in_memory():
+    base = wengert.arange(8.0)
+
+    def function(x):
+        return x.as_strided((2,), (1,), 2) * 1 + x.storage_offset()
+
+    compiled = wengert.compile(function)
+    for x in (base[2:5], base[1:5], base[2:5], base[:5]):
+        assert wengert.equal(compiled(x), function(x))
+    assert len(compiled.compilations) == 3
+    inside = wengert.compile(wengert.func.grad(lambda y: (y * y.storage_offset()).sum()))
+    assert inside(base[3:5]).tolist() == [3.0, 3.0]
+    assert inside(base[4:6]).tolist() == [4.0, 4.0]
+
+
+def test_where_an_argument_begins_is_not_asked_for_in_vain():
+    base = wengert.arange(8.0)
+    compiled = wengert.compile(lambda x: x.as_strided((2,), (1,)) * 2)
+    for start in range(4):
+        assert compiled(base[start : start + 3]).tolist() == [2.0 * start, 2.0 * start + 2]
+    assert len(compiled.compilations) == 1
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x.as_strided((), (), 1),
+        lambda x: x.as_strided((3,), (1,), 1) * 2,
+        lambda x: (x * 2)[1:].as_strided((2,), (1,), 0) * 1,
+    ],
+)
+def test_views_by_strides_that_leave_their_tensor(function):
+    x = wengert.tensor([[0.2, 1.0], [2.0, 1.044]], requires_grad=True)
+    mine, its = wengert.compile(function)(x[1]), function(x[1])
+    assert wengert.equal(mine, its)
+    pairs = [wengert.autograd.grad(y.sum(), x) for y in (mine, its)]
+    assert wengert.equal(*[g for (g,) in pairs])
+
+
+@pytest.mark.parametrize("change", ["index", "part of a detached"])
+def test_changes_of_expanded_tensors(change):
+    def function(x):
+        y = wengert.tensor([1.0]).expand(3)
+        if change == "index":
+            y[[0]] = 0.5
+        else:
+            y.detach()[:1] -= 0.5
+        return y * x
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of writing to an expanded tensor
+        assert wengert.compile(function)(wengert.ones(3)).tolist() == [0.5, 0.5, 0.5]
+
+
+def test_a_reshaped_result_is_no_view():
+    x = wengert.rand(1, 2, 3, requires_grad=True)
+    y = wengert.compile(lambda x: x.exp().transpose(2, 0).reshape(-1))(x)
+    assert not y._is_view()
+    with wengert.no_grad():
+        y[0].mul_(1.5)
+    assert wengert.allclose(y[0].clone(), x[0, 0, 0].exp() * 1.5)
+
+
+def test_branches_on_small_floats_have_one_dtype():
+    def function(x):
+        return compiler.cond(x.sum() > 0, lambda a: a * 2, lambda a: a.sin(), (x,))
+
+    x = wengert.ones((), dtype=wengert.float16)
+    got = wengert.compile(function)(x)
+    assert got.item() == 2.0 and got.dtype == wengert.float16
+
+
+def test_repeats_known_only_when_the_graph_runs():
+    with pytest.raises(compiler.TraceError, match=r"^repeat_interleave\(\): the values decide"):
+        wengert.compile(lambda x: x.repeat_interleave(wengert.tensor([1, 2])))(wengert.ones(2))
+
+
+def test_losses_of_expanded_operands():
+    def function(x):
+        return wengert.nn.functional.smooth_l1_loss(x.expand(2, 3), x.expand(2, 3) * 2, beta=0.5)
+
+    x = wengert.tensor([[0.4]])
+    assert wengert.allclose(wengert.compile(function)(x), function(x))
+
+
+def test_constants_written_in_inference_mode():
+    def function(x):
+        y, t = x * x, wengert.zeros(1)
+        with wengert.inference_mode():
+            t[...] = 0.5
+        return y
+
+    x = wengert.ones(2, requires_grad=True)
+    wengert.compile(function)(x).sum().backward()
+    assert x.grad.tolist() == [2.0, 2.0]
+
+
+WEIGHT = wengert.ones(2, requires_grad=True)
+
+
+def _captured(x):
+    with wengert.inference_mode():
+        z = WEIGHT * 2
+    return x * WEIGHT, WEIGHT.is_inference(), z.is_inference()
+
+
+def _changed(x):
+    with wengert.inference_mode():
+        data, same, part = x.data, x.detach(), x[:1]
+    data.mul_(2)
+    return same * 1, data.is_inference(), same.is_inference(), part.is_inference()
+
+
+@pytest.mark.parametrize("function", [_captured, _changed])
+def test_what_is_met_in_inference_mode_is_what_it_was(function):
+    runs = []
+    for run in (function, wengert.compile(function)):
+        x = wengert.ones(2, requires_grad=function is _captured)
+        result, *facts = run(x)
+        runs.append((result.tolist(), result.requires_grad, facts))
+    assert runs[0] == runs[1]
