@@ -272,6 +272,7 @@ EXPRESSIONS = [
     "x.squeeze(0)", "x.squeeze()", "x.unsqueeze(0)", "x.view(4)", "x.view_as(y)", "x.clone()",
     "torch.stack([x, y])", "torch.cat([x, y])", "list(x)[0]", "x.chunk(2)[0]", "x.split(1)[1]",
     "x.unbind()[0]", "x.relu()", "x.sigmoid()", "x.square()", "x.pow(y)",
+    "x[0, 0].movedim(0, -1)", "x[0].movedim(0, -1)", "torch.chain_matmul(x)",
 ]  # fmt: skip
 
 
