@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from fuzz.comparison import GRAPHS, Difference
+from operators.declared import EXPRESSIONS, NODES, VIEWS
 
 
 @dataclass
@@ -60,6 +61,42 @@ def _only_theirs_nan(ours: object, theirs: object) -> bool:
     return numbers and abs(ours - theirs) <= 1e-3 * abs(theirs)
 
 
+def _made_by(d: Difference) -> str:
+    """The source of what differs: its step or the one that named it, and functions called there."""
+    steps = d.program.steps
+    named = [step.source for step in steps if d.name in step.targets]
+    text = "\n".join(named) if d.source == "end" else d.source
+    for step in reversed(steps):
+        definition = re.match(r"(?:def|class) (\w+)", step.source)
+        if definition and re.search(rf"\b{definition[1]}\b", text):
+            text += "\n" + step.source
+    return text
+
+
+def _calls(names: Iterable[str]) -> re.Pattern:
+    """Finds uses of operators in source."""
+    return re.compile("|".join(rf"\.{name.rpartition('.')[2]}_?\b" for name in names))
+
+
+def _writes(expressions: Iterable[str]) -> re.Pattern:
+    """Finds expressions with any number for 2 and any operand for x."""
+    patterns = [
+        re.escape(text).replace("2", r"(?<![\w.\])])[\d.]+j?").replace("x", r"[a-z(]")
+        for text in expressions
+    ]
+    return re.compile("|".join(patterns))
+
+
+#: What uses an operator or an expression whose graph is declared to be another.
+OTHER_NODES = re.compile(f"{_calls(NODES).pattern}|{_writes(EXPRESSIONS).pattern}")
+OTHER_VIEWS = _calls(VIEWS)
+#: Operators that save an operand in PyTorch, for its shape alone, or a result that no rule reads.
+SAVES_MORE = re.compile(
+    r"\.(gather|take|take_along_dim|median|nanmedian|masked_select|cummax|cummin|logcumsumexp|"
+    r"pow|float_power|layer_norm|native_layer_norm|jvp|jacfwd|hessian|linearize)_?\(|linearized\(|\*\*"
+)
+
+
 TABLE: list[Declared] = [
     Declared(
         "Node names carry no C++ namespace.",
@@ -74,14 +111,37 @@ TABLE: list[Declared] = [
         harmless=True,
     ),
     Declared(
+        "The graph and the memory of a gradient are those of our rules.",
+        lambda d: d.field == "base" and str(d.ours)[:1] in ("d", "g", "r"),
+        harmless=True,
+    ),
+    Declared(
+        "Some functions are made of other operators, and their graphs show it.",
+        lambda d: d.field == "node" and bool(OTHER_NODES.search(_made_by(d))),
+        harmless=True,
+    ),
+    Declared(
+        "Some functions are made of other operators, and their graphs show it.",
+        lambda d: d.field in ("view", "base") and bool(OTHER_VIEWS.search(_made_by(d))),
+    ),
+    Declared(
+        "Differences of nothing have a history.",
+        lambda d: (d.field in ("leaf", "grad") or _refused(d, "start out of range"))
+        and bool(re.search(r"\.diff\(", _made_by(d))),
+    ),
+    Declared(
+        "No complex32.",
+        lambda d: d.field == "dtype" and d.theirs == "complex32",
+    ),
+    Declared(
         "Versions tell that a tensor has changed, not how often its memory was written.",
-        lambda d: d.field == "version" and d.ours > 0 and d.theirs > 0,
+        lambda d: d.field == "version" and d.ours > 0
+        and (d.theirs > 0 or bool(re.search(r"\bkron\(.*out=", d.program.text))),
         harmless=True,
     ),
     Declared(
         "Results of operands with gaps or overlaps in memory may be laid out in another order.",
-        lambda d: d.field in ("stride", "offset", "view", "base", "leaf")
-        and d.program.uses("as_strided", "unfold", "expand"),
+        lambda d: d.field == "stride" and d.program.uses("as_strided", "unfold", "expand"),
     ),
     Declared(
         "A view keeps its own kind of node when its base changes in place.",
@@ -189,10 +249,9 @@ TABLE: list[Declared] = [
         and bool(re.search(r"got \d+ tensors and \d+ gradients", d.ours.message)),
     ),
     Declared(
-        "A call that fails may have changed something before, in another order than PyTorch.",
-        lambda d: d.field not in ("error", "message") and bool(d.before) and d.program.uses(
-            "inference_mode", "func", "vmap", "jacobian", "compiled", "enter_dual_level"
-        ),
+        "A change that is refused outside inference mode does not happen.",
+        lambda d: d.field in ("values", "log")
+        and any("Inplace update to inference tensor" in message for message in d.before),
     ),
     Declared(
         "conj() computes, it is not a lazy view.",
@@ -211,10 +270,9 @@ TABLE: list[Declared] = [
         and "vmap: inplace arithmetic" in d.ours.message,
     ),
     Declared(
-        "Operators save no more than their rules read: sort, gather and selections no operand.",
+        "Operators save no more than their rules read: gather and take no operand, powers no result.",
         lambda d: _refused(d, "modified by an inplace operation")
-        and bool(re.search(r"sort|max|min|gather|select|kthvalue|median|mode|topk|take|scatter|"
-                           r"func|pow|\*\*", d.program.text)),
+        and bool(SAVES_MORE.search(d.program.text)),
     ),
     Declared(
         "scale_grad_by_freq scales the derivative of the gradient as well.",
