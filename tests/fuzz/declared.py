@@ -90,6 +90,13 @@ def _writes(expressions: Iterable[str]) -> re.Pattern:
 #: What uses an operator or an expression whose graph is declared to be another.
 OTHER_NODES = re.compile(f"{_calls(NODES).pattern}|{_writes(EXPRESSIONS).pattern}")
 OTHER_VIEWS = _calls(VIEWS)
+#: Functions with a place where a factor of their derivative is infinite or not a number.
+HAS_EDGES = re.compile(
+    r"\.(log\w*|rsqrt|sqrt|r?pow|float_power|norm|\w*_norm|normalize|\w*distance|cdist|dist|std|var|"
+    r"std_mean|var_mean|atan2|asin|acos|acosh|atanh|arc\w+|erfinv|xlogy|polar|angle|hypot|prod|"
+    r"cumprod|reciprocal|div|\w*softmax|\w*entropy\w*|kl_div|\w*nll_loss|logit|cosine_similarity)_?"
+    r"\(|\*\*|/"
+)
 #: Operators that save an operand in PyTorch, for its shape alone, or a result that no rule reads.
 SAVES_MORE = re.compile(
     r"\.(gather|take|take_along_dim|median|nanmedian|masked_select|cummax|cummin|logcumsumexp|"
@@ -177,7 +184,7 @@ TABLE: list[Declared] = [
     ),
     Declared(
         "A graph cannot be traced where values decide what comes next.",
-        lambda d: d.field == "error" and d.theirs is None and d.ours.kind == "TraceError"
+        lambda d: d.field == "error" and d.ours is not None and d.ours.kind == "TraceError"
         and bool(re.search("values decide|needs the value", d.ours.message)),
     ),
     Declared(
@@ -231,7 +238,7 @@ TABLE: list[Declared] = [
     Declared(
         "A derivative at the edge of a domain is a number where PyTorch multiplies 0 by infinity.",
         lambda d: (_is_gradient(d) and d.field == "values" or d.field == "grad")
-        and _only_theirs_nan(d.ours, d.theirs),
+        and _only_theirs_nan(d.ours, d.theirs) and bool(HAS_EDGES.search(d.program.text)),
     ),
     Declared(
         "A dtype that an operator has no kernel for is refused, also where there is nothing to do.",
@@ -252,6 +259,11 @@ TABLE: list[Declared] = [
         "A change that is refused outside inference mode does not happen.",
         lambda d: d.field in ("values", "log")
         and any("Inplace update to inference tensor" in message for message in d.before),
+    ),
+    Declared(
+        "A compiled function that raises has changed nothing.",
+        lambda d: d.field in ("values", "grad", "log") and bool(d.before)
+        and d.program.uses("compiled"),
     ),
     Declared(
         "conj() computes, it is not a lazy view.",
