@@ -413,3 +413,12 @@ def test_product_of_one_matrix_is_a_copy(lib):
     product = lib.chain_matmul(x)
     product.zero_()
     assert x.tolist() == [[1.0, 1.0], [1.0, 1.0]]
+
+
+def test_rms_norm_of_halves_is_rounded_once(lib):
+    x = lib.tensor([[1.0, 2.0]], dtype=lib.bfloat16, requires_grad=True)
+    weight = lib.tensor([1.1, 2.3])
+    out = lib.nn.functional.rms_norm(x, (2,), weight)
+    assert out.dtype is lib.bfloat16 and out.grad_fn.name() == "ToCopyBackward0"
+    exact = lib.nn.functional.rms_norm(x.detach().float(), (2,), weight)
+    assert out.tolist() == exact.to(lib.bfloat16).tolist()

@@ -57,7 +57,7 @@ def _only_theirs_nan(ours: object, theirs: object) -> bool:
         )
     if ours == theirs or theirs != theirs:
         return True
-    numbers = isinstance(ours, float) and isinstance(theirs, float)
+    numbers = isinstance(ours, (float, complex)) and isinstance(theirs, (float, complex))
     return numbers and abs(ours - theirs) <= 1e-3 * abs(theirs)
 
 
@@ -70,6 +70,13 @@ def _made_by(d: Difference) -> str:
         definition = re.match(r"(?:def|class) (\w+)", step.source)
         if definition and re.search(rf"\b{definition[1]}\b", text):
             text += "\n" + step.source
+    return text
+
+
+def _without_duals(text: str) -> str:
+    """The source with primals in place of the dual tensors that share their memory."""
+    for dual, primal in re.findall(r"(\w+) = forward_ad\.make_dual\((\w+),", text):
+        text = re.sub(rf"\b{dual}\b", primal, text)
     return text
 
 
@@ -135,6 +142,11 @@ TABLE: list[Declared] = [
         "Differences of nothing have a history.",
         lambda d: (d.field in ("leaf", "grad") or _refused(d, "start out of range"))
         and bool(re.search(r"\.diff\(", _made_by(d))),
+    ),
+    Declared(
+        "A complex zero to the power of zero is one.",
+        lambda d: d.field == "values" and d.dtype.startswith("complex")
+        and bool(re.search(r"\*\*|pow", d.program.text)) and _only_theirs_nan(d.ours, d.theirs),
     ),
     Declared(
         "No complex32.",
@@ -257,7 +269,7 @@ TABLE: list[Declared] = [
     ),
     Declared(
         "A change that is refused outside inference mode does not happen.",
-        lambda d: d.field in ("values", "log")
+        lambda d: d.field in ("values", "shape", "stride", "log")
         and any("Inplace update to inference tensor" in message for message in d.before),
     ),
     Declared(
@@ -282,7 +294,8 @@ TABLE: list[Declared] = [
         and "vmap: inplace arithmetic" in d.ours.message,
     ),
     Declared(
-        "Operators save no more than their rules read: gather and take no operand, powers no result.",
+        "Operators save no more than their rules read: gather and take no operand, powers no "
+        "result.",
         lambda d: _refused(d, "modified by an inplace operation")
         and bool(SAVES_MORE.search(d.program.text)),
     ),
@@ -297,7 +310,7 @@ TABLE: list[Declared] = [
     Declared(
         "A tensor that is changed by itself has the tangent of that.",
         lambda d: d.field == "values" and _is_gradient(d)
-        and bool(re.search(r"(\w+)\.\w+_\(.*\b\1\b", d.program.text))
+        and bool(re.search(r"(\w+)\.\w+_\(.*\b\1\b", _without_duals(d.program.text)))
         and d.program.uses("make_dual", "jvp", "jacfwd", "hessian"),
     ),
     Declared(

@@ -210,9 +210,8 @@ def rms_norm(
     x = input.to(dtypes.float32) if is_half(input.array.dtype) else input
     floor = dtypes.finfo(x.dtype).eps if eps is None else eps
     out = x * rsqrt((x * x).mean(dims, True) + floor)
-    out = out if x is input else out.to(input.dtype)
-    out = out if weight is None else out * weight
-    return out.contiguous()
+    out = (out if weight is None else out * weight).contiguous()
+    return out.to(input.dtype)
 
 
 # Padding ------------------------------------------------------------------------------------------
