@@ -97,6 +97,7 @@ def _writes(expressions: Iterable[str]) -> re.Pattern:
 #: What uses an operator or an expression whose graph is declared to be another.
 OTHER_NODES = re.compile(f"{_calls(NODES).pattern}|{_writes(EXPRESSIONS).pattern}")
 OTHER_VIEWS = _calls(VIEWS)
+CHANGED_BY_ITSELF = re.compile(r"(\w+)(?:\.\w+_\(| [-+*/%]{1,2}= ).*\b\1\b")
 #: Functions with a place where a factor of their derivative is infinite or not a number.
 HAS_EDGES = re.compile(
     r"\.(log\w*|rsqrt|sqrt|r?pow|float_power|norm|\w*_norm|normalize|\w*distance|cdist|dist|std|var|"
@@ -128,6 +129,17 @@ TABLE: list[Declared] = [
         "The graph and the memory of a gradient are those of our rules.",
         lambda d: d.field == "base" and str(d.ours)[:1] in ("d", "g", "r"),
         harmless=True,
+    ),
+    Declared(
+        "The graph and the memory of a gradient are those of our rules.",
+        lambda d: d.field == "error" and d.theirs is None
+        and "does not require grad and does not have a grad_fn" in d.ours.message
+        and bool(re.search(r"grad\(g\d|g\d+\.backward|backward\(\[g\d", d.source)),
+    ),
+    Declared(
+        "Which of equal elements kthvalue and topk name is not determined.",
+        lambda d: d.field == "values" and _not_floating(d)
+        and bool(re.search(r"\.(kthvalue|topk)\(", _made_by(d))),
     ),
     Declared(
         "Some functions are made of other operators, and their graphs show it.",
@@ -310,8 +322,8 @@ TABLE: list[Declared] = [
     Declared(
         "A tensor that is changed by itself has the tangent of that.",
         lambda d: d.field == "values" and _is_gradient(d)
-        and bool(re.search(r"(\w+)\.\w+_\(.*\b\1\b", _without_duals(d.program.text)))
-        and d.program.uses("make_dual", "jvp", "jacfwd", "hessian"),
+        and bool(CHANGED_BY_ITSELF.search(_without_duals(d.program.text)))
+        and d.program.uses("make_dual", "jvp", "jacfwd", "hessian", "linearized"),
     ),
     Declared(
         "scatter_reduce by products has a forward rule that knows include_self.",
@@ -332,7 +344,8 @@ TABLE: list[Declared] = [
     ),
     Declared(
         "Integer tensors never require grad.",
-        lambda d: d.field in ("requires_grad", "leaf", "node") and _not_floating(d)
+        lambda d: d.field in ("requires_grad", "leaf", "node") and (_not_floating(d) or d.integers)
+        or d.field == "error" and d.integers and d.theirs is None
         or _refused(d, "Autograd not support dtype", "INTERNAL ASSERT FAILED"),
     ),
     Declared(
