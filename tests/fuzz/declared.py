@@ -63,14 +63,23 @@ def _only_theirs_nan(ours: object, theirs: object) -> bool:
 
 def _made_by(d: Difference) -> str:
     """The source of what differs: its step or the one that named it, and functions called there."""
-    steps = d.program.steps
-    named = [step.source for step in steps if d.name in step.targets]
-    text = "\n".join(named) if d.source == "end" else d.source
-    for step in reversed(steps):
+    text = _naming(d, d.name) if d.source == "end" else d.source
+    for step in reversed(d.program.steps):
         definition = re.match(r"(?:def|class) (\w+)", step.source)
         if definition and re.search(rf"\b{definition[1]}\b", text):
             text += "\n" + step.source
     return text
+
+
+def _naming(d: Difference, name: str) -> str:
+    """The source of the steps that give a name to something."""
+    return "\n".join(step.source for step in d.program.steps if name in step.targets)
+
+
+def _hears_other_nodes(d: Difference) -> bool:
+    """Whether a program has a hook on a node that is declared to be another."""
+    heard = re.findall(r"(\w+)\.grad_fn\.register_", d.program.text)
+    return any(OTHER_NODES.search(_naming(d, name)) for name in heard)
 
 
 def _without_duals(text: str) -> str:
@@ -148,11 +157,15 @@ TABLE: list[Declared] = [
     ),
     Declared(
         "Some functions are made of other operators, and their graphs show it.",
+        lambda d: d.field == "log" and _hears_other_nodes(d),
+    ),
+    Declared(
+        "Some functions are made of other operators, and their graphs show it.",
         lambda d: d.field in ("view", "base") and bool(OTHER_VIEWS.search(_made_by(d))),
     ),
     Declared(
         "Differences of nothing have a history.",
-        lambda d: (d.field in ("leaf", "grad") or _refused(d, "start out of range"))
+        lambda d: (d.field in ("leaf", "grad", "version") or _refused(d, "start out of range"))
         and bool(re.search(r"\.diff\(", _made_by(d))),
     ),
     Declared(
