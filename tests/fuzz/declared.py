@@ -136,7 +136,8 @@ TABLE: list[Declared] = [
     ),
     Declared(
         "The graph and the memory of a gradient are those of our rules.",
-        lambda d: d.field == "base" and str(d.ours)[:1] in ("d", "g", "r"),
+        lambda d: d.field == "base" and str(d.ours)[:1] in ("d", "g", "r")
+        or d.field in ("stride", "offset") and bool(re.search(r"\bg\d", _naming(d, d.name))),
         harmless=True,
     ),
     Declared(
