@@ -175,6 +175,11 @@ TABLE: list[Declared] = [
         and bool(re.search(r"\*\*|pow", d.program.text)) and _only_theirs_nan(d.ours, d.theirs),
     ),
     Declared(
+        "polar keeps its angle.",
+        lambda d: (_is_gradient(d) and d.field == "values" or d.field == "grad")
+        and ".polar(" in d.program.text,
+    ),
+    Declared(
         "No complex32.",
         lambda d: d.field == "dtype" and d.theirs == "complex32",
     ),
@@ -359,7 +364,7 @@ TABLE: list[Declared] = [
     Declared(
         "Integer tensors never require grad.",
         lambda d: d.field in ("requires_grad", "leaf", "node") and (_not_floating(d) or d.integers)
-        or d.field == "error" and d.integers and d.theirs is None
+        or d.field in ("error", "message") and d.integers and d.ours is not None
         or _refused(d, "Autograd not support dtype", "INTERNAL ASSERT FAILED"),
     ),
     Declared(
