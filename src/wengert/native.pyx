@@ -140,6 +140,7 @@ cdef inline Py_ssize_t small_rows(cnp.ndarray a, Py_ssize_t limit) noexcept:
         and cnp.PyArray_NDIM(a) == 2
         and 0 < cnp.PyArray_SIZE(a) <= limit
         and cnp.PyArray_STRIDE(a, 1) == cnp.PyArray_ITEMSIZE(a)
+        and cnp.PyArray_STRIDE(a, 0) != cnp.PyArray_ITEMSIZE(a)
         and cnp.PyArray_ISALIGNED(a)
         and cnp.PyArray_ISNOTSWAPPED(a)
     ):

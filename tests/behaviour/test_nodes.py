@@ -388,3 +388,37 @@ def test_node_called_with_a_wrong_number_of_gradients(lib):
     node = (lib.ones(2, requires_grad=True) * 2).grad_fn
     with pytest.raises(TypeError, match="expected 1 arguments, got 2 instead"):
         node(lib.ones(2), lib.ones(2))
+
+
+# Names --------------------------------------------------------------------------------------------
+
+
+def test_primal_is_an_identity_in_the_graph(lib):
+    x = lib.ones(2, requires_grad=True)
+    with lib.autograd.forward_ad.dual_level():
+        primal = lib.autograd.forward_ad.unpack_dual(x).primal
+    assert primal.grad_fn.name().rpartition("::")[2] == "Identity"
+    primal.sum().backward()
+    assert x.grad.tolist() == [1.0, 1.0]
+
+
+def test_rms_norm_copies_its_result_where_the_input_is_turned(lib):
+    x = lib.ones(3, 2, requires_grad=True)
+    out = lib.nn.functional.rms_norm(x.t(), (3,))
+    assert out.grad_fn.name() == "CloneBackward0" and out.is_contiguous()
+
+
+def test_product_of_one_matrix_is_a_copy(lib):
+    x = lib.ones(2, 2)
+    product = lib.chain_matmul(x)
+    product.zero_()
+    assert x.tolist() == [[1.0, 1.0], [1.0, 1.0]]
+
+
+def test_rms_norm_of_halves_is_rounded_once(lib):
+    x = lib.tensor([[1.0, 2.0]], dtype=lib.bfloat16, requires_grad=True)
+    weight = lib.tensor([1.1, 2.3])
+    out = lib.nn.functional.rms_norm(x, (2,), weight)
+    assert out.dtype is lib.bfloat16 and out.grad_fn.name() == "ToCopyBackward0"
+    exact = lib.nn.functional.rms_norm(x.detach().float(), (2,), weight)
+    assert out.tolist() == exact.to(lib.bfloat16).tolist()

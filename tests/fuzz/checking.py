@@ -44,10 +44,13 @@ def first_difference(program: Program, ours: list[Seen], theirs: list[Seen]):
     One that changes nothing of what comes after, such as the name of a node, gives way to others.
     """
     reason, minor = "", None
+    names = set()  # of nodes that are declared: a tensor may have several names
     for found in differences(program, ours, theirs):
-        if found.field in IGNORED:
+        if found.field in IGNORED or found.field == "node" and (found.ours, found.theirs) in names:
             continue
         entry = declared(found)
+        if entry is not None and found.field == "node":
+            names.add((found.ours, found.theirs))
         if entry is None and found.field not in MINOR:
             return found, reason
         if entry is None:

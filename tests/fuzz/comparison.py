@@ -58,7 +58,8 @@ def phrase(message: str) -> str:
 class Difference:
     """One thing that two libraries show differently.
 
-    `before` has the messages of the errors that the expected run has met so far.
+    `before` has the messages of the errors that the expected run has met so far; `integers` tells
+    whether an integer tensor requires grad at its end, as PyTorch lets it.
     """
 
     step: int
@@ -70,6 +71,7 @@ class Difference:
     source: str
     program: Program
     before: list[str]
+    integers: bool
 
     def __str__(self) -> str:
         where = f" of {self.name}" if self.name else ""
@@ -81,11 +83,12 @@ def differences(program: Program, ours: list[Seen], theirs: list[Seen]):
     precision = Precision(program.text)
     before: list[str] = []
     graphs = program.uses(*GRAPHS)
+    integers = any(_requires_grad_wrongly(seen) for _, seen in theirs[-1].made)
     for number, (mine, other) in enumerate(zip(ours, theirs)):
         source = program.steps[number].source if number < len(program.steps) else "end"
 
         def found(field, name, a, b, dtype="", number=number, source=source):
-            return Difference(number, field, name, a, b, dtype, source, program, before)
+            return Difference(number, field, name, a, b, dtype, source, program, before, integers)
 
         if other.error:
             before.append(other.error.message)
@@ -102,6 +105,11 @@ def differences(program: Program, ours: list[Seen], theirs: list[Seen]):
             for field, x, y, dtype in fields(a, b, precision):
                 if field in OF_GRAPHS or not graphs:
                     yield found(field, name, x, y, dtype)
+
+
+def _requires_grad_wrongly(seen: Any) -> bool:
+    dtype, requires_grad = seen[FIELDS.index("dtype")], seen[FIELDS.index("requires_grad")]
+    return requires_grad and not dtype.startswith(("float", "bfloat", "complex"))
 
 
 def fields(a: Any, b: Any, precision: Precision):

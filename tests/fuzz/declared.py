@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from fuzz.comparison import GRAPHS, Difference
+from operators.declared import EXPRESSIONS, NODES, VIEWS
 
 
 @dataclass
@@ -56,8 +57,68 @@ def _only_theirs_nan(ours: object, theirs: object) -> bool:
         )
     if ours == theirs or theirs != theirs:
         return True
-    numbers = isinstance(ours, float) and isinstance(theirs, float)
+    numbers = isinstance(ours, (float, complex)) and isinstance(theirs, (float, complex))
     return numbers and abs(ours - theirs) <= 1e-3 * abs(theirs)
+
+
+def _made_by(d: Difference) -> str:
+    """The source of what differs: its step or the one that named it, and functions called there."""
+    text = _naming(d, d.name) if d.source == "end" else d.source
+    for step in reversed(d.program.steps):
+        definition = re.match(r"(?:def|class) (\w+)", step.source)
+        if definition and re.search(rf"\b{definition[1]}\b", text):
+            text += "\n" + step.source
+    return text
+
+
+def _naming(d: Difference, name: str) -> str:
+    """The source of the steps that give a name to something."""
+    return "\n".join(step.source for step in d.program.steps if name in step.targets)
+
+
+def _hears_other_nodes(d: Difference) -> bool:
+    """Whether a program has a hook on a node that is declared to be another."""
+    heard = re.findall(r"(\w+)\.grad_fn\.register_", d.program.text)
+    return any(OTHER_NODES.search(_naming(d, name)) for name in heard)
+
+
+def _without_duals(text: str) -> str:
+    """The source with primals in place of the dual tensors that share their memory."""
+    for dual, primal in re.findall(r"(\w+) = forward_ad\.make_dual\((\w+),", text):
+        text = re.sub(rf"\b{dual}\b", primal, text)
+    return text
+
+
+def _calls(names: Iterable[str]) -> re.Pattern:
+    """Finds uses of operators in source."""
+    return re.compile("|".join(rf"\.{name.rpartition('.')[2]}_?\b" for name in names))
+
+
+def _writes(expressions: Iterable[str]) -> re.Pattern:
+    """Finds expressions with any number for 2 and any operand for x."""
+    patterns = [
+        re.escape(text).replace("2", r"(?<![\w.\])])[\d.]+j?").replace("x", r"[a-z(]")
+        for text in expressions
+    ]
+    return re.compile("|".join(patterns))
+
+
+#: What uses an operator or an expression whose graph is declared to be another.
+OTHER_NODES = re.compile(f"{_calls(NODES).pattern}|{_writes(EXPRESSIONS).pattern}")
+OTHER_VIEWS = _calls(VIEWS)
+CHANGED_BY_ITSELF = re.compile(r"(\w+)(?:\.\w+_\(| [-+*/%]{1,2}= ).*\b\1\b")
+#: Functions with a place where a factor of their derivative is infinite or not a number.
+HAS_EDGES = re.compile(
+    r"\.(log\w*|rsqrt|sqrt|r?pow|float_power|norm|\w*_norm|normalize|\w*distance|cdist|dist|std|var|"
+    r"std_mean|var_mean|atan2|asin|acos|acosh|atanh|arc\w+|erfinv|xlogy|polar|angle|hypot|prod|"
+    r"cumprod|reciprocal|div|\w*softmax|\w*entropy\w*|kl_div|\w*nll_loss|logit|cosine_similarity)_?"
+    r"\(|\*\*|/"
+)
+#: Operators that save an operand in PyTorch, for its shape alone, or a result that no rule reads.
+SAVES_MORE = re.compile(
+    r"\.(gather|take|take_along_dim|median|nanmedian|masked_select|cummax|cummin|logcumsumexp|"
+    r"pow|float_power|layer_norm|native_layer_norm|jvp|jacfwd|hessian|linearize)_?\(|linearized\(|\*\*"
+)
 
 
 TABLE: list[Declared] = [
@@ -74,14 +135,63 @@ TABLE: list[Declared] = [
         harmless=True,
     ),
     Declared(
+        "The graph and the memory of a gradient are those of our rules.",
+        lambda d: d.field == "base" and str(d.ours)[:1] in ("d", "g", "r")
+        or d.field in ("stride", "offset") and bool(re.search(r"\bg\d", _naming(d, d.name))),
+        harmless=True,
+    ),
+    Declared(
+        "The graph and the memory of a gradient are those of our rules.",
+        lambda d: d.field == "error" and d.theirs is None
+        and "does not require grad and does not have a grad_fn" in d.ours.message
+        and bool(re.search(r"grad\(g\d|g\d+\.backward|backward\(\[g\d", d.source)),
+    ),
+    Declared(
+        "Which of equal elements kthvalue and topk name is not determined.",
+        lambda d: d.field == "values" and _not_floating(d)
+        and bool(re.search(r"\.(kthvalue|topk)\(", _made_by(d))),
+    ),
+    Declared(
+        "Some functions are made of other operators, and their graphs show it.",
+        lambda d: d.field == "node" and bool(OTHER_NODES.search(_made_by(d))),
+        harmless=True,
+    ),
+    Declared(
+        "Some functions are made of other operators, and their graphs show it.",
+        lambda d: d.field == "log" and _hears_other_nodes(d),
+    ),
+    Declared(
+        "Some functions are made of other operators, and their graphs show it.",
+        lambda d: d.field in ("view", "base") and bool(OTHER_VIEWS.search(_made_by(d))),
+    ),
+    Declared(
+        "Differences of nothing have a history.",
+        lambda d: (d.field in ("leaf", "grad", "version") or _refused(d, "start out of range"))
+        and bool(re.search(r"\.diff\(", _made_by(d))),
+    ),
+    Declared(
+        "A complex zero to the power of zero is one.",
+        lambda d: d.field == "values" and d.dtype.startswith("complex")
+        and bool(re.search(r"\*\*|pow", d.program.text)) and _only_theirs_nan(d.ours, d.theirs),
+    ),
+    Declared(
+        "polar keeps its angle.",
+        lambda d: (_is_gradient(d) and d.field == "values" or d.field == "grad")
+        and ".polar(" in d.program.text,
+    ),
+    Declared(
+        "No complex32.",
+        lambda d: d.field == "dtype" and d.theirs == "complex32",
+    ),
+    Declared(
         "Versions tell that a tensor has changed, not how often its memory was written.",
-        lambda d: d.field == "version" and d.ours > 0 and d.theirs > 0,
+        lambda d: d.field == "version" and d.ours > 0
+        and (d.theirs > 0 or bool(re.search(r"\bkron\(.*out=", d.program.text))),
         harmless=True,
     ),
     Declared(
         "Results of operands with gaps or overlaps in memory may be laid out in another order.",
-        lambda d: d.field in ("stride", "offset", "view", "base", "leaf")
-        and d.program.uses("as_strided", "unfold", "expand"),
+        lambda d: d.field == "stride" and d.program.uses("as_strided", "unfold", "expand"),
     ),
     Declared(
         "A view keeps its own kind of node when its base changes in place.",
@@ -172,7 +282,7 @@ TABLE: list[Declared] = [
     Declared(
         "A derivative at the edge of a domain is a number where PyTorch multiplies 0 by infinity.",
         lambda d: (_is_gradient(d) and d.field == "values" or d.field == "grad")
-        and _only_theirs_nan(d.ours, d.theirs),
+        and _only_theirs_nan(d.ours, d.theirs) and bool(HAS_EDGES.search(d.program.text)),
     ),
     Declared(
         "A dtype that an operator has no kernel for is refused, also where there is nothing to do.",
@@ -190,10 +300,14 @@ TABLE: list[Declared] = [
         and bool(re.search(r"got \d+ tensors and \d+ gradients", d.ours.message)),
     ),
     Declared(
-        "A call that fails may have changed something before, in another order than PyTorch.",
-        lambda d: d.field not in ("error", "message") and bool(d.before) and d.program.uses(
-            "inference_mode", "func", "vmap", "jacobian", "compiled", "enter_dual_level"
-        ),
+        "A change that is refused outside inference mode does not happen.",
+        lambda d: d.field in ("values", "shape", "stride", "log")
+        and any("Inplace update to inference tensor" in message for message in d.before),
+    ),
+    Declared(
+        "A compiled function that raises has changed nothing.",
+        lambda d: d.field in ("values", "grad", "log") and bool(d.before)
+        and d.program.uses("compiled"),
     ),
     Declared(
         "conj() computes, it is not a lazy view.",
@@ -222,10 +336,10 @@ TABLE: list[Declared] = [
         and "view was created in no_grad mode" in d.ours.message,
     ),
     Declared(
-        "Operators save no more than their rules read: sort, gather and selections no operand.",
+        "Operators save no more than their rules read: gather and take no operand, powers no "
+        "result.",
         lambda d: _refused(d, "modified by an inplace operation")
-        and bool(re.search(r"sort|max|min|gather|select|kthvalue|median|mode|topk|take|scatter|"
-                           r"func|pow|\*\*", d.program.text)),
+        and bool(SAVES_MORE.search(d.program.text)),
     ),
     Declared(
         "scale_grad_by_freq scales the derivative of the gradient as well.",
@@ -238,8 +352,8 @@ TABLE: list[Declared] = [
     Declared(
         "A tensor that is changed by itself has the tangent of that.",
         lambda d: d.field == "values" and _is_gradient(d)
-        and bool(re.search(r"(\w+)\.\w+_\(.*\b\1\b", d.program.text))
-        and d.program.uses("make_dual", "jvp", "jacfwd", "hessian"),
+        and bool(CHANGED_BY_ITSELF.search(_without_duals(d.program.text)))
+        and d.program.uses("make_dual", "jvp", "jacfwd", "hessian", "linearized"),
     ),
     Declared(
         "scatter_reduce by products has a forward rule that knows include_self.",
@@ -260,7 +374,8 @@ TABLE: list[Declared] = [
     ),
     Declared(
         "Integer tensors never require grad.",
-        lambda d: d.field in ("requires_grad", "leaf", "node") and _not_floating(d)
+        lambda d: d.field in ("requires_grad", "leaf", "node") and (_not_floating(d) or d.integers)
+        or d.field in ("error", "message") and d.integers and d.ours is not None
         or _refused(d, "Autograd not support dtype", "INTERNAL ASSERT FAILED"),
     ),
     Declared(

@@ -106,6 +106,10 @@ HELPERS = {name: textwrap.dedent(source).strip() for name, source in HELPERS.ite
 WORDS = {name: re.compile(rf"\b{name}\b") for name in HELPERS}
 
 
+#: The names that a line gives to values.
+ASSIGNED = re.compile(r"((?:\w+, )*\w+) = ")
+
+
 class Step:
     """One top-level statement, or a few that belong together, as source."""
 
@@ -119,6 +123,9 @@ class Step:
     @functools.cached_property
     def targets(self) -> list[str]:
         """Names that the step assigns at its top level, `with` blocks included."""
+        if "\n" not in self.source:
+            names = ASSIGNED.match(self.source)
+            return names[1].split(", ") if names else []
         return [name for name in _assigned(ast.parse(self.source).body) if name not in HELPERS]
 
     def __repr__(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import sys
 import warnings
@@ -39,6 +40,7 @@ def supervise(report: Report, seconds: float, first: int = 0) -> None:
 def _work(seed: int, seconds: float, at: Any, flag: Any, known: set, sender: Any) -> None:
     runner.on_pytorch = flag
     warnings.simplefilter("ignore")  # pytest would make errors of some
+    gc.freeze()  # the modules of two libraries are not looked through again and again
     while seconds > 0:
         part = Report(seed)
         part.known = known

@@ -6,36 +6,12 @@ import numpy as np
 import pytest
 
 import wengert
+from operators import declared
 from operators.samples import BY_NAME
 from operators.support import build, call, each_sample, map_tensors, results
 
-#: Calls whose graph has other nodes than PyTorch's, and why.
-DECLARED = {
-    "floor_divide": "has a derivative, which is zero; PyTorch has none",
-    "einsum": "contracts pairs of operands without permuting and reshaping what needs it not",
-    "chain_matmul": "the product itself, where PyTorch returns a view of it",
-    "Tensor.sum_to_size": "sums dimensions away in one step, PyTorch in two",
-    "trapezoid": "weights and sums, where PyTorch sums and subtracts the ends",
-    "cumulative_trapezoid": "the same",
-    "diff": "PyTorch returns the tensor itself, without history, where a dimension is empty",
-    "nn.functional.linear": "multiplies by the transpose without a node for the transpose",
-    "nn.functional.nll_loss": "takes inputs of any number of dimensions without reshaping them",
-    "nn.functional.cross_entropy": "the same, and numbers that PyTorch multiplies by inside are "
-    "operands here",
-    "nn.functional.kl_div": "made of products and logarithms, where PyTorch has xlogy",
-    "nn.functional.pairwise_distance": "made of linalg.vector_norm, not of the older norm",
-    "nn.functional.scaled_dot_product_attention": "one softmax serves masked rows too",
-    "nn.functional.pad": "index_select, where PyTorch has a node for every mode and number of "
-    "dimensions",
-}  # fmt: skip
 #: In-place forms that PyTorch lets change the shape of their target, which is refused here.
 CHANGES_SHAPE = {"addbmm"}
-#: Results that are views in one of the libraries alone.
-VIEWS_DECLARED = {
-    **dict.fromkeys(["conj", "adjoint", "Tensor.H", "Tensor.mH"], "a conjugate is a copy"),
-    **{name: DECLARED[name] for name in ("chain_matmul", "diff", "einsum", "Tensor.sum_to_size")},
-    "nn.functional.linear": "rows of a batch are multiplied as one matrix in every layout",
-}
 
 
 def _name(node):
@@ -89,7 +65,7 @@ def _forms(operation, sample):
             yield _inplace
 
 
-@each_sample(lambda o: o.name not in DECLARED)
+@each_sample(lambda o: o.name not in declared.NODES)
 def test_nodes_of_results_and_what_follows_them(operation, sample):
     torch = pytest.importorskip("torch")
     for form in _forms(operation, sample):
@@ -100,7 +76,7 @@ def test_nodes_of_results_and_what_follows_them(operation, sample):
         assert _graphs(wengert, operation, sample, form) == want, form.__name__
 
 
-@pytest.mark.parametrize("name", DECLARED)
+@pytest.mark.parametrize("name", declared.NODES)
 def test_every_declared_operation_does_differ(name):
     """The table has no entry that is not needed."""
     torch = pytest.importorskip("torch")
@@ -145,7 +121,7 @@ def _relations(lib, operation, sample, prepare, mode):
     ]
 
 
-@each_sample(lambda o: o.name not in VIEWS_DECLARED)
+@each_sample(lambda o: o.name not in declared.VIEWS)
 def test_views_and_their_bases(operation, sample):
     torch = pytest.importorskip("torch")
     for prepare in (_plain, _views, _turned):
@@ -272,6 +248,7 @@ EXPRESSIONS = [
     "x.squeeze(0)", "x.squeeze()", "x.unsqueeze(0)", "x.view(4)", "x.view_as(y)", "x.clone()",
     "torch.stack([x, y])", "torch.cat([x, y])", "list(x)[0]", "x.chunk(2)[0]", "x.split(1)[1]",
     "x.unbind()[0]", "x.relu()", "x.sigmoid()", "x.square()", "x.pow(y)",
+    "x[0, 0].movedim(0, -1)", "x[0].movedim(0, -1)", "torch.chain_matmul(x)",
 ]  # fmt: skip
 
 
@@ -289,14 +266,7 @@ def test_nodes_of_expressions(expression):
     assert evaluated(wengert) == evaluated(torch)
 
 
-#: Expressions whose graph is another than PyTorch's, and why.
-EXPRESSIONS_DECLARED = {
-    "2 / x": "a division, where PyTorch multiplies by the reciprocal",
-    "2 % x": "has a derivative; PyTorch has none",
-}
-
-
-@pytest.mark.parametrize("expression", EXPRESSIONS_DECLARED)
+@pytest.mark.parametrize("expression", declared.EXPRESSIONS)
 def test_every_declared_expression_does_differ(expression):
     torch = pytest.importorskip("torch")
     graphs = [

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..dispatch import operator_named
 from ..dtypes import is_differentiable
 from ..levels import is_level, plain_array, same_elements
 from ..marks import WrapperArray, unmarked
@@ -106,7 +107,7 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
         return UnpackedDualTensor(tensor, None)
     tangent = tangent_of(tensor)
     with duals_aside(state):
-        primal = tensor.view_as(tensor)
+        primal = operator_named("_primal").call((tensor,))
     primal.make_cold().tangent_base = _ITSELF
     return UnpackedDualTensor(primal, tangent)
 

@@ -147,9 +147,17 @@ def _empty(shape: tuple[int, ...], strides: tuple[int, ...], dtype: Any) -> Any:
     return memory if memory.strides == strides else ndarray(shape, dtype, memory, 0, strides)
 
 
+def _tells_order(array: Any) -> bool:
+    """Whether strides alone order the dimensions, as NumPy does: none is zero, no two are alike."""
+    if array.flags.c_contiguous:
+        return True
+    strides = array.strides
+    return 0 not in strides and len(set(strides)) == len(strides)
+
+
 def empty_in_order(array: Any, dtype: Any) -> Any:
     """A new array without gaps, in the order of another one; expanded dimensions tell nothing."""
-    if 0 not in array.strides or not array.size:
+    if _tells_order(array) or not array.size:
         return np.empty_like(array, dtype, "K", False)
     return empty_for(array.shape, (array,), dtype)
 
@@ -157,7 +165,7 @@ def empty_in_order(array: Any, dtype: Any) -> Any:
 def copied(array: Any, dtype: Any = None) -> Any:
     """A copy without gaps in the order of the array, with another dtype if one is given."""
     kind = array.dtype if dtype is None else np.dtype(dtype)
-    if 0 not in array.strides or type(array) is not ndarray or not array.size:
+    if _tells_order(array) or type(array) is not ndarray or not array.size:
         return array.astype(kind, "K")
     copy = empty_in_order(array, kind)
     copy[...] = array

@@ -362,8 +362,12 @@ def _reshaped(x: Tensor, shape: tuple[int, ...]) -> Tensor:
 
 
 def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
-    """Product of several matrices, in the order that takes the fewest multiplications."""
+    """Product of several matrices, in the order that takes the fewest multiplications.
+
+    The product of one matrix is a copy.
+    """
     result = _multiplied_in_best_order(list(matrices))
+    result = result.clone() if len(matrices) == 1 else result
     return result if out is None else copy_to_out("chain_matmul", result, out)
 
 

@@ -401,6 +401,15 @@ alias = linear(
     batch=in_place,
     doc="The whole tensor as a view.",
 )
+linear(
+    "_primal(Tensor(a) self) -> Tensor(a)",
+    lambda xp, x: x.view(),
+    lambda g: g,
+    view=True,
+    name="Identity",
+    batch=in_place,
+    doc="The whole tensor as the view that unpack_dual() calls its primal.",
+)
 detach = nondifferentiable(
     "detach(Tensor(a) self) -> Tensor(a)",
     lambda xp, x: x,

@@ -207,12 +207,11 @@ def rms_norm(
     scale = None if weight is None else weight.array
     _check_normalized("rms_norm", input.array, shape, "biu", weight=scale)
     dims = tuple(range(-len(shape), 0))
-    input = input.contiguous()
     x = input.to(dtypes.float32) if is_half(input.array.dtype) else input
     floor = dtypes.finfo(x.dtype).eps if eps is None else eps
     out = x * rsqrt((x * x).mean(dims, True) + floor)
-    out = out if x is input else out.to(input.dtype)
-    return out if weight is None else out * weight
+    out = (out if weight is None else out * weight).contiguous()
+    return out.to(input.dtype)
 
 
 # Padding ------------------------------------------------------------------------------------------

@@ -63,7 +63,7 @@ def strided(w: Writer) -> None:
     reach = 1 + sum((n - 1) * s for n, s in zip(shape, strides))
     if reach > span and w.chance(0.8):
         return
-    if w.chance(0.3) or w.facts.get("inside"):  # where an argument begins is not known inside
+    if w.chance(0.3):
         w.make(f"{x}.as_strided({shape}, {strides})")
     else:
         start = t.storage_offset() + w.rng.randrange(max(span - reach, 0) + 1)

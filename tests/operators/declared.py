@@ -1,0 +1,35 @@
+"""Graphs that are other than PyTorch's on purpose, each with its reason.
+
+The comparison of all operators (`test_nodes.py`) and random programs (`fuzz`) both read it.
+"""
+
+#: Calls whose graph has other nodes than PyTorch's.
+NODES = {
+    "floor_divide": "has a derivative, which is zero; PyTorch has none",
+    "einsum": "contracts pairs of operands without permuting and reshaping what needs it not",
+    "chain_matmul": "the product itself, where PyTorch returns a view of it",
+    "Tensor.sum_to_size": "sums dimensions away in one step, PyTorch in two",
+    "trapezoid": "weights and sums, where PyTorch sums and subtracts the ends",
+    "cumulative_trapezoid": "the same",
+    "diff": "PyTorch returns the tensor itself, without history, where a dimension is empty",
+    "nn.functional.linear": "multiplies by the transpose without a node for the transpose",
+    "nn.functional.nll_loss": "takes inputs of any number of dimensions without reshaping them",
+    "nn.functional.cross_entropy": "the same, and numbers that PyTorch multiplies by inside are "
+    "operands here",
+    "nn.functional.kl_div": "made of products and logarithms, where PyTorch has xlogy",
+    "nn.functional.pairwise_distance": "made of linalg.vector_norm, not of the older norm",
+    "nn.functional.scaled_dot_product_attention": "one softmax serves masked rows too",
+    "nn.functional.pad": "index_select, where PyTorch has a node for every mode and number of "
+    "dimensions",
+}  # fmt: skip
+#: Results that are views in one of the libraries alone.
+VIEWS = {
+    **dict.fromkeys(["conj", "adjoint", "Tensor.H", "Tensor.mH"], "a conjugate is a copy"),
+    **{name: NODES[name] for name in ("chain_matmul", "diff", "einsum", "Tensor.sum_to_size")},
+    "nn.functional.linear": "rows of a batch are multiplied as one matrix in every layout",
+}
+#: Expressions whose graph is another than PyTorch's; 2 stands for any number.
+EXPRESSIONS = {
+    "2 / x": "a division, where PyTorch multiplies by the reciprocal",
+    "2 % x": "has a derivative; PyTorch has none",
+}
