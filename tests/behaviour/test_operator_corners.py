@@ -344,3 +344,12 @@ def test_a_batched_number_beside_half_precision_leaves_the_type(lib):
     found = lib.vmap(lambda row, factor: row * factor)(x, factors)
     assert found.dtype == lib.bfloat16
     assert found[:, 0].tolist() == [0.5, 2.0]
+
+
+def test_a_negative_base_of_a_complex_power(lib):
+    base = lib.tensor([-0.3, 0.4])
+    exponent = lib.tensor(0.609j, requires_grad=True)
+    (base**exponent).abs().sum().backward()
+    assert abs(exponent.grad.item() - (-1.0940 - 0.4637j)) < 1e-4
+    wide = exponent.detach().to(lib.complex128).requires_grad_()
+    assert lib.autograd.gradcheck(lambda e: base.double() ** e, wide)

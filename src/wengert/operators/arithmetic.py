@@ -320,7 +320,8 @@ def _pow_self(t: Tensor, self: Any, other: Any) -> Tensor:
 def _pow_other(t: Tensor, self: Any, other: Tensor, out: Tensor) -> Tensor:
     if isinstance(self, Tensor):
         grows = (self == 0) & (real_part(other) >= 0)
-        return where(grows, 0, t * (out * log(self)))
+        base = self.to(out.dtype) if out.is_complex() else self  # negative ones have a logarithm
+        return where(grows, 0, t * (out * log(base)))
     if self == 0:
         return where(real_part(other) >= 0, 0, t * (out * -math.inf))
     return t * (out * _log_of_number(self, out.is_complex()))
