@@ -12,7 +12,8 @@ import pytest
 
 import wengert
 from wengert.autograd import graph
-from wengert.autograd.workers import worker_of
+from wengert.autograd.workers import _captured_modes, worker_of
+from wengert.state import inherit
 
 FAKE = "fake:0"
 OTHER = "fake:1"
@@ -764,3 +765,23 @@ def test_child_starts_workers_of_its_own():
     x, *_, loss = chain()
     loss.backward()
     assert x.grad.tolist() == pytest.approx(expected(x))
+
+
+def test_batched_gradients_travel_over_devices():
+    x, _, waves, _, _ = chain((FAKE, OTHER, None))
+    vectors = wengert.eye(3, dtype=wengert.float64)
+    (found,) = wengert.autograd.grad(waves, x, vectors, is_grads_batched=True)
+    assert found.sum(0).tolist() == pytest.approx(((x.detach() * 3).cos() * 3).tolist())
+
+
+def test_a_thread_that_helps_out_gets_all_of_its_modes_back():
+    """Whoever runs a node for another call puts its own modes aside meanwhile."""
+
+    def helped(x):
+        inherit(_captured_modes())
+        return x.exp()
+
+    with wengert.autograd.profiler.profile() as profile:
+        result = wengert.vmap(helped)(wengert.zeros(2))
+    assert result.tolist() == [1.0, 1.0]
+    assert any("exp" in event.name for event in profile.function_events)

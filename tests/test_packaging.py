@@ -80,6 +80,29 @@ def test_only_typed_modules_assign_fields_of_tensors():
     assert offenders == []
 
 
+def test_typed_modules_declare_the_functions_that_assign_fields_of_tensors():
+    """A parameter that is not declared as a tensor is assigned to as if by a program."""
+    offenders = []
+    for path in PACKAGE.rglob("*.py"):
+        declarations = path.with_suffix(".pxd")
+        if not declarations.exists() or path.with_suffix(".pyx").exists():
+            continue
+        declared = declarations.read_text("utf-8")
+        for function in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if not isinstance(function, ast.FunctionDef) or f" {function.name}(" in declared:
+                continue
+            parameters = {each.arg for each in function.args.args} - {"self", "state", "node"}
+            for node in ast.walk(function):
+                if (
+                    isinstance(node, ast.Attribute)
+                    and isinstance(node.ctx, ast.Store)
+                    and node.attr in FRESH
+                    and ast.unparse(node.value) in parameters
+                ):
+                    offenders.append(f"{path.name}:{node.lineno}: {ast.unparse(node)}")
+    assert offenders == []
+
+
 def test_sources_never_import_torch():
     pattern = re.compile(r"^\s*(import|from)\s+torch\b", re.MULTILINE)
     offenders = [path for path in PACKAGE.rglob("*.py") if pattern.search(path.read_text("utf-8"))]

@@ -26,7 +26,7 @@ from .errors import inplace_view_error, refuse_inference_update, shape_text
 from .function_overrides import PLAIN, override_operands, override_operator
 from .levels import same_elements
 from .native import native
-from .overlap import check_not_overlapping, check_sources
+from .overlap import check_not_overlapping, check_sources, same_array
 from .recording import fill_saved, record
 from .state import ThreadState, thread_state
 from .tensor import (
@@ -157,7 +157,7 @@ class InplaceOperator(AbstractOperator):
         array = target.array
         functional = self.functional
         arrays = arrays_of(args)
-        if self.casts_freely and args[1] is target:
+        if self.casts_freely and (args[1] is target or same_array(array, arrays[1])):
             return
         if functional.broadcasts and not self.uniform:
             check_sources(self.name, array, arrays[1:])
@@ -268,7 +268,7 @@ def check_inplace(t: Tensor, recording: bool, state: ThreadState) -> None:
         return
     meta = t.view_meta
     if meta is not None:
-        if meta.creation != VIEW_DEFAULT:
+        if meta.creation != VIEW_DEFAULT and _native.is_differentiable(t.array):
             raise inplace_view_error(t, False)
         if requires_of(t) and meta.base.node is None:
             raise RuntimeError(

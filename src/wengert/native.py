@@ -288,7 +288,8 @@ class Native:
 
     def hide_init(self, cls: type) -> None:
         """Take `__init__` from a class, of which subclasses made from now on see nothing."""
-        del cls.__init__  # type: ignore[misc]
+        if "__init__" in vars(cls):  # it is gone already after a reload
+            del cls.__init__  # type: ignore[misc]
 
     def set_attribute(self, target: object, name: str, value: object) -> None:
         """What `object.__setattr__` does, which compiled classes may not be given."""

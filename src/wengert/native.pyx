@@ -900,7 +900,7 @@ cdef class Native:
 
         Instances of the compiled class itself are still initialised by it: the slot remains.
         """
-        del wengert_type_dict(cls)["__init__"]
+        wengert_type_dict(cls).pop("__init__", None)  # it is gone already after a reload
         PyType_Modified(cls)
 
     cpdef set_attribute(self, object target, str name, object value):

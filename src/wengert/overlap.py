@@ -67,6 +67,19 @@ def _share(target: Any, source: Any, apart: bool) -> bool:
     )
 
 
+def same_array(one: Any, other: Any) -> bool:
+    """Whether two arrays are the very same elements in the same places."""
+    return (
+        type(one) is _ndarray
+        and type(other) is _ndarray
+        and one.dtype == other.dtype
+        and one.shape == other.shape
+        and one.strides == other.strides
+        and bool(np.may_share_memory(one, other))
+        and one.__array_interface__["data"][0] == other.__array_interface__["data"][0]
+    )
+
+
 def is_dense(array: Any) -> bool:
     """Whether the elements fill a piece of memory without gaps, each in a place of its own."""
     if array.flags.forc:

@@ -496,3 +496,13 @@ def test_gradients_of_several_outputs_meet_a_product(lib):
     one = lib.ones(1, 1)
     lib.autograd.backward([out, a, b], [one, one, one])
     assert x.grad.tolist() == [[4.0], [3.0]]
+
+
+def test_a_leaf_may_be_given_data_after_its_sink_is_gone(lib):
+    x = lib.ones(2, requires_grad=True)
+    (x * 2).sum().backward()
+    x.data = x
+    x.data = lib.zeros(3)
+    x.grad = None
+    (x * 2).sum().backward()
+    assert x.grad.tolist() == [2.0, 2.0, 2.0]

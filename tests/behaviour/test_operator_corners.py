@@ -353,3 +353,43 @@ def test_a_negative_base_of_a_complex_power(lib):
     assert abs(exponent.grad.item() - (-1.0940 - 0.4637j)) < 1e-4
     wide = exponent.detach().to(lib.complex128).requires_grad_()
     assert lib.autograd.gradcheck(lambda e: base.double() ** e, wide)
+
+
+# Integers beside floating point numbers -----------------------------------------------------------
+
+
+@pytest.mark.parametrize("value", [20, 130])
+@pytest.mark.parametrize("order", [1, -1])
+def test_atan2_of_small_integers_has_the_gradient_of_the_numbers(value, order):
+    """PyTorch computes squares and signs in the integers, where they overflow."""
+    import wengert as lib
+
+    x = lib.tensor([0.7], dtype=lib.float64, requires_grad=True)
+    whole = lib.tensor([value], dtype=lib.uint8)
+
+    def slope(other):
+        return lib.autograd.grad(lib.atan2(*(x, other)[::order]), x)[0].item()
+
+    assert slope(whole) == pytest.approx(slope(whole.double()))
+
+
+def test_conj_physical_of_bools_in_place_changes_nothing(lib):
+    x = lib.tensor([True, False])
+    assert x.conj_physical_() is x
+    assert x.dtype == lib.bool and x.tolist() == [True, False]
+
+
+# Tensors without elements -------------------------------------------------------------------------
+
+
+def test_diff_of_nothing_is_the_tensor_itself(lib):
+    x = lib.zeros(0, requires_grad=True)
+    assert lib.diff(x) is x
+    assert lib.diff(x, n=0) is not x
+
+
+def test_nothing_can_be_selected_from_an_empty_dimension(lib):
+    for x, dim in ((lib.zeros(0, 2), 0), (lib.zeros(3, 0), 1)):
+        with pytest.raises(RuntimeError, match="self indexing axis dim should be positive"):
+            x.index_select(dim, lib.tensor([0]))
+        assert x.index_select(dim, lib.tensor([], dtype=lib.int64)).numel() == 0

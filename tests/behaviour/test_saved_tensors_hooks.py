@@ -540,3 +540,38 @@ def test_indices_among_the_results_are_packed(lib, name):
     x.grad = None
     getattr(x, name)(*((2,) if name == "topk" else (0,)))[0].sum().backward()
     assert x.grad.tolist() == expected.tolist()
+
+
+def slope_after_change(lib, pack):
+    """The second derivative of sigmoid, after its result was changed between the derivatives."""
+    x = lib.tensor([0.5], requires_grad=True)
+    with lib.autograd.graph.saved_tensors_hooks(pack, lambda t: t):
+        y = x.sigmoid()
+    (g,) = lib.autograd.grad(y, x, lib.ones(1), create_graph=True)
+    with lib.no_grad():
+        y.sub_(2)
+    return lib.autograd.grad(g.sum(), x)[0].item()
+
+
+def test_what_was_unpacked_is_saved_for_the_second_derivative(lib):
+    assert slope_after_change(lib, lambda t: t.clone()) == pytest.approx(-0.05756, abs=1e-4)
+    for shared in (lambda t: t, lambda t: t.detach()):
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            slope_after_change(lib, shared)
+
+
+def test_what_was_unpacked_may_not_change_before_the_second_derivative(lib):
+    x, unpacked = lib.tensor([0.5], requires_grad=True), []
+
+    def unpack(t):
+        unpacked.append(t)
+        return t
+
+    doubled = x * 2
+    with lib.autograd.graph.saved_tensors_hooks(lambda t: t.clone(), unpack):
+        y = doubled.sin()
+    (g,) = lib.autograd.grad(y, doubled, lib.ones(1), create_graph=True)
+    with lib.no_grad():
+        unpacked[0].mul_(2)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        lib.autograd.grad(g.sum(), x)

@@ -724,3 +724,57 @@ def test_leaf_view_sees_change_of_constant_base(lib):
     assert view.is_leaf
     assert view._version == 1
     assert view.tolist() == [1.0, 1.0]
+
+
+# Strides beyond a view
+
+
+def beyond(lib, change):
+    """A view by strides of every other element, which shows one that these do not contain."""
+    x = lib.tensor([1.0, 2.0, 3.0, 4.0], requires_grad=True)
+    y = x * 1
+    view = y[::2].as_strided((2,), (1,), 1)
+    change(y, view)
+    return x, y, view
+
+
+def test_strides_beyond_a_view_see_the_changed_base(lib):
+    x, _, view = beyond(lib, lambda y, view: y.add_(2))
+    assert view.tolist() == [4.0, 5.0]
+    assert lib.autograd.grad(view.sum(), x)[0].tolist() == [0.0, 1.0, 1.0, 0.0]
+
+
+def test_a_change_through_strides_beyond_a_view_reaches_the_base(lib):
+    x, y, view = beyond(lib, lambda y, view: view.mul_(3))
+    assert y.tolist() == [1.0, 6.0, 9.0, 4.0]
+    through_base = lib.autograd.grad(y.sum(), x, retain_graph=True)[0]
+    assert through_base.tolist() == [1.0, 3.0, 3.0, 1.0]
+    assert lib.autograd.grad(view.sum(), x)[0].tolist() == [0.0, 3.0, 3.0, 0.0]
+
+
+# Views that autograd need not follow
+
+
+def test_integer_views_made_without_recording_may_be_filled(lib):
+    source = lib.tensor([4.0, 5.0, 6.0], requires_grad=True)
+    (places,) = lib.where(lib.tensor([True, False, True, True]))
+    places.copy_(source)
+    assert places.tolist() == [4, 5, 6] and not places.requires_grad
+    with lib.no_grad():
+        part = lib.tensor_split(lib.tensor([False, True]), 2)[0]
+    part[0] = source[0]
+    assert part.tolist() == [True]
+
+
+def test_an_expanded_tensor_may_be_copied_onto_itself(lib):
+    x = lib.tensor([2.0]).expand(3)
+    assert x.copy_(x.squeeze()).tolist() == [2.0, 2.0, 2.0]
+    with pytest.raises(RuntimeError, match="more than one element of the written-to tensor"):
+        x.copy_(lib.ones(3))
+
+
+def test_the_gradient_of_a_squeeze_that_removes_nothing_may_be_changed(lib):
+    x = lib.tensor(1.0, requires_grad=True)
+    y = x.squeeze()
+    (g,) = lib.autograd.grad(y, x, retain_graph=True)
+    assert g.mul_(y).requires_grad

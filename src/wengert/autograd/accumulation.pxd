@@ -20,6 +20,7 @@ cdef class AccumulateGrad(Node):
 
 @cython.locals(node=AccumulateGrad)
 cpdef Node accumulator_of(Tensor t)
+cpdef reset_accumulator(Tensor t, bint renewed)
 @cython.locals(nodes=list)
 cpdef tuple edges(Node node)
 cpdef object edge_target(Tensor t)

@@ -24,7 +24,7 @@ cdef class SavedVariable:
     cdef public object packed
     cdef public object tangent
 
-    @cython.locals(t=Tensor)
+    @cython.locals(t=Tensor, alias=Tensor)
     cpdef Tensor unpack(self, object node)
     @cython.locals(current=cython.int)
     cpdef check_version(self, object node)

@@ -55,8 +55,12 @@ class SavedVariable:
                 )
             t = unpacked
             if self.is_output:
-                return self._as_output(detached_alias(t), node)
-            return self._with_history(t)
+                alias = self._as_output(detached_alias(t), node)
+            else:
+                alias = self._with_history(t)
+            if alias is not t:
+                alias.counter = counter_of(t)  # what changes the original later does not matter
+            return alias
         if not self.is_output:
             check_attached(self.tensor, node)
         self.check_version(node)

@@ -28,7 +28,10 @@ _MODES = (
     "function_modes",
     "function_disabled",
     "dispatch_disabled",
+    "profiler",
+    "levels",
     "dual_level",
+    "tangents_aside",
     "duals",
     "forward_grad_enabled",
     "saved_hooks",
@@ -108,6 +111,7 @@ class ParallelRun:
     def __init__(self, task: GraphTask) -> None:
         self.task = task
         self.modes = _captured_modes()
+        self.modes.profiler = None  # it measures the calling thread
         self.device_queue = _device_queue_of_caller(task)
         self.queue = self.device_queue or ReadyQueue()
         self.lock = threading.Lock()

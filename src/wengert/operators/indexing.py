@@ -65,6 +65,11 @@ def _index_select(xp: Any, x: Any, dim: int, index: Any) -> Any:
             )
         check_range(index, dim, 1, _OUT_OF_RANGE, IndexError)
         return x.copy()
+    if x.ndim > 1 and index.size and not x.shape[dim]:
+        raise RuntimeError(
+            "index_select(): self indexing axis dim should be positive: there is nothing to select "
+            f"in dimension {dim} of shape {shape_text(x.shape)}"
+        )
     check_range(index, dim, x.shape[dim], _OUT_OF_RANGE, IndexError)
     return x.take(index.reshape(-1), dim)
 

@@ -293,7 +293,7 @@ def diff(
         _check_joins(input, piece, dim)
     joined = _joined(pieces, dim) if n else input
     rounds = min(n, joined.array.shape[dim])
-    result = joined if rounds else joined.clone()
+    result = joined if n else joined.clone()
     for _ in range(rounds):
         result = _diff_once(result, dim)
     return result if out is None else copy_to_out("diff", result, out)

@@ -8,6 +8,7 @@ from ..backends import meta
 from ..batching import views as batched
 from ..dispatch import Operator
 from ..errors import shape_text
+from ..inplace import strided_steps
 from ..tensor import Tensor
 from . import shapes
 from .declare import linear
@@ -103,7 +104,15 @@ as_strided_relative = linear(
 
 def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
     """The memory of a tensor with any size and strides, counted in elements."""
-    return as_strided_relative.call((input, *seen_from(input.array, size, stride, storage_offset)))
+    out: Tensor = as_strided_relative.call(
+        (input, *seen_from(input.array, size, stride, storage_offset))
+    )
+    meta = out.view_meta
+    if (
+        meta is not None and meta.steps[0] is not None and meta.base.array.dtype == out.array.dtype
+    ):  # it may show elements of the base that the view between does not
+        meta.steps = strided_steps(out, meta.base)
+    return out
 
 
 def _positions(xp: Any, size: tuple[int, ...], stride: tuple[int, ...], offset: int) -> Any:

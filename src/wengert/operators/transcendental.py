@@ -196,18 +196,21 @@ erf = elementwise(
 )
 
 
-def _per_square(x: Tensor, a: Any, b: Any) -> Tensor:
-    """`x` over the squared distance of the point (a, b) from the origin, zero at the origin."""
+def _per_square(t: Tensor, x: Any, a: Any, b: Any) -> Tensor:
+    """`t` times `x` over the squared distance of (a, b) from the origin, zero at the origin."""
+    # Squares of integers would overflow.
+    a = a if a.is_floating_point() else a.to(t.dtype)
+    b = b if b.is_floating_point() else b.to(t.dtype)
     square_sum = a * a + b * b
-    return where(square_sum == 0, 0, x / square_sum)
+    return t * where(square_sum == 0, 0, x / square_sum)
 
 
 atan2 = elementwise(
     "atan2(Tensor self, Tensor other) -> Tensor",
     "arctan2",
     {
-        "self": lambda t, self, other: t * _per_square(other, self, other),
-        "other": lambda t, self, other: -t * _per_square(self, self, other),
+        "self": lambda t, self, other: _per_square(t, other, self, other),
+        "other": lambda t, self, other: _per_square(-t, self, self, other),
     },
     dtype=promote_float,
     refuses="c",

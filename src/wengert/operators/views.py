@@ -241,7 +241,7 @@ def _squeeze(xp: Any, x: Any, dim: tuple[int, ...] | None) -> Any:
 squeeze = linear(
     "squeeze(Tensor(a) self, int[]? dim=None) -> Tensor(a)",
     _squeeze,
-    lambda g, self_shape: reshape(g, self_shape),
+    lambda g, self_shape: g if g.array.shape == self_shape else reshape(g, self_shape),
     view=True,
     name=lambda self, dim: f"SqueezeBackward{overload_number(dim)}",
     batch=batched.squeeze,
