@@ -175,11 +175,6 @@ TABLE: list[Declared] = [
         lambda d: d.field in ("view", "base") and bool(OTHER_VIEWS.search(_made_by(d))),
     ),
     Declared(
-        "Differences of nothing have a history.",
-        lambda d: (d.field in ("leaf", "grad", "version") or _refused(d, "start out of range"))
-        and bool(re.search(r"\.diff\(", _made_by(d))),
-    ),
-    Declared(
         "A complex zero to the power of zero is one.",
         lambda d: d.field == "values" and d.dtype.startswith("complex")
         and bool(re.search(r"\*\*|pow", d.program.text)) and _only_theirs_nan(d.ours, d.theirs),
