@@ -17,17 +17,17 @@ from setuptools.command.build_ext import build_ext
 SOURCE = Path("src")
 PACKAGE = SOURCE / "wengert"
 COMPILED_WITHOUT_PXD = [
-    "wengert/attributes.py",
+    "wengert/tensor/attributes.py",
     "wengert/autograd/function_outputs.py",
     "wengert/autograd/grad_mode.py",
-    "wengert/batching/calls.py",
-    "wengert/batching/moving.py",
-    "wengert/batching/products.py",
-    "wengert/batching/rules.py",
-    "wengert/batching/views.py",
-    "wengert/layers.py",
-    "wengert/levels.py",
-    "wengert/overlap.py",
+    "wengert/transforms/batching/calls.py",
+    "wengert/transforms/batching/moving.py",
+    "wengert/transforms/batching/products.py",
+    "wengert/transforms/batching/rules.py",
+    "wengert/transforms/batching/views.py",
+    "wengert/dispatch/layers.py",
+    "wengert/dispatch/levels.py",
+    "wengert/dispatch/overlap.py",
     "wengert/operators/affine.py",
     "wengert/operators/along.py",
     "wengert/operators/arithmetic.py",
@@ -35,7 +35,7 @@ COMPILED_WITHOUT_PXD = [
     "wengert/operators/copying.py",
     "wengert/operators/declare.py",
     "wengert/operators/fitting.py",
-    "wengert/operators/geometry.py",
+    "wengert/backends/geometry.py",
     "wengert/operators/getitem.py",
     "wengert/operators/joining.py",
     "wengert/operators/products.py",
@@ -44,7 +44,7 @@ COMPILED_WITHOUT_PXD = [
     "wengert/operators/softmax.py",
     "wengert/operators/transcendental.py",
     "wengert/operators/views.py",
-    "wengert/scopes.py",
+    "wengert/core/scopes.py",
 ]
 
 DIRECTIVES = {
@@ -143,7 +143,7 @@ class BuildCompiledOrPure(build_ext):
             if self.compiler.compiler_type == "msvc":
                 ext.extra_compile_args = MSVC_FLAGS
             else:
-                ext.extra_compile_args = UNIX_FLAGS[ext.name == "wengert.native"]
+                ext.extra_compile_args = UNIX_FLAGS[ext.name == "wengert.core.native"]
         super().build_extensions()
 
     def leave_uncompiled(self, reason: str) -> None:

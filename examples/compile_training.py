@@ -17,9 +17,9 @@ from typing import NamedTuple
 import wengert as torch
 from wengert import Tensor
 from wengert.compiler import Graph, TensorType, differentiate, trace
-from wengert.compiler.executable import DEFAULT_PASSES, optimized
 from wengert.compiler.passes import Policy
 from wengert.compiler.passes.barriers import drop_barriers
+from wengert.compiler.run.executable import DEFAULT_PASSES, optimized
 from wengert.nn import functional as F
 
 Parameters = dict[str, Tensor]

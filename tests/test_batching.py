@@ -7,8 +7,8 @@ import pytest
 
 import wengert
 from operators.support import assert_same
-from wengert.batching.rules import one_by_one
 from wengert.operators.declare import nondifferentiable
+from wengert.transforms.batching.rules import one_by_one
 from wengert.utils._python_dispatch import TorchDispatchMode
 
 
@@ -293,7 +293,7 @@ def test_a_loop_warns_once_unless_it_gives_a_reason():
         with pytest.raises(RuntimeError, match="batch of size 0"):
             wengert.vmap(silent, (0, None))(x[:0], y)
     finally:
-        from wengert.dispatch import operators
+        from wengert.dispatch.operator import operators
 
         del operators()["_test_silent"], operators()["_test_loud"]
 

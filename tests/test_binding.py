@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import wengert
-from wengert.binding import bind_arguments, signature_of
-from wengert.dispatch import operator_named, operators
-from wengert.schema import REQUIRED, parse
+from wengert.dispatch.binding import bind_arguments, signature_of
+from wengert.dispatch.operator import operator_named, operators
+from wengert.dispatch.schema import REQUIRED, parse
 
 
 def ramp(lib=wengert):

@@ -6,11 +6,11 @@ import sys
 import pytest
 
 import wengert
-from wengert.dispatch import Operator, operators
-from wengert.inplace import InplaceOperator
+from wengert.core.overridable import Overridable
+from wengert.dispatch.inplace import InplaceOperator
+from wengert.dispatch.operator import Operator, operators
 from wengert.operators import catalogue, declare
-from wengert.overridable import Overridable
-from wengert.registration import ALIASES, FUNCTIONS_ONLY, METHODS_ONLY
+from wengert.tensor.registration import ALIASES, FUNCTIONS_ONLY, METHODS_ONLY
 
 # Forks a child for each line that it reads, so that each is the first use of a fresh import.
 RUN_EACH = """
@@ -268,7 +268,7 @@ assert wengert.sort(x)[0].tolist() == [1.0, 2.0]
 def test_function_that_a_program_replaces_remains():
     run_alone("""
 import wengert
-from wengert.dispatch import operators
+from wengert.dispatch.operator import operators
 
 wengert.cat = "mine"
 x = wengert.ones(2, requires_grad=True)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import wengert
-from wengert import devices
-from wengert.devices import device, get_default_device, set_default_device
+from wengert.core import devices
+from wengert.core.devices import device, get_default_device, set_default_device
 
 
 class TestDevice:

@@ -12,8 +12,8 @@ import pytest
 
 import wengert
 from wengert.autograd import graph
-from wengert.autograd.workers import _captured_modes, worker_of
-from wengert.state import inherit
+from wengert.core.state import inherit
+from wengert.tape.workers import _captured_modes, worker_of
 
 FAKE = "fake:0"
 OTHER = "fake:1"
@@ -319,7 +319,7 @@ def test_node_and_task_are_known_on_the_worker():
     seen = []
 
     def look(*_):
-        node = wengert.autograd.tasks.current_autograd_node()
+        node = wengert.tape.tasks.current_autograd_node()
         seen.append((graph.current_graph_task_id(), node))
 
     loss.register_hook(look)

@@ -7,7 +7,7 @@ import pickle
 import numpy as np
 import pytest
 
-from wengert import dtypes
+from wengert.core import dtypes
 
 NAMES = [each.name for each in dtypes.ALL]
 

@@ -14,10 +14,10 @@ import pytest
 import wengert
 from wengert.autograd import forward_ad, graph, profiler
 from wengert.autograd.grad_mode import _force_original_view_tracking
+from wengert.core.state import ThreadState, anomaly, thread_state
 from wengert.func import grad, jvp, vmap
 from wengert.overrides import TorchFunctionMode
 from wengert.overrides import _pop_mode_temporarily as without_innermost_function_mode
-from wengert.state import ThreadState, anomaly, thread_state
 from wengert.utils import checkpoint
 from wengert.utils._python_dispatch import (
     BaseTorchDispatchMode,

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 import wengert
-from wengert.native import native
+from wengert.core.native import native
 
 
 def needs_loops(test):
@@ -840,7 +840,7 @@ def test_uncompiled_loops_decline():
 @without_loops
 def test_uncompiled_loops_are_quiet_and_not_entered_twice():
     """They share one context, which no second call may enter: that one goes the long way."""
-    from wengert import native as module
+    from wengert.core import native as module
 
     x = wengert.tensor([1e38, -1.0, 0.0])
     with np.errstate(all="raise"):

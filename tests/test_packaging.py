@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import wengert
-from wengert.tensor import FRESH
+from wengert.core.tensor import FRESH
 
 PACKAGE = Path(wengert.__file__).parent
 REPOSITORY = Path(__file__).parents[1]

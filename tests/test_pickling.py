@@ -18,7 +18,7 @@ class Special(wengert.Tensor):
     """A subclass that pickle can find by name."""
 
 
-@pytest.mark.parametrize("name", [each.name for each in wengert.dtypes.ALL])
+@pytest.mark.parametrize("name", [each.name for each in wengert.core.dtypes.ALL])
 def test_values_and_types(name):
     source = wengert.tensor([[0, 1], [2, 3]], dtype=getattr(wengert, name))
     for made in (there_and_back(source), copy.deepcopy(source)):

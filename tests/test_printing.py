@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import wengert
-from wengert.printing import set_printoptions
+from wengert.tensor.printing import set_printoptions
 
 
 @pytest.fixture(autouse=True)
@@ -169,7 +169,7 @@ def test_agrees_with_pytorch(options):
     set_printoptions(**options)
     try:
         for _ in range(150):
-            name, array = sample(random, [each.name for each in wengert.dtypes.ALL])
+            name, array = sample(random, [each.name for each in wengert.core.dtypes.ALL])
             theirs = repr(torch.tensor(array).to(getattr(torch, name)))
             ours = repr(wengert.tensor(array, dtype=getattr(wengert, name)))
             # The notes break lines elsewhere because the two names differ in length.

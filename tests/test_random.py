@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import wengert
-from wengert import sampling
+from wengert.creation import sampling
 
 MANY = 40_000
 FLOATING = ["float16", "bfloat16", "float32", "float64"]

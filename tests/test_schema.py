@@ -2,7 +2,7 @@
 
 import pytest
 
-from wengert.schema import REQUIRED, parse
+from wengert.dispatch.schema import REQUIRED, parse
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 import wengert
 from wengert.autograd import graph
-from wengert.state import ThreadState, inherit, thread_state
+from wengert.core.state import ThreadState, inherit, thread_state
 
 SECONDS = 300
 

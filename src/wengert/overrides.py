@@ -17,14 +17,14 @@ import functools
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from . import function_overrides as mechanism
-from .overridable import Overridable, OverridableProperty
-from .scopes import FunctionModeScope
-from .scopes import InnermostFunctionModeAside as _pop_mode_temporarily  # noqa: F401
-from .scopes import pop_function_mode as _pop_mode  # noqa: F401
-from .scopes import push_function_mode as _push_mode  # noqa: F401
-from .state import thread_state
-from .tensor import AbstractOperator, Tensor
+from .core.overridable import Overridable, OverridableProperty
+from .core.scopes import FunctionModeScope
+from .core.scopes import InnermostFunctionModeAside as _pop_mode_temporarily  # noqa: F401
+from .core.scopes import pop_function_mode as _pop_mode  # noqa: F401
+from .core.scopes import push_function_mode as _push_mode  # noqa: F401
+from .core.state import thread_state
+from .core.tensor import AbstractOperator, Tensor
+from .dispatch import torch_function as mechanism
 
 __all__ = [
     "BaseTorchFunctionMode",
@@ -226,7 +226,7 @@ def get_ignored_functions() -> set[Callable[..., Any]]:
     """Public functions that cannot be overridden."""
     import wengert
 
-    from .registration import NOT_OVERRIDABLE
+    from .tensor.registration import NOT_OVERRIDABLE
 
     ignored = {getattr(wengert, name) for name in NOT_OVERRIDABLE if hasattr(wengert, name)}
     ignored.update((wengert.is_tensor, wengert.is_inference))

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from typing import IO, TypeAlias
 
 from .autograd.graph import GradientEdge
-from .devices import device
-from .dtypes import dtype
-from .layouts import layout
-from .size import Size
-from .tensor import Tensor
+from .core.devices import device
+from .core.dtypes import dtype
+from .core.layouts import layout
+from .core.size import Size
+from .core.tensor import Tensor
 
 _int, _float, _bool, _complex, _str, _bytes = int, float, bool, complex, str, bytes
 _device, _dtype, _layout = device, dtype, layout

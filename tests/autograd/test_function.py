@@ -263,7 +263,7 @@ def test_cycle_of_a_call_that_was_not_recorded():
 
 @pytest.mark.compiled_only
 def test_plain_attributes_do_not_show_a_node_to_the_collector():
-    from wengert.native import native
+    from wengert.core.native import native
 
     def forward(ctx, x):
         ctx.shape, ctx.number, ctx.pair, ctx.array = x.shape, 3, (1, "a"), np.ones(2)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import wengert
-from wengert.autograd.plans import apply_loop
+from wengert.tape.plans import apply_loop
 
 linear = wengert.nn.functional.linear
 

@@ -6,7 +6,7 @@ import warnings
 import pytest
 
 import wengert
-from wengert.tensor import FRESH
+from wengert.core.tensor import FRESH
 
 
 def test_subclass_with_arguments_of_its_own(lib):

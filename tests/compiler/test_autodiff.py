@@ -28,8 +28,8 @@ from wengert.compiler import (
     parse,
     passes,
     run,
-    symbolic,
 )
+from wengert.compiler.autodiff import rules as symbolic
 
 
 def both(text, **options):

@@ -12,7 +12,7 @@ from wengert.compiler import (
     passes,
     run,
 )
-from wengert.compiler.executable import Executable
+from wengert.compiler.run.executable import Executable
 
 CHUNKS = """
     graph(%x : float64[2, 5; grad], %w : float64[2, 2; grad]):

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import wengert
-from wengert.compiler import Program, parse, primitives, run
+from wengert.compiler import Program, parse, run
+from wengert.compiler.ir import primitives
 
 
 def tensor(*values, **options):

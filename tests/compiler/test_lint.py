@@ -3,8 +3,8 @@
 import pytest
 
 from wengert.compiler import GraphError, TensorType, parse
-from wengert.compiler.nodes import HOLE, Use
-from wengert.compiler.types import INT, STR
+from wengert.compiler.ir.nodes import HOLE, Use
+from wengert.compiler.ir.types import INT, STR
 
 TEXT = """\
 graph(%x : float32[2], %n : int):

@@ -8,17 +8,9 @@ from hypothesis import strategies as st
 import wengert
 from compiler.support import assert_becomes, equal, graph, inputs_for, programs, typed
 from wengert.autograd import Function
-from wengert.compiler import (
-    Graph,
-    GraphError,
-    NotDifferentiable,
-    differentiate,
-    parse,
-    primitives,
-    run,
-    trace,
-)
-from wengert.compiler.subgraphs import (
+from wengert.compiler import Graph, GraphError, NotDifferentiable, differentiate, parse, run, trace
+from wengert.compiler.ir import primitives
+from wengert.compiler.run.subgraphs import (
     graph_of,
     groups,
     merge,

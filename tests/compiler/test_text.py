@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 import wengert
 from wengert.compiler import Graph, ParseError, TensorType, parse, parse_type
-from wengert.compiler.printer import large_constants, literal_key
-from wengert.compiler.types import (
+from wengert.compiler.ir.printer import large_constants, literal_key
+from wengert.compiler.ir.types import (
     ANY,
     BOOL,
     FLOAT,
@@ -21,7 +21,7 @@ from wengert.compiler.types import (
     OptionalType,
     TupleType,
 )
-from wengert.dtypes import ALL
+from wengert.core.dtypes import ALL
 
 EXAMPLE = """\
 graph(%x : float32[4, 5; grad], %w : float32[5, 3; no_grad], %n : int):

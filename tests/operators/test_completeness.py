@@ -4,9 +4,9 @@ import pytest
 
 import wengert
 from operators.samples import OPERATIONS
-from wengert.batching import rules
-from wengert.dispatch import Operator, operators
-from wengert.inplace import InplaceOperator
+from wengert.dispatch.inplace import InplaceOperator
+from wengert.dispatch.operator import Operator, operators
+from wengert.transforms.batching import rules
 
 #: Declared operators without samples of their own, and why.
 WAIVED: dict[str, str] = {

@@ -5,15 +5,15 @@ from __future__ import annotations
 from importlib import import_module as _import_module
 from typing import Any as _Any
 
-from ..dispatch_overrides import DisableTorchDispatch as _DisableTorchDispatch
-from ..dispatch_overrides import disabled_torch_dispatch_impl as _disabled_torch_dispatch_impl
-from ..function_overrides import ALL as _ALL
-from ..function_overrides import DisableTorchFunction as DisableTorchFunction
-from ..function_overrides import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass
-from ..function_overrides import disabled_torch_function_impl as _disabled_torch_function_impl
-from ..scopes import BelowAutograd as _AutoDispatchBelowAutograd
-from ..state import thread_state as _thread_state
-from ..tensor import Tensor as TensorBase
+from ..core.scopes import BelowAutograd as _AutoDispatchBelowAutograd
+from ..core.state import thread_state as _thread_state
+from ..core.tensor import Tensor as TensorBase
+from ..dispatch.torch_dispatch import DisableTorchDispatch as _DisableTorchDispatch
+from ..dispatch.torch_dispatch import disabled_torch_dispatch_impl as _disabled_torch_dispatch_impl
+from ..dispatch.torch_function import ALL as _ALL
+from ..dispatch.torch_function import DisableTorchFunction as DisableTorchFunction
+from ..dispatch.torch_function import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass
+from ..dispatch.torch_function import disabled_torch_function_impl as _disabled_torch_function_impl
 
 __all__ = [
     "DisableTorchFunction",
@@ -44,8 +44,8 @@ _ELSEWHERE = {
     "DispatchKeySet": ("library.keys", "DispatchKeySet"),
     "_ImperativeEngine": ("autograd.variable", "ImperativeEngine"),
     "_after_autograd_keyset": ("library.keys", "after_autograd_keyset"),
-    "_current_autograd_node": ("autograd.tasks", "current_autograd_node"),
-    "_current_graph_task_id": ("autograd.tasks", "current_graph_task_id"),
+    "_current_autograd_node": ("tape.tasks", "current_autograd_node"),
+    "_current_graph_task_id": ("tape.tasks", "current_graph_task_id"),
     "_increment_version": ("autograd.graph", "increment_version"),
     "_is_fwd_grad_enabled": ("autograd.forward_ad", "_is_fwd_grad_enabled"),
     "_is_multithreading_enabled": ("autograd.grad_mode", "is_multithreading_enabled"),
@@ -53,7 +53,7 @@ _ELSEWHERE = {
     "_set_grad_enabled": ("autograd.grad_mode", "set_grad_enabled"),
     "_set_multithreading_enabled": ("autograd.grad_mode", "set_multithreading_enabled"),
     "_set_view_replay_enabled": ("autograd.grad_mode", "_force_original_view_tracking"),
-    "_will_engine_execute_node": ("autograd.tasks", "will_engine_execute_node"),
+    "_will_engine_execute_node": ("tape.tasks", "will_engine_execute_node"),
     "is_anomaly_check_nan_enabled": ("autograd.anomaly_mode", "is_anomaly_check_nan_enabled"),
     "is_anomaly_enabled": ("autograd.anomaly_mode", "is_anomaly_enabled"),
     "is_grad_enabled": ("autograd.grad_mode", "is_grad_enabled"),

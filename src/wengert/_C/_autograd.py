@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ..autograd import _get_sequence_nr as _get_sequence_nr
-from ..autograd.inspection import SavedTensor as SavedTensor
 from ..autograd.profiler_util import DeviceType as DeviceType
-from ..scopes import pop_saved_tensors_hooks as _pop_saved_tensors_default_hooks
-from ..scopes import push_saved_tensors_hooks as _push_saved_tensors_default_hooks
-from ..state import thread_state
-from ..tensor import Tensor
+from ..core.scopes import pop_saved_tensors_hooks as _pop_saved_tensors_default_hooks
+from ..core.scopes import push_saved_tensors_hooks as _push_saved_tensors_default_hooks
+from ..core.state import thread_state
+from ..core.tensor import Tensor
+from ..tape.inspection import SavedTensor as SavedTensor
 
 __all__ = [
     "DeviceType", "SavedTensor", "_get_sequence_nr", "_pop_saved_tensors_default_hooks",

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ..autograd.accumulation import AccumulateGrad as AccumulateGrad
-from ..autograd.plans import node_class
-from ..dispatch import operators
+from ..dispatch.operator import operators
+from ..tape.accumulation import AccumulateGrad as AccumulateGrad
+from ..tape.plans import node_class
 
 
 def __getattr__(name: str) -> type:

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from ..autograd import Function
+from ..core.state import thread_state
+from ..core.tensor import Tensor, requires_of
+from ..core.trees.pytree import TreeSpec, tree_flatten, tree_unflatten
 from ..library.keys import DispatchKeySet, after_autograd_keyset
 from ..library.overloads import OpOverload
 from ..library.schema import FunctionSchema
-from ..state import thread_state
-from ..tensor import Tensor, requires_of
-from ..utils.pytree import TreeSpec, tree_flatten, tree_unflatten
 
 
 class InfoProtocol(Protocol):

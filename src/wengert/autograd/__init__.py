@@ -6,18 +6,18 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from ..creation import ones, ones_for, ones_like, zeros_like
-from ..function_overrides import PLAIN, override_operator
-from ..handled import handle_by_class
-from ..inside import in_transform
-from ..levels import has_class, is_level, seen_inside
-from ..loading import load
-from ..native import native
-from ..scopes import pop_saved_tensors_hooks as _pop_saved_tensors_default_hooks
-from ..scopes import push_saved_tensors_hooks as _push_saved_tensors_default_hooks
-from ..size import Size
-from ..state import thread_state
-from ..tensor import Tensor
+from ..core.loading import load
+from ..core.native import native
+from ..core.scopes import pop_saved_tensors_hooks as _pop_saved_tensors_default_hooks
+from ..core.scopes import push_saved_tensors_hooks as _push_saved_tensors_default_hooks
+from ..core.size import Size
+from ..core.state import thread_state
+from ..core.tensor import Tensor
+from ..creation.factories import ones, ones_for, ones_like, zeros_like
+from ..dispatch.function_schemas import handle_by_class
+from ..dispatch.levels import has_class, is_level, seen_inside
+from ..dispatch.torch_function import PLAIN, override_operator
+from ..transforms.access import in_transform
 from . import forward_ad as forward_ad
 from . import grad_mode as grad_mode
 from . import graph as graph
@@ -61,19 +61,19 @@ _LAZY_MODULES = (
     "anomaly_mode", "function", "functional", "profiler", "profiler_legacy", "profiler_util"
 )  # fmt: skip
 _LAZY_NAMES = {
-    "Function": "function",
-    "NestedIOFunction": "function",
-    "SavedTensor": "inspection",
-    "detect_anomaly": "anomaly_mode",
-    "set_detect_anomaly": "anomaly_mode",
-    "DeviceType": "profiler",
-    "ProfilerActivity": "profiler",
-    "_enable_record_function": "profiler",
-    "_profiler_enabled": "profiler",
-    "_record_function_with_args_enter": "profiler",
-    "_record_function_with_args_exit": "profiler",
-    "_supported_activities": "profiler",
-    "kineto_available": "profiler",
+    "Function": "autograd.function",
+    "NestedIOFunction": "autograd.function",
+    "SavedTensor": "tape.inspection",
+    "detect_anomaly": "autograd.anomaly_mode",
+    "set_detect_anomaly": "autograd.anomaly_mode",
+    "DeviceType": "autograd.profiler",
+    "ProfilerActivity": "autograd.profiler",
+    "_enable_record_function": "autograd.profiler",
+    "_profiler_enabled": "autograd.profiler",
+    "_record_function_with_args_enter": "autograd.profiler",
+    "_record_function_with_args_exit": "autograd.profiler",
+    "_supported_activities": "autograd.profiler",
+    "kineto_available": "autograd.profiler",
 }
 
 
@@ -325,7 +325,7 @@ def __getattr__(name: str) -> Any:
     if name in _LAZY_MODULES:
         return load("autograd." + name)
     if name in _LAZY_NAMES:
-        return getattr(load("autograd." + _LAZY_NAMES[name]), name)
+        return getattr(load(_LAZY_NAMES[name]), name)
     from .out_of_scope import look_up
 
     return look_up(__name__, name)

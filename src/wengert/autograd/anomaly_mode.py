@@ -6,10 +6,10 @@ import sys
 import warnings
 from typing import Any
 
-from ..native import native
-from ..scopes import AnomalySwitched, Restoring
-from ..state import anomaly
-from ..tensor import Tensor
+from ..core.native import native
+from ..core.scopes import AnomalySwitched, Restoring
+from ..core.state import anomaly
+from ..core.tensor import Tensor
 
 __all__ = ["detect_anomaly", "set_detect_anomaly"]
 

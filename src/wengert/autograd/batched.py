@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..levels import Level, lifted, unwrapped
-from ..tensor import Tensor
+from ..core.tensor import Tensor
+from ..dispatch.levels import Level, lifted, unwrapped
 
 
 def batched_grad(roots: tuple, targets: tuple, grads: tuple, **options: Any) -> tuple:

@@ -11,19 +11,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..dispatch import operator_named
-from ..dtypes import is_differentiable
-from ..levels import is_level, plain_array, same_elements
-from ..marks import WrapperArray, unmarked
-from ..scopes import DualsAside as duals_aside
-from ..scopes import enter_dual_level, exit_dual_level
-from ..state import thread_state
-from ..tensor import VIEW_NO_GRAD, Tensor
-from .copy_slices import copy_in_order, replay
+from ..core.arrays import WrapperArray, unmarked
+from ..core.dtypes import is_differentiable
+from ..core.scopes import DualsAside as duals_aside
+from ..core.scopes import enter_dual_level, exit_dual_level
+from ..core.state import thread_state
+from ..core.tensor import VIEW_NO_GRAD, Tensor
+from ..dispatch.levels import is_level, plain_array, same_elements
+from ..dispatch.operator import operator_named
+from ..tape.copy_slices import copy_in_order, replay
+from ..tape.node import saved_items
+from ..tape.plans import values_read
+from ..tape.saved import SavedVariable
 from .grad_mode import _Flag, dual_level
-from .node import saved_items
-from .plans import values_read
-from .saved import SavedVariable
 
 __all__ = [
     "UnpackedDualTensor",
@@ -231,7 +231,7 @@ def _calls_between(base: Tensor, view: Tensor) -> list | None:
 
 def _strided_steps(base: Tensor, tangent: Tensor, view: Tensor) -> tuple:
     """The way from a tangent to the part of a view, where only places in memory tell it."""
-    from ..inplace import strided_steps
+    from ..dispatch.inplace import strided_steps
 
     if not same_strides(base.array, tangent.array):
         raise RuntimeError(
@@ -390,7 +390,7 @@ def _as_tuple(value: Any) -> tuple:
 
 
 def _zeros(t: Tensor) -> Tensor:
-    from ..creation import zeros_for
+    from ..creation.factories import zeros_for
 
     return zeros_for(t.array.shape, t.array.dtype)
 
@@ -478,7 +478,7 @@ def _check_part(part: Tensor, base: Tensor) -> None:
 
     Only a view by strides makes one: inside `vmap` a tangent has other strides than its primal.
     """
-    from ..operators.geometry import owner_of
+    from ..backends.geometry import owner_of
 
     whole: Any = tangent_of(base)
     array = plain_array(part)

@@ -8,12 +8,12 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from ..state import thread_state
-from ..tensor import Tensor, set_fields
+from ..core.state import thread_state
+from ..core.tensor import Tensor, set_fields
+from ..tape.plans import GradientPlan
 from .function_node import Error, FunctionNode, apply, no_backward, no_setup_context
 from .function_node import user_backward as _user_backward
 from .grad_mode import no_grad
-from .plans import GradientPlan
 
 __all__ = [
     "FunctionCtx",

@@ -10,9 +10,9 @@ from __future__ import annotations
 from itertools import repeat
 from typing import Any
 
-from ..levels import Level, lifted, unwrapped
+from ..core.tensor import Tensor
+from ..dispatch.levels import Level, lifted, unwrapped
 from ..operators.joining import cat
-from ..tensor import Tensor
 from .function import Function
 from .function_node import user_backward
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..creation import zeros_like
-from ..native import native
-from ..state import ThreadState
-from ..tensor import Tensor
+from ..core.native import native
+from ..core.state import ThreadState
+from ..core.tensor import Tensor
+from ..creation.factories import zeros_like
 from .forward_ad import (
     duals_aside,
     inherit_tangent_base,

@@ -1,15 +1,15 @@
 cimport cython
-from ..inplace cimport check_inplace, rebase_history
-from ..native cimport Native
-from ..state cimport ThreadState, thread_state
-from ..tensor cimport (
+from ..dispatch.inplace cimport check_inplace, rebase_history
+from ..core.native cimport Native
+from ..core.state cimport ThreadState, thread_state
+from ..core.tensor cimport (
     Cold, Tensor, VersionCounter, ViewMeta, bump_version, counter_of, node_of, requires_of, wrap,
 )
-from .accumulation cimport edge_target
-from .copy_slices cimport CopySlices
-from .node cimport Node, NodeCold, new_node, unpack_saved
-from .plans cimport GradientPlan
-from .saved cimport Freed, SavedVariable, save, save_output
+from ..tape.accumulation cimport edge_target
+from ..tape.copy_slices cimport CopySlices
+from ..tape.node cimport Node, NodeCold, new_node, unpack_saved
+from ..tape.plans cimport GradientPlan
+from ..tape.saved cimport Freed, SavedVariable, save, save_output
 
 
 cdef Native _native

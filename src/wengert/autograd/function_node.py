@@ -12,21 +12,21 @@ from typing import Any
 
 import numpy as np
 
-from ..creation import zeros, zeros_for
-from ..devices import device, of_array
-from ..dtypes import dtype, from_numpy
-from ..levels import LevelArray, alive, innermost
-from ..native import native
-from ..size import Size
-from ..state import ThreadState, thread_state
-from ..tensor import Tensor, requires_of
-from .accumulation import edge_target
-from .copy_slices import CopySlices
-from .cycles import show_graph
+from ..core.devices import device, of_array
+from ..core.dtypes import dtype, from_numpy
+from ..core.native import native
+from ..core.size import Size
+from ..core.state import ThreadState, thread_state
+from ..core.tensor import Tensor, requires_of
+from ..creation.factories import zeros, zeros_for
+from ..dispatch.levels import LevelArray, alive, innermost
+from ..tape.accumulation import edge_target
+from ..tape.copy_slices import CopySlices
+from ..tape.cycles import show_graph
+from ..tape.node import Node, new_node, unpack_saved
+from ..tape.plans import GradientPlan
+from ..tape.saved import Freed, SavedVariable, save, save_output
 from .forward_ad import tangent_of
-from .node import Node, new_node, unpack_saved
-from .plans import GradientPlan
-from .saved import Freed, SavedVariable, save, save_output
 
 _native = native
 _ndarray = np.ndarray
@@ -183,7 +183,7 @@ class FunctionNode(Node):
     @property
     def _raw_saved_tensors(self) -> tuple:
         """Handles of the saved tensors, on which hooks can be set."""
-        from .inspection import absent_tensor, saved_tensor
+        from ..tape.inspection import absent_tensor, saved_tensor
 
         if type(self.saved) is Freed:
             unpack_saved(self)

@@ -10,11 +10,10 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from ..devices import of_array
-from ..inplace import add_retain_hook, check_inplace, rebase_history
-from ..native import native
-from ..state import ThreadState
-from ..tensor import (
+from ..core.devices import of_array
+from ..core.native import native
+from ..core.state import ThreadState
+from ..core.tensor import (
     VIEW_CUSTOM_FUNCTION,
     VIEW_MULTI_OUTPUT,
     Tensor,
@@ -22,6 +21,7 @@ from ..tensor import (
     requires_of,
     set_fields,
 )
+from ..dispatch.inplace import add_retain_hook, check_inplace, rebase_history
 from .function_node import FunctionNode, among
 
 

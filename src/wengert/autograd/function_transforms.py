@@ -1,4 +1,4 @@
-"""Custom Functions inside `grad`, `jvp` and `vmap` (`levels.py`).
+"""Custom Functions inside `grad`, `jvp` and `vmap` (`dispatch/levels.py`).
 
 A Function has a derivative of its own at every level. So at a level of `grad` or `jvp` it is called
 on the values below, and the call is recorded at this level with the result as its `forward`. At a
@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from ..levels import Level, ascend, descend, lifted, made_inside, unwrapped
-from ..state import ThreadState
-from ..tensor import Tensor
+from ..core.state import ThreadState
+from ..core.tensor import Tensor
+from ..dispatch.levels import Level, ascend, descend, lifted, made_inside, unwrapped
 from .function_node import apply, call_recorded
 
 

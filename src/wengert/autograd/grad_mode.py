@@ -10,10 +10,10 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from ..errors import warn_user
-from ..scopes import Switched, enter_dual_level, exit_dual_level
-from ..state import thread_state
-from ..tensor import Tensor
+from ..core.errors import warn_user
+from ..core.scopes import Switched, enter_dual_level, exit_dual_level
+from ..core.state import thread_state
+from ..core.tensor import Tensor
 
 __all__ = [
     "no_grad",

@@ -10,13 +10,13 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from ..scopes import NoSavedTensorsHooks, SavedTensorsHooks
-from ..tensor import Tensor
-from ..utils.hooks import RemovableHandle
-from .accumulation import edge_node
-from .node import Node as RecordedNode
-from .node import seen
-from .tasks import current_graph_task_id, will_engine_execute_node
+from ..core.handles import RemovableHandle
+from ..core.scopes import NoSavedTensorsHooks, SavedTensorsHooks
+from ..core.tensor import Tensor
+from ..tape.accumulation import edge_node
+from ..tape.node import Node as RecordedNode
+from ..tape.node import seen
+from ..tape.tasks import current_graph_task_id, will_engine_execute_node
 
 __all__ = [
     "saved_tensors_hooks",
@@ -245,7 +245,7 @@ _ELSEWHERE = {
     "_AllowMutationOnSavedContext": (".mutation", "_AllowMutationOnSavedContext"),
     "_CloneArgBeforeMutateMode": (".mutation", "CloneBeforeChange"),
     "_engine_run_backward": (".variable", "engine_run_backward"),
-    "_register_logging_hooks_on_whole_graph": (".node_log", "log_nodes"),
+    "_register_logging_hooks_on_whole_graph": ("..tape.node_log", "log_nodes"),
 }
 
 

@@ -12,11 +12,11 @@ import weakref
 from collections import defaultdict
 from typing import Any
 
-from ..marks import WrapperArray
-from ..operators.geometry import owner_of
-from ..scopes import Assigned, Together
-from ..tensor import Tensor, counter_of
-from ..utils._python_dispatch import TorchDispatchMode
+from ..backends.geometry import owner_of
+from ..core.arrays import WrapperArray
+from ..core.scopes import Assigned, Together
+from ..core.tensor import Tensor, counter_of
+from ..dispatch.modes import TorchDispatchMode
 from .graph import saved_tensors_hooks
 
 

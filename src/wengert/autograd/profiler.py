@@ -16,10 +16,10 @@ from threading import get_ident
 from types import TracebackType
 from typing import Any
 
-from ..errors import PACKAGE_FOLDER
-from ..scopes import LeavesProfile
-from ..state import thread_state
-from ..tensor import Tensor
+from ..core.errors import PACKAGE_FOLDER
+from ..core.scopes import LeavesProfile
+from ..core.state import thread_state
+from ..core.tensor import Tensor
 from .out_of_scope import emit_itt, emit_nvtx, load_nvprof, parse_nvprof_trace
 from .profiler_util import (
     BACKWARD_SCOPE,

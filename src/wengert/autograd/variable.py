@@ -5,12 +5,12 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from ..tensor import Tensor
-from . import engine, tasks
-from .accumulation import edge_node
+from ..core.tensor import Tensor
+from ..tape import engine, tasks
+from ..tape.accumulation import edge_node
+from ..tape.node import Node
+from ..tape.node_log import log_nodes, logs_nodes
 from .graph import GradientEdge
-from .node import Node
-from .node_log import log_nodes, logs_nodes
 
 __all__ = ["Variable", "VariableMeta"]
 
@@ -152,7 +152,7 @@ class Variable(metaclass=VariableMeta):
     _execution_engine = ImperativeEngine()
 
     def __new__(cls, data: Any = None, requires_grad: bool = False, volatile: Any = None) -> Any:
-        from ..creation import empty
+        from ..creation.factories import empty
 
         if volatile is not None:
             warnings.warn(

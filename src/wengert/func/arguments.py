@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..levels import Level, lifted, unwrapped
-from ..tensor import Tensor
-from ..utils.pytree import tree_flatten, tree_map
+from ..core.tensor import Tensor
+from ..core.trees.pytree import tree_flatten, tree_map
+from ..dispatch.levels import Level, lifted, unwrapped
 
 Argnums = int | tuple[int, ...]
 

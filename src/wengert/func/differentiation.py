@@ -12,11 +12,11 @@ from functools import wraps
 from threading import Lock
 from typing import Any
 
-from ..creation import zeros_like
-from ..dtypes import is_differentiable
-from ..levels import Level, LevelArray, lifted, unwrapped
-from ..tensor import Tensor, set_fields
-from ..utils.pytree import tree_flatten, tree_unflatten
+from ..core.dtypes import is_differentiable
+from ..core.tensor import Tensor, set_fields
+from ..core.trees.pytree import tree_flatten, tree_unflatten
+from ..creation.factories import zeros_like
+from ..dispatch.levels import Level, LevelArray, lifted, unwrapped
 from .arguments import (
     Argnums,
     at,

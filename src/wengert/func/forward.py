@@ -8,12 +8,12 @@ from threading import Lock
 from typing import Any
 
 from ..autograd.forward_ad import check_tangent, set_tangent, tangent_of
-from ..creation import zeros_like
-from ..levels import Level, lifted
-from ..scopes import HOOKS_IGNORED
-from ..state import thread_state
-from ..tensor import Tensor
-from ..utils.pytree import tree_flatten, tree_unflatten
+from ..core.scopes import HOOKS_IGNORED
+from ..core.state import thread_state
+from ..core.tensor import Tensor
+from ..core.trees.pytree import tree_flatten, tree_unflatten
+from ..creation.factories import zeros_like
+from ..dispatch.levels import Level, lifted
 from .arguments import Argnums, at, outside, replaced, split_aux
 from .differentiation import backward_at, check_outputs, filled, require_grad, values_of
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..tensor import Tensor
-from ..utils.pytree import tree_flatten, tree_map
+from ..core.tensor import Tensor
+from ..core.trees.pytree import tree_flatten, tree_map
 
 
 def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Callable[..., Any]:

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-from ..creation import zeros
+from ..core.tensor import Tensor
+from ..core.trees.pytree import tree_flatten, tree_map, tree_unflatten
+from ..creation.factories import zeros
+from ..creation.ranges import eye
 from ..operators.joining import cat
-from ..ranges import eye
-from ..tensor import Tensor
-from ..utils.pytree import tree_flatten, tree_map, tree_unflatten
 from .arguments import Argnums, chosen_argnums, selected
 from .differentiation import PullBack, check_outputs
 from .forward import jvp_in

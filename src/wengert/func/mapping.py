@@ -6,11 +6,11 @@ from collections.abc import Callable
 from functools import partial, wraps
 from typing import Any
 
-from ..generator import get_rng_state, set_rng_state
-from ..levels import Level, lifted, unwrapped
+from ..core.tensor import Tensor
+from ..core.trees.pytree import _broadcast_to_and_flatten, tree_flatten, tree_unflatten
+from ..creation.generator import get_rng_state, set_rng_state
+from ..dispatch.levels import Level, lifted, unwrapped
 from ..operators.joining import cat
-from ..tensor import Tensor
-from ..utils.pytree import _broadcast_to_and_flatten, tree_flatten, tree_unflatten
 
 
 def vmap(

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from ..core.tensor import Tensor
 from ..operators.joining import stack
-from ..tensor import Tensor
 
 
 def functional_call(

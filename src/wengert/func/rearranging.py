@@ -6,8 +6,8 @@ import math
 import re
 from typing import Any
 
+from ..core.tensor import Tensor
 from ..operators.joining import stack
-from ..tensor import Tensor
 
 _WORD = re.compile(r"\.\.\.|[()]|[^\s()]+?(?=\.\.\.|[\s()]|$)")
 Groups = list[list[str]]

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from ..devices import device
-from ..dtypes import dtype
-from ..layouts import layout, memory_format
-from ..tensor import Tensor
+from ..core.devices import device
+from ..core.dtypes import dtype
+from ..core.layouts import layout, memory_format
+from ..core.tensor import Tensor
 from .schema import FunctionSchema, ListType, OptionalType, SchemaType
 
 Converter = Callable[[Any], Any]
@@ -101,7 +101,7 @@ def _instance(cls: type) -> Converter:
 
 
 def _generator(value: Any) -> Any:
-    from ..generator import Generator
+    from ..creation.generator import Generator
 
     return _instance(Generator)(value)
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from ..autograd.grad_mode import no_grad
-from ..dtypes import float64, is_differentiable
-from ..tensor import Tensor
-from ..utils.pytree import tree_leaves, tree_map_only, tree_structure
+from ..core.dtypes import float64, is_differentiable
+from ..core.tensor import Tensor
+from ..core.trees.pytree import tree_leaves, tree_map_only, tree_structure
 from .custom_ops import CustomOpDef
 from .operator import CustomOperator, memory_owner
 from .overloads import OpOverload, OpOverloadPacket

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, overload
 
-from ..devices import device
-from ..dispatch_overrides import register_rule
-from ..native import native
+from ..core.devices import device
+from ..core.native import native
+from ..dispatch.torch_dispatch import register_rule
 from .operator import ANY_DEVICE, CustomOperator
 from .overloads import OpOverload, add_custom, overload_of, split_qualname
 from .schema import FunctionSchema

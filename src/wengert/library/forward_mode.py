@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from ..autograd.forward_ad import set_tangent, tangent_of
-from ..creation import zeros_for
-from ..dtypes import is_differentiable
-from ..state import ThreadState, call_user
-from ..tensor import Tensor
+from ..core.dtypes import is_differentiable
+from ..core.state import ThreadState, call_user
+from ..core.tensor import Tensor
+from ..creation.factories import zeros_for
 from .node import OperatorNode, new_operator_node, set_up
 
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from ..devices import device
-from ..dispatch_overrides import register_rule
+from ..core.devices import device
+from ..dispatch.torch_dispatch import register_rule
 from .custom_ops import CustomOpDef, set_autograd
 from .keys import full_keyset
 from .operator import ANY_DEVICE, CustomOperator

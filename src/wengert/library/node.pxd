@@ -1,12 +1,12 @@
 cimport cython
 from ..autograd.function_node cimport FunctionNode
-from ..autograd.accumulation cimport edge_target
-from ..autograd.node cimport new_node
-from ..autograd.plans cimport GradientPlan
-from ..autograd.saved cimport save, save_output
-from ..native cimport Native
-from ..state cimport ThreadState
-from ..tensor cimport Tensor, requires_of
+from ..tape.accumulation cimport edge_target
+from ..tape.node cimport new_node
+from ..tape.plans cimport GradientPlan
+from ..tape.saved cimport save, save_output
+from ..core.native cimport Native
+from ..core.state cimport ThreadState
+from ..core.tensor cimport Tensor, requires_of
 
 
 cdef Native _native

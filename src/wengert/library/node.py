@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from ..autograd.accumulation import edge_target
 from ..autograd.function import FunctionCtx
 from ..autograd.function_node import FunctionNode
-from ..autograd.node import new_node
-from ..autograd.plans import GradientPlan
-from ..autograd.saved import save, save_output
-from ..native import native
-from ..state import ThreadState, call_user, thread_state
-from ..tensor import Tensor, requires_of, set_fields
+from ..core.native import native
+from ..core.state import ThreadState, call_user, thread_state
+from ..core.tensor import Tensor, requires_of, set_fields
+from ..tape.accumulation import edge_target
+from ..tape.node import new_node
+from ..tape.plans import GradientPlan
+from ..tape.saved import save, save_output
 
 _native = native
 _no_output = np.empty(())

@@ -13,16 +13,16 @@ from typing import Any
 import numpy as np
 
 from ..autograd.forward_ad import duals_aside
-from ..devices import of_array
-from ..dispatch import any_foreign, any_requires
-from ..function_overrides import PLAIN, override_operator
-from ..inplace import check_inplace
-from ..native import native
-from ..schema import REQUIRED
-from ..schema import Argument as InnerArgument
-from ..schema import Schema as InnerSchema
-from ..state import ThreadState, call_user, thread_state
-from ..tensor import AbstractOperator, Tensor, bump_version, requires_of
+from ..core.devices import of_array
+from ..core.native import native
+from ..core.state import ThreadState, call_user, thread_state
+from ..core.tensor import AbstractOperator, Tensor, bump_version, requires_of
+from ..dispatch.inplace import check_inplace
+from ..dispatch.operator import any_foreign, any_requires
+from ..dispatch.schema import REQUIRED
+from ..dispatch.schema import Argument as InnerArgument
+from ..dispatch.schema import Schema as InnerSchema
+from ..dispatch.torch_function import PLAIN, override_operator
 from .arguments import Binder, Results
 from .node import plan_for, record_call
 from .schema import Argument, FunctionSchema
@@ -140,7 +140,7 @@ class CustomOperator(AbstractOperator):
         """All arguments, in schema order."""
         state = thread_state()
         if state.layers or any_foreign(args):
-            from ..layers import call_layers
+            from ..dispatch.layers import call_layers
 
             return call_layers(self, args)
         return self._run(state, args, False)
@@ -219,8 +219,8 @@ class CustomOperator(AbstractOperator):
     def _compute(self, state: ThreadState, args: tuple, layered: bool) -> Any:
         """The results, by the layers below autograd or by a kernel."""
         if layered:
-            from ..dispatch_overrides import override_below, without_history
-            from ..levels import innermost
+            from ..dispatch.levels import innermost
+            from ..dispatch.torch_dispatch import override_below, without_history
             from .transforms import call_below
 
             level = innermost(args)

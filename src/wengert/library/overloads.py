@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ..dispatch import operators
-from ..function_overrides import PLAIN, override_operator
-from ..handled import HANDLED, HandledFunction
-from ..native import native
-from ..state import thread_state
+from ..core.native import native
+from ..core.state import thread_state
+from ..dispatch.function_schemas import HANDLED, HandledFunction
+from ..dispatch.operator import operators
+from ..dispatch.torch_function import PLAIN, override_operator
 from .builtin import NAMESPACE, builtin_schema, overload_name
 from .keys import DispatchKeySet
 from .operator import CustomOperator
@@ -196,7 +196,7 @@ class OpNamespace:
 def _bind(operator: Any, args: tuple, kwargs: dict[str, Any]) -> tuple:
     if type(operator) is CustomOperator:
         return operator.binder.bind(args, kwargs)
-    from ..binding import bind_arguments
+    from ..dispatch.binding import bind_arguments
 
     return bind_arguments(operator, args, kwargs)
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from ..devices import device
-from ..dtypes import dtype
-from ..layouts import layout, memory_format
+from ..core.devices import device
+from ..core.dtypes import dtype
+from ..core.layouts import layout, memory_format
 
 # What `str` and `kind()` of a type are, by the word that stands for it in a schema.
 BASE_TYPES = {

@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from typing import Any, NoReturn
 
-from ..devices import device
-from ..dtypes import dtype
-from ..layouts import layout, memory_format
+from ..core.devices import device
+from ..core.dtypes import dtype
+from ..core.layouts import layout, memory_format
 from .schema import (
     BASE_TYPES,
     NO_DEFAULT,

@@ -9,9 +9,9 @@ import typing
 from collections.abc import Callable, Iterable
 from typing import Any, NoReturn
 
-from ..devices import device
-from ..dtypes import dtype
-from ..tensor import Tensor
+from ..core.devices import device
+from ..core.dtypes import dtype
+from ..core.tensor import Tensor
 from .schema import literal_text
 from .schema_parser import parse_schema
 

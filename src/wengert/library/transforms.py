@@ -1,4 +1,4 @@
-"""Custom operators at the levels of `vmap`, `grad` and `jvp` (`levels.py`)."""
+"""Custom operators at the levels of `vmap`, `grad` and `jvp` (`dispatch/levels.py`)."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from ..autograd.function_transforms import VmapInfo
-from ..levels import Level, lifted, unwrapped
-from ..state import call_user
-from ..tensor import Tensor, wrap
-from ..utils.pytree import _broadcast_to_and_flatten, tree_flatten, tree_unflatten
+from ..core.state import call_user
+from ..core.tensor import Tensor, wrap
+from ..core.trees.pytree import _broadcast_to_and_flatten, tree_flatten, tree_unflatten
+from ..dispatch.levels import Level, lifted, unwrapped
 
 
 def call_below(operator: Any, args: tuple, level: Level) -> Any:

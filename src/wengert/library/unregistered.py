@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import warn_user
-from ..native import native
-from ..state import ThreadState
-from ..tensor import Tensor, node_of, requires_of, set_fields
+from ..core.errors import warn_user
+from ..core.native import native
+from ..core.state import ThreadState
+from ..core.tensor import Tensor, node_of, requires_of, set_fields
 from .node import new_operator_node, plan_for
 
 _no_output = np.empty(())

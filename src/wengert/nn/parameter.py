@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..conversion import copy_array
-from ..creation import empty
-from ..function_overrides import disabled_torch_function_impl
-from ..marks import unmarked
-from ..pickling import check_storage
-from ..subclasses import make_subclass
-from ..tensor import Tensor, wrap
+from ..core.arrays import unmarked
+from ..core.tensor import Tensor, wrap
+from ..creation.conversion import copy_array
+from ..creation.factories import empty
+from ..dispatch.torch_function import disabled_torch_function_impl
+from ..tensor.pickling import check_storage
+from ..tensor.subclasses import make_subclass
 
 __all__ = ["Parameter"]
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .. import dtypes
-from ..batching.rules import along
-from ..batching.views import in_place
-from ..state import thread_state
-from ..tensor import Tensor
+from ..core import dtypes
+from ..core.state import thread_state
+from ..core.tensor import Tensor
+from ..transforms.batching.rules import along
+from ..transforms.batching.views import in_place
 from . import shapes
 from .along import scalar_name
 from .declare import elementwise, primitive, promote

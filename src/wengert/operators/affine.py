@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import dtypes
 from ..backends.layout import laid_out
-from ..batching import products as batched
-from ..conversion import check_number
-from ..errors import shape_text
-from ..native import native
-from ..tensor import Tensor
+from ..core import dtypes
+from ..core.errors import shape_text
+from ..core.loops import PASS_ON, PRODUCT, SCALE
+from ..core.native import native
+from ..core.tensor import Tensor
+from ..creation.conversion import check_number
+from ..transforms.batching import products as batched
 from . import products, shapes
 from .declare import by_loop, primitive
-from .loops import PASS_ON, PRODUCT, SCALE
 from .matmul import bmm, bmm_left, bmm_right, matmul, mm, mm_left, mm_right, mv, outer
 from .pointwise import ADD
 

@@ -6,10 +6,10 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from .. import dtypes
-from ..errors import dimension_error
-from ..out import copy_to_out
-from ..tensor import Tensor
+from ..core import dtypes
+from ..core.errors import dimension_error
+from ..core.tensor import Tensor
+from ..dispatch.out import copy_to_out
 from .pointwise import isnan, new_zeros, where
 
 if TYPE_CHECKING:

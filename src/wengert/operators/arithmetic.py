@@ -6,11 +6,12 @@ import math
 from typing import Any
 
 from ..backends.layout import copied
-from ..conversion import check_number
-from ..dispatch import Operator, operator_named
-from ..dtypes import from_numpy
-from ..state import thread_state
-from ..tensor import Tensor
+from ..core.dtypes import from_numpy
+from ..core.loops import ADD, DIV, MUL, NEG, PASS_ON, RECIPROCAL, RSUB, SCALE, SQUARE, SUB
+from ..core.state import thread_state
+from ..core.tensor import Tensor
+from ..creation.conversion import check_number
+from ..dispatch.operator import Operator, operator_named
 from .comparison import zeros_like
 from .declare import (
     by_loop,
@@ -20,7 +21,6 @@ from .declare import (
     promote_float,
     promote_quotient,
 )
-from .loops import ADD, DIV, MUL, NEG, PASS_ON, RECIPROCAL, RSUB, SCALE, SQUARE, SUB
 from .selection import real_part, where
 from .transcendental import log
 

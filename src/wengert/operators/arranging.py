@@ -6,18 +6,18 @@ import operator as python_operator
 from typing import Any
 
 from ..backends import meta
+from ..backends.geometry import int_sequence, wrap_dim, wrap_dims
 from ..backends.layout import empty_in_order
-from ..batching import views as batched
-from ..batching.moving import at_front
-from ..batching.rules import along, dynamic_shape
-from ..dispatch import Operator
-from ..dtypes import from_numpy
-from ..errors import dimension_error, shape_text
-from ..tensor import Tensor
+from ..core.dtypes import from_numpy
+from ..core.errors import dimension_error, shape_text
+from ..core.tensor import Tensor
+from ..dispatch.operator import Operator
+from ..transforms.batching import views as batched
+from ..transforms.batching.moving import at_front
+from ..transforms.batching.rules import along, dynamic_shape
 from . import shapes
 from .copying import pack
 from .declare import linear, nondifferentiable
-from .geometry import int_sequence, wrap_dim, wrap_dims
 from .getitem import refuse_meta
 from .views import expand, flatten, reshape, unsqueeze
 

@@ -8,7 +8,7 @@ an in-place variant. So the number of operators does not slow down the import.
 
 from __future__ import annotations
 
-from ..loading import load
+from ..core.loading import load
 
 DEFERRED: dict[str, tuple[str, ...]] = {
     "activations": ("hardshrink",),

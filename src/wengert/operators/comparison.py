@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from ..backends import meta
-from ..batching.rules import elementwise as batched
-from ..dtypes import from_numpy
-from ..tensor import Tensor
+from ..core.dtypes import from_numpy
+from ..core.tensor import Tensor
+from ..transforms.batching.rules import elementwise as batched
 from . import shapes
 from .declare import differentiable_in_place, keep, nondifferentiable, promote
 

@@ -7,17 +7,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import dtypes
+from ..backends.geometry import broadcast_shape, offset_of
 from ..backends.layout import copied, empty_for
-from ..batching import views as batched
-from ..batching.rules import elementwise
-from ..out import copy_to_out
-from ..tensor import Tensor
+from ..core import dtypes
+from ..core.tensor import Tensor
+from ..dispatch.out import copy_to_out
+from ..transforms.batching import views as batched
+from ..transforms.batching.rules import elementwise
 from . import shapes
 from .along import packed
 from .copying import pack
 from .declare import linear, primitive
-from .geometry import broadcast_shape, offset_of
 from .pointwise import abs as absolute
 from .pointwise import cos, sin, where, zeros_like
 from .views import select

@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-from ..errors import shape_text
-from ..out import copy_to_out
-from ..tensor import Tensor
-from .geometry import wrap_dim
+from ..backends.geometry import wrap_dim
+from ..core.errors import shape_text
+from ..core.tensor import Tensor
+from ..dispatch.out import copy_to_out
 from .products import total_size
 
 _ELLIPSIS = "..."

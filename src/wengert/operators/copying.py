@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 
 from ..backends.layout import copied
-from ..batching import views as batched
-from ..batching.moving import batch_size, padded, rank_of, shape_of, with_batch
-from ..batching.rules import Rewriting, elementwise
-from ..conversion import as_real_for, check_number
-from ..devices import of_array, transfer
-from ..dispatch import Operator, operator_named
-from ..dtypes import from_numpy
-from ..errors import broadcast_error, shape_text
-from ..tensor import Tensor
+from ..core.devices import of_array, transfer
+from ..core.dtypes import from_numpy
+from ..core.errors import broadcast_error, shape_text
+from ..core.tensor import Tensor
+from ..creation.conversion import as_real_for, check_number
+from ..dispatch.operator import Operator, operator_named
+from ..transforms.batching import views as batched
+from ..transforms.batching.moving import batch_size, padded, rank_of, shape_of, with_batch
+from ..transforms.batching.rules import Rewriting, elementwise
 from . import shapes
 from .declare import linear, nondifferentiable, primitive
 from .pointwise import zeros_like

@@ -32,15 +32,15 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes
-from ..autograd.plans import rule_reads, slot_of
 from ..backends.layout import copied
 from ..backends.meta import sampled
-from ..batching import rules as batch_rules
-from ..dispatch import Operator, register
-from ..dtypes import result_dtype
-from ..inplace import InplaceOperator
-from ..schema import Argument, Schema, parse
+from ..core import dtypes
+from ..core.dtypes import result_dtype
+from ..dispatch.inplace import InplaceOperator
+from ..dispatch.operator import Operator, register
+from ..dispatch.schema import Argument, Schema, parse
+from ..tape.plans import rule_reads, slot_of
+from ..transforms.batching import rules as batch_rules
 
 Rules = Callable | dict[str, Callable | None]
 

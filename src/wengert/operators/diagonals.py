@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from ..backends import meta
-from ..batching import views as batched
-from ..batching.rules import sized
-from ..dispatch import Operator, operator_named
-from ..errors import dimension_error
-from ..tensor import Tensor
+from ..backends.geometry import diagonal_view, wrap_dim
+from ..core.errors import dimension_error
+from ..core.tensor import Tensor
+from ..dispatch.operator import Operator, operator_named
+from ..transforms.batching import views as batched
+from ..transforms.batching.rules import sized
 from . import shapes
 from .declare import linear
-from .geometry import diagonal_view, wrap_dim
 from .views import ravel
 
 

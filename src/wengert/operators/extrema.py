@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from .. import return_types
-from ..batching.rules import along, along_one, over_all
-from ..tensor import Tensor
+from ..core.tensor import Tensor
+from ..transforms.batching.rules import along, along_one, over_all
 from . import shapes
 from .along import (
     check_not_empty,

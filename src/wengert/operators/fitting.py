@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..dtypes import from_numpy
-from ..tensor import Tensor
+from ..core.dtypes import from_numpy
+from ..core.tensor import Tensor
 from .copying import cast
 from .reduce import sum_to, sum_to_size
 

@@ -12,20 +12,20 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes
 from ..backends import meta
 from ..backends.layout import copied
 from ..backends.numpy import quiet
-from ..batching import indexing as batched
-from ..batching.views import in_place
-from ..conversion import check_number, retype
-from ..conversion import tensor as make_tensor
-from ..dispatch import Operator, arrays_of, operator_named, replace
-from ..errors import broadcast_error, shape_text, warn_user
-from ..inplace import InplaceOperator
-from ..levels import is_batched, made_here
-from ..overlap import check_not_overlapping, check_sources, is_expanded
-from ..tensor import Tensor, wrap
+from ..core import dtypes
+from ..core.errors import broadcast_error, shape_text, warn_user
+from ..core.tensor import Tensor, wrap
+from ..creation.conversion import check_number, retype
+from ..creation.conversion import tensor as make_tensor
+from ..dispatch.inplace import InplaceOperator
+from ..dispatch.levels import is_batched, made_here
+from ..dispatch.operator import Operator, arrays_of, operator_named, replace
+from ..dispatch.overlap import check_not_overlapping, check_sources, is_expanded
+from ..transforms.batching import indexing as batched
+from ..transforms.batching.views import in_place
 from . import views
 from .declare import linear, nondifferentiable, primitive
 from .pointwise import zeros_like

@@ -6,19 +6,19 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes
 from ..backends import meta
-from ..batching import indexing as batched
-from ..batching.rules import varying
-from ..conversion import check_number
-from ..dispatch import Operator
-from ..errors import shape_text
-from ..out import copy_to_out
-from ..tensor import Tensor
+from ..backends.geometry import wrap_dim
+from ..core import dtypes
+from ..core.errors import shape_text
+from ..core.tensor import Tensor
+from ..creation.conversion import check_number
+from ..dispatch.operator import Operator
+from ..dispatch.out import copy_to_out
+from ..transforms.batching import indexing as batched
+from ..transforms.batching.rules import varying
 from . import shapes
 from .along import packed
 from .declare import linear, nondifferentiable
-from .geometry import wrap_dim
 from .getitem import (
     INTEGER_TYPES,
     add_at,

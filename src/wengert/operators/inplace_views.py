@@ -7,19 +7,19 @@ from typing import Any
 import numpy as np
 
 from ..autograd.forward_ad import duals_aside, set_tangent, tangent_of
-from ..dispatch import Operator, any_requires, register
-from ..dispatch_overrides import override_below
-from ..inplace import InplaceOperator, check_inplace, move_retained_grad
-from ..layers import call_outside, has_inner_tangents, run_below
-from ..levels import innermost
-from ..marks import WrapperArray
-from ..recording import fill_saved, record
-from ..schema import Schema, parse
-from ..state import ThreadState, thread_state
-from ..subclasses import marked
-from ..tensor import Tensor, ViewMeta, set_fields
+from ..backends.geometry import overload_number, seen_from
+from ..core.arrays import WrapperArray
+from ..core.state import ThreadState, thread_state
+from ..core.tensor import Tensor, ViewMeta, set_fields
+from ..dispatch.inplace import InplaceOperator, check_inplace, move_retained_grad
+from ..dispatch.layers import call_outside, has_inner_tangents, run_below
+from ..dispatch.levels import innermost
+from ..dispatch.operator import Operator, any_requires, register
+from ..dispatch.recording import fill_saved, record
+from ..dispatch.schema import Schema, parse
+from ..dispatch.torch_dispatch import override_below
+from ..tensor.subclasses import marked
 from . import strides, views
-from .geometry import overload_number, seen_from
 
 
 class InplaceView(InplaceOperator):

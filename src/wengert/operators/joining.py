@@ -5,18 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 from ..backends import meta
+from ..backends.geometry import at, broadcast_shape, sliced, wrap_dim
 from ..backends.numpy import ndarray
-from ..batching import joining as batched
-from ..batching.views import parts as parts_rule
-from ..creation import zeros
-from ..dispatch import Operator
-from ..dtypes import result_dtype
-from ..errors import shape_text, warn_user
-from ..native import native
-from ..out import copy_to_out
-from ..tensor import Tensor
+from ..core.dtypes import result_dtype
+from ..core.errors import shape_text, warn_user
+from ..core.native import native
+from ..core.tensor import Tensor
+from ..creation.factories import zeros
+from ..dispatch.operator import Operator
+from ..dispatch.out import copy_to_out
+from ..transforms.batching import joining as batched
+from ..transforms.batching.views import parts as parts_rule
 from .declare import linear
-from .geometry import at, broadcast_shape, sliced, wrap_dim
 from .pointwise import new_zeros
 from .views import expand, reshape, slice_, unsqueeze, view_
 

@@ -9,13 +9,20 @@ from collections.abc import Callable
 from functools import reduce
 from typing import Any
 
-from .. import dtypes
 from ..backends.layout import laid_out
-from ..batching.moving import at_front, batch_size, flattened, padded, reshaped, with_batch
-from ..batching.rules import aligned
-from ..dispatch import Operator
-from ..errors import shape_text
-from ..tensor import Tensor
+from ..core import dtypes
+from ..core.errors import shape_text
+from ..core.tensor import Tensor
+from ..dispatch.operator import Operator
+from ..transforms.batching.moving import (
+    at_front,
+    batch_size,
+    flattened,
+    padded,
+    reshaped,
+    with_batch,
+)
+from ..transforms.batching.rules import aligned
 from . import shapes
 from .activations import log_sigmoid, tied
 from .along import widened, working_dtype

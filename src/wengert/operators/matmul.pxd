@@ -1,4 +1,4 @@
-from ..native cimport Native
+from ..core.native cimport Native
 
 
 cdef Native _native

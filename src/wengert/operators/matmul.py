@@ -11,18 +11,18 @@ from typing import Any
 
 import numpy as np
 
-from ..batching import products as batched
-from ..batching.moving import at_front
-from ..binding import check_operand
-from ..dispatch import Operator, operator_named
-from ..function_overrides import PLAIN, override_operands, override_operator
-from ..native import native
-from ..out import copy_to_out
-from ..schema import parse
-from ..tensor import Tensor
+from ..core.loops import PRODUCT
+from ..core.native import native
+from ..core.tensor import Tensor
+from ..dispatch.binding import check_operand
+from ..dispatch.operator import Operator, operator_named
+from ..dispatch.out import copy_to_out
+from ..dispatch.schema import parse
+from ..dispatch.torch_function import PLAIN, override_operands, override_operator
+from ..transforms.batching import products as batched
+from ..transforms.batching.moving import at_front
 from . import products, shapes, views
 from .declare import by_loop, linear
-from .loops import PRODUCT
 
 _native = native
 

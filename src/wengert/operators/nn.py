@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes
 from ..backends import meta
-from ..batching.moving import all_batched, at_front, rank_of, shape_of
-from ..batching.rules import broadcast
-from ..dispatch import Operator
-from ..errors import shape_text
-from ..tensor import Tensor
+from ..core import dtypes
+from ..core.errors import shape_text
+from ..core.tensor import Tensor
+from ..dispatch.operator import Operator
+from ..transforms.batching.moving import all_batched, at_front, rank_of, shape_of
+from ..transforms.batching.rules import broadcast
 from .along import is_half, packed, widened
 from .declare import primitive
 from .pointwise import rsqrt

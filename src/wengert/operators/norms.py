@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .. import dtypes
-from ..batching.rules import along
-from ..dtypes import from_numpy
-from ..tensor import Tensor
+from ..core import dtypes
+from ..core.dtypes import from_numpy
+from ..core.tensor import Tensor
+from ..transforms.batching.rules import along
 from .along import in_dtype, normal_dims, packed, reduced, restore_dims, scalar_name, working_dtype
 from .declare import primitive
 from .pointwise import abs, isnan, pow, sgn, where, zeros_like

@@ -1,11 +1,11 @@
 """All elementwise operators in one place, for the rules and composites of other modules."""
 
+from ..core.loops import ADD as ADD
 from .arithmetic import *  # noqa: F403
 from .arithmetic import div_ as div_
 from .comparison import *  # noqa: F403
 from .comparison import new_zeros as new_zeros
 from .comparison import zeros_like as zeros_like
-from .loops import ADD as ADD
 from .selection import *  # noqa: F403
 from .selection import abs_ as abs_
 from .selection import real_part as real_part

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .. import dtypes
 from ..backends.numpy import quiet
-from ..errors import shape_text
-from ..native import native
-from ..tensor import Tensor
+from ..core import dtypes
+from ..core.errors import shape_text
+from ..core.native import native
+from ..core.tensor import Tensor
 from .views import transpose
 
 _native = native

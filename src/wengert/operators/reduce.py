@@ -6,14 +6,14 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from .. import dtypes
 from ..backends import meta
-from ..batching.moving import apply, at_front
-from ..batching.rules import along, elementwise, flat, over_all
-from ..errors import broadcast_error, shape_text, warn_user
-from ..native import native
-from ..out import copy_to_out
-from ..tensor import Tensor
+from ..core import dtypes
+from ..core.errors import broadcast_error, shape_text, warn_user
+from ..core.native import native
+from ..core.tensor import Tensor
+from ..dispatch.out import copy_to_out
+from ..transforms.batching.moving import apply, at_front
+from ..transforms.batching.rules import along, elementwise, flat, over_all
 from . import shapes
 from .along import (
     in_dtype,

@@ -6,10 +6,10 @@ import math
 from typing import Any
 
 from .. import return_types
-from ..batching.rules import along
-from ..dispatch import Operator
-from ..out import copy_to_out
-from ..tensor import Tensor
+from ..core.tensor import Tensor
+from ..dispatch.operator import Operator
+from ..dispatch.out import copy_to_out
+from ..transforms.batching.rules import along
 from . import shapes
 from .along import (
     check_ordered,

@@ -6,19 +6,19 @@ from typing import Any
 
 import numpy as np
 
-from ..batching import indexing as batched
-from ..conversion import check_number
-from ..creation import ones_like
-from ..dispatch import Operator, operator_named
-from ..dtypes import from_numpy, int64
-from ..errors import shape_text
-from ..ranges import arange
-from ..state import thread_state
-from ..tensor import Tensor
+from ..backends.geometry import wrap_dim
+from ..core.dtypes import from_numpy, int64
+from ..core.errors import shape_text
+from ..core.state import thread_state
+from ..core.tensor import Tensor
+from ..creation.conversion import check_number
+from ..creation.factories import ones_like
+from ..creation.ranges import arange
+from ..dispatch.operator import Operator, operator_named
+from ..transforms.batching import indexing as batched
 from . import shapes
 from .along import packed
 from .declare import linear
-from .geometry import wrap_dim
 from .getitem import INTEGER_TYPES, check_range, tangent_of, update
 from .joining import cat
 from .pointwise import where, zeros_like

@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from ..backends.layout import copied
-from ..batching.rules import elementwise as batched
-from ..conversion import check_number
-from ..dispatch import Operator, operator_named
-from ..dtypes import from_numpy
-from ..out import copy_to_out
-from ..tensor import Tensor
+from ..core.dtypes import from_numpy
+from ..core.loops import ABS
+from ..core.tensor import Tensor
+from ..creation.conversion import check_number
+from ..dispatch.operator import Operator, operator_named
+from ..dispatch.out import copy_to_out
+from ..transforms.batching.rules import elementwise as batched
 from . import shapes
 from .comparison import zeros_like
 from .declare import elementwise, primitive, promote
-from .loops import ABS
 
 __all__ = [
     "abs", "ceil", "clamp", "floor", "maximum", "minimum", "round", "sgn", "sign", "trunc", "where",

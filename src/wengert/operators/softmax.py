@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import dtypes
-from ..batching.rules import along
-from ..tensor import Tensor
+from ..core import dtypes
+from ..core.tensor import Tensor
+from ..transforms.batching.rules import along
 from . import shapes
 from .along import in_dtype, normal_dims, packed, reduced, restore_dims, scalar_name, working_dtype
 from .declare import primitive

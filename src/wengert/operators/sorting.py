@@ -7,15 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes, return_types
+from .. import return_types
 from ..backends import meta
 from ..backends.layout import empty_in_order
-from ..batching.moving import batch_size, flattened, reshaped, with_batch
-from ..batching.rules import along, flat, varying
-from ..conversion import tensor
-from ..errors import shape_text
-from ..out import copy_to_out
-from ..tensor import Tensor
+from ..core import dtypes
+from ..core.errors import shape_text
+from ..core.tensor import Tensor
+from ..creation.conversion import tensor
+from ..dispatch.out import copy_to_out
+from ..transforms.batching.moving import batch_size, flattened, reshaped, with_batch
+from ..transforms.batching.rules import along, flat, varying
 from . import shapes
 from .along import (
     check_not_empty,

@@ -5,14 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..backends import meta
-from ..batching import views as batched
-from ..dispatch import Operator
-from ..errors import shape_text
-from ..inplace import strided_steps
-from ..tensor import Tensor
-from . import shapes
-from .declare import linear
-from .geometry import (
+from ..backends.geometry import (
     at,
     may_overlap,
     memory_size,
@@ -23,6 +16,13 @@ from .geometry import (
     strided,
     wrap_dim,
 )
+from ..core.errors import shape_text
+from ..core.tensor import Tensor
+from ..dispatch.inplace import strided_steps
+from ..dispatch.operator import Operator
+from ..transforms.batching import views as batched
+from . import shapes
+from .declare import linear
 from .pointwise import zeros_like
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..dispatch import Operator
-from ..native import native
-from ..tensor import Tensor
+from ..core.loops import COS, EXP, FUSED, LOG, RELU, SIGMOID, SIN, SQRT, TANH
+from ..core.native import native
+from ..core.tensor import Tensor
+from ..dispatch.operator import Operator
 from .declare import by_loop, elementwise, promote_float
-from .loops import COS, EXP, FUSED, LOG, RELU, SIGMOID, SIN, SQRT, TANH
 from .selection import where
 
 __all__ = [

@@ -5,17 +5,7 @@ from __future__ import annotations
 import operator as python_operator
 from typing import Any
 
-from .. import dtypes
-from ..backends.numpy import view_shape
-from ..batching import views as batched
-from ..batching.rules import sized
-from ..dispatch import Operator, operator_named
-from ..errors import shape_text, warn_user
-from ..tensor import Tensor, set_fields
-from . import shapes
-from .copying import pack
-from .declare import linear, nondifferentiable
-from .geometry import (
+from ..backends.geometry import (
     at,
     inferred,
     int_sequence,
@@ -26,6 +16,16 @@ from .geometry import (
     wrap_dim,
     wrap_dims,
 )
+from ..backends.numpy import view_shape
+from ..core import dtypes
+from ..core.errors import shape_text, warn_user
+from ..core.tensor import Tensor, set_fields
+from ..dispatch.operator import Operator, operator_named
+from ..transforms.batching import views as batched
+from ..transforms.batching.rules import sized
+from . import shapes
+from .copying import pack
+from .declare import linear, nondifferentiable
 
 # Other shapes ------------------------------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..dispatch_overrides import DisableTorchDispatch
+from ..dispatch.torch_dispatch import DisableTorchDispatch
 
 
 def no_dispatch() -> DisableTorchDispatch:

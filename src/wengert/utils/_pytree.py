@@ -1,8 +1,8 @@
-"""The name under which PyTorch's users import `wengert.utils.pytree`; it is the same module."""
+"""Trees of containers, under the name of PyTorch's module: it is `wengert.core.trees.pytree`."""
 
 import sys
 
-from . import pytree
-from .pytree import *  # noqa: F403 - for type checkers, which do not follow the line below
+from ..core.trees import pytree
+from ..core.trees.pytree import *  # noqa: F403 - for type checkers, which do not follow the next line
 
 sys.modules[__name__] = pytree

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..conversion import from_dlpack as from_dlpack
-from ..tensor import Tensor
+from ..core.tensor import Tensor
+from ..creation.conversion import from_dlpack as from_dlpack
 
 
 def to_dlpack(tensor: Tensor) -> Any:

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 import wengert
 from compiler.support import equal, graph, inputs_for, programs, run_gradient
-from wengert.compiler import differentiate, primitives, run
+from wengert.compiler import differentiate, run
+from wengert.compiler.ir import primitives
 from wengert.compiler.passes import Policy
 from wengert.compiler.passes.rematerialize import choose
 

@@ -6,9 +6,9 @@ import wengert
 from compiler.support import graph, typed
 from operators.support import build, call, each_sample
 from wengert.compiler import Graph, TensorType
+from wengert.compiler.ir.types import type_of
 from wengert.compiler.passes import propagate_shapes, shapes
-from wengert.compiler.types import type_of
-from wengert.dispatch import Operator
+from wengert.dispatch.operator import Operator
 from wengert.utils._python_dispatch import TorchDispatchMode
 
 

@@ -24,7 +24,7 @@ from wengert.autograd.gradcheck.jacobians import (
     wants_grad,
 )
 from wengert.autograd.gradcheck.modes import RandomVectors, split_inputs
-from wengert.errors import warn_user
+from wengert.core.errors import warn_user
 from wengert.func.mapping import vmap_tangents
 
 _BATCH = 2

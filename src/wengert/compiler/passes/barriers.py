@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from .. import primitives as prim
-from ..ir import Graph
+from ..ir import primitives as prim
+from ..ir.graph import Graph
 from .inline import inline_kind
 
 STOP_GRADIENT = "wengert::_stop_gradient"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import heapq
 from typing import Any
 
-from ..ir import Graph
-from ..nodes import Block, Node, Value, node_reads
-from ..printer import literal_text
+from ..ir.graph import Graph
+from ..ir.nodes import Block, Node, Value, node_reads
+from ..ir.printer import literal_text
 
 #: Operators whose two operands can change places, exactly.
 COMMUTATIVE = {

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from .. import primitives as prim
-from ..aliasing import Aliases
-from ..interpreter import run
-from ..ir import Graph
-from ..nodes import Block, Node
-from ..printer import literal_key
+from ..ir import primitives as prim
+from ..ir.aliasing import Aliases
+from ..ir.graph import Graph
+from ..ir.nodes import Block, Node
+from ..ir.printer import literal_key
+from ..run.interpreter import run
 from .cse import literal_is_large
 
 #: Results larger than their operands are folded only up to this many bytes.

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import primitives as prim
-from ..aliasing import Aliases
-from ..ir import Graph
-from ..nodes import Block, Node
-from ..printer import literal_key
+from ..ir import primitives as prim
+from ..ir.aliasing import Aliases
+from ..ir.graph import Graph
+from ..ir.nodes import Block, Node
+from ..ir.printer import literal_key
 
 #: While gradients are collected, each value's own sum must stay its own.
 _NOT_MERGED = {prim.AUTOGRAD_ADD, prim.AUTOGRAD_ZERO}

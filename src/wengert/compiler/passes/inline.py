@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from .. import primitives as prim
-from ..ir import Graph
-from ..nodes import Block, Node, Value
+from ..ir import primitives as prim
+from ..ir.graph import Graph
+from ..ir.nodes import Block, Node, Value
 
 
 def inline(graph: Graph) -> Graph:

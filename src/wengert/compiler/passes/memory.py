@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from ..aliasing import Aliases, shares_memory
-from ..ir import Graph
-from ..nodes import Node, Value, node_reads
-from ..printer import names_of
-from ..types import TensorType
+from ..ir.aliasing import Aliases, shares_memory
+from ..ir.graph import Graph
+from ..ir.nodes import Node, Value, node_reads
+from ..ir.printer import names_of
+from ..ir.types import TensorType
 
 
 class Step(NamedTuple):

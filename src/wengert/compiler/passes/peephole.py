@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from ...dtypes import dtype as dtype_class
-from .. import primitives as prim
-from ..aliasing import Aliases
-from ..ir import Graph
-from ..nodes import HOLE, Block, Node, Value
-from ..types import TensorType
+from ...core.dtypes import dtype as dtype_class
+from ..ir import primitives as prim
+from ..ir.aliasing import Aliases
+from ..ir.graph import Graph
+from ..ir.nodes import HOLE, Block, Node, Value
+from ..ir.types import TensorType
 
 Rewrite = Callable[[Node], Value | None]
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from .. import primitives as prim
-from ..ir import Graph
-from ..nodes import Value
-from ..types import TensorType
+from ..ir import primitives as prim
+from ..ir.graph import Graph
+from ..ir.nodes import Value
+from ..ir.types import TensorType
 from .shapes import refined
 
 

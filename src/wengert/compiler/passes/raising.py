@@ -6,10 +6,10 @@ when the graph runs, and then it must, even if nobody uses the result.
 
 from __future__ import annotations
 
-from .. import primitives as prim
-from ..ir import Graph
-from ..nodes import Node, Value, node_reads
-from ..types import TensorType
+from ..ir import primitives as prim
+from ..ir.graph import Graph
+from ..ir.nodes import Node, Value, node_reads
+from ..ir.types import TensorType
 from .barriers import WITH_VALUE
 
 #: Operators that check the values of indices, or the range of numbers.

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .. import primitives as prim
-from ..nodes import Block, Node, Value, node_reads
-from ..types import TensorType
+from ..ir import primitives as prim
+from ..ir.nodes import Block, Node, Value, node_reads
+from ..ir.types import TensorType
 
 _PRODUCTS = {
     "mm", "bmm", "mv", "dot", "vdot", "addmm", "addmv", "baddbmm", "addbmm", "_affine",

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from .. import primitives as prim
-from ..ir import Graph
-from ..nodes import Block, Node, Value
-from ..types import ListType, TensorType
+from ..ir import primitives as prim
+from ..ir.graph import Graph
+from ..ir.nodes import Block, Node, Value
+from ..ir.types import ListType, TensorType
 
 
 def propagate_requires_grad(graph: Graph) -> Graph:

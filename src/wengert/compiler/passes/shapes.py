@@ -9,16 +9,16 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
-from ... import dtypes
 from ...autograd.grad_mode import no_grad
 from ...backends import meta
-from ...dispatch import Operator
-from ...tensor import wrap
-from .. import primitives as prim
-from ..ir import Graph
-from ..nodes import HOLE, Block, Node
-from ..printer import literal_key
-from ..types import (
+from ...core import dtypes
+from ...core.tensor import wrap
+from ...dispatch.operator import Operator
+from ..ir import primitives as prim
+from ..ir.graph import Graph
+from ..ir.nodes import HOLE, Block, Node
+from ..ir.printer import literal_key
+from ..ir.types import (
     ANY,
     INT,
     NONE,
@@ -138,7 +138,7 @@ def _call_arguments(node: Node, inputs: list[Any]) -> tuple:
 def _function(node: Node) -> Any:
     """The node as a function of a tuple of arguments, None if it has no such."""
     if node.operator is not None:
-        from ..interpreter import callable_of
+        from ..run.interpreter import callable_of
 
         return callable_of(node)
     primitive = prim.PRIMITIVES.get(node.kind)

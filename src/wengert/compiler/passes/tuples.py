@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from .. import primitives as prim
-from ..ir import Graph
-from ..types import TupleType
+from ..ir import primitives as prim
+from ..ir.graph import Graph
+from ..ir.types import TupleType
 
 _PAIRS = {
     prim.TUPLE_UNPACK: prim.TUPLE_CONSTRUCT,

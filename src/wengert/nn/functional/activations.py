@@ -5,11 +5,11 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from ...dispatch import operator_named
+from ...core.tensor import Tensor
+from ...dispatch.operator import operator_named
 from ...operators import activations, pointwise
 from ...operators.softmax import log_softmax as log_softmax_operator
 from ...operators.softmax import softmax as softmax_operator
-from ...tensor import Tensor
 
 _SELU_ALPHA = 1.6732632423543772848170429916717
 _SELU_SCALE = 1.0507009873554804934193349852946

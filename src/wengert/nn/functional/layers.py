@@ -8,23 +8,23 @@ from typing import Any
 
 import numpy as np
 
-from ... import dtypes
 from ...autograd.grad_mode import no_grad
-from ...creation import empty_like
-from ...devices import of_array, transfer
-from ...drawing import drawn_like, draws
-from ...errors import shape_text
-from ...factory import new_array_like
-from ...inside import plain
-from ...levels import made_here
-from ...marks import WrapperArray
+from ...core import dtypes
+from ...core.arrays import WrapperArray
+from ...core.devices import of_array, transfer
+from ...core.errors import shape_text
+from ...core.state import thread_state
+from ...core.tensor import Tensor, wrap
+from ...creation.arguments import new_array_like
+from ...creation.factories import empty_like
+from ...creation.sampling import fill_bernoulli
+from ...dispatch.levels import made_here
 from ...operators import indexing, joining, pointwise
 from ...operators import nn as layers
 from ...operators.norms import norm, vector_norm
 from ...operators.softmax import softmax
-from ...sampling import fill_bernoulli
-from ...state import thread_state
-from ...tensor import Tensor, wrap
+from ...transforms.access import plain
+from ...transforms.randomness import drawn_like, draws
 
 # Normalisation ------------------------------------------------------------------------------------
 

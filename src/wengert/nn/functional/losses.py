@@ -6,9 +6,9 @@ import math
 import warnings
 
 from ...autograd.grad_mode import is_grad_enabled
+from ...core.tensor import Tensor
 from ...operators import losses, pointwise
 from ...operators.softmax import log_softmax
-from ...tensor import Tensor
 
 _REDUCTIONS = {"none": losses.NONE, "mean": losses.MEAN, "sum": losses.SUM}
 

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-from ...devices import as_device
-from ...scopes import Assigned
-from ...state import thread_state
-from ...tensor import Tensor
+from ...core.devices import as_device
+from ...core.scopes import Assigned
+from ...core.state import thread_state
+from ...core.tensor import Tensor
 from .debug import CallLog
 from .recomputation import CheckpointError, GraphExecGroup, call_region
 from .selective import (

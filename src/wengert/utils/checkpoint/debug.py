@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ...native import native
-from ...tensor import Tensor
-from .._python_dispatch import TorchDispatchMode
+from ...core.native import native
+from ...core.tensor import Tensor
+from ...dispatch.modes import TorchDispatchMode
 
 
 class CallLog:

@@ -16,15 +16,15 @@ from typing import Any
 
 from ...autograd.grad_mode import enable_grad
 from ...autograd.graph import saved_tensors_hooks
-from ...autograd.node import Node, unpack_saved
-from ...autograd.plans import GradientPlan
-from ...autograd.saved import save
-from ...autograd.tasks import current_graph_task_id
-from ...generator import fork_rng, get_rng_state, set_rng_state
-from ...inside import alias_of
-from ...scopes import Restoring
-from ...state import thread_state
-from ...tensor import Tensor
+from ...core.scopes import Restoring
+from ...core.state import thread_state
+from ...core.tensor import Tensor
+from ...creation.generator import fork_rng, get_rng_state, set_rng_state
+from ...tape.node import Node, unpack_saved
+from ...tape.plans import GradientPlan
+from ...tape.saved import save
+from ...tape.tasks import current_graph_task_id
+from ...transforms.access import alias_of
 from .debug import CallLog
 
 _INPUTS_PLAN = GradientPlan(None, "CheckpointInputs", 0)

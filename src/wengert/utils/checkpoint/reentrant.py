@@ -13,8 +13,8 @@ from typing import Any
 from ...autograd import _is_checkpoint_valid, backward
 from ...autograd.function import Function
 from ...autograd.grad_mode import enable_grad, no_grad
-from ...generator import fork_rng, get_rng_state, set_rng_state
-from ...tensor import Tensor
+from ...core.tensor import Tensor
+from ...creation.generator import fork_rng, get_rng_state, set_rng_state
 
 
 def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -6,11 +6,11 @@ import enum
 from collections.abc import Callable
 from typing import Any
 
-from ...inside import alias_of
+from ...core.tensor import AbstractOperator, Tensor
+from ...dispatch.modes import TorchDispatchMode
 from ...library.overloads import OpOverload, overload_of
 from ...operators.getitem import detach
-from ...tensor import AbstractOperator, Tensor
-from .._python_dispatch import TorchDispatchMode
+from ...transforms.access import alias_of
 
 
 class CheckpointPolicy(enum.Enum):

@@ -1,0 +1,1 @@
+"""Graphs as data: nodes, values, types, text."""

@@ -1,0 +1,1 @@
+"""Running graphs, and compiled functions."""

@@ -1,0 +1,301 @@
+"""Checks that something a compiled function has read is still what it was.
+
+A check compares by value where another object is there: equal numbers and strings are the same,
+other objects are not. Before that all are compared by identity, in one function that is written for
+the purpose (`all_hold`) out of the conditions that the checks give; `bind` names an object there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import repeat
+from operator import attrgetter, is_
+from types import CellType, FunctionType
+from typing import Any
+
+import numpy as np
+
+from ...core.tensor import Tensor, requires_of
+from ...tensor.pickling import FIELDS
+from .guards import tensor_key
+
+#: Stands for what is not there.
+MISSING = object()
+#: Values that are compared by `==` if their types agree.
+PLAIN = (int, bool, str, bytes, type(None), range)
+
+
+def same(found: Any, expected: Any) -> bool:
+    """Whether two values are one object, or immutable and equal."""
+    if found is expected:
+        return True
+    cls = type(expected)
+    if type(found) is not cls:
+        return False
+    if cls in (float, complex):
+        return repr(found) == repr(expected)  # zeros have signs, and nan equals nothing
+    if cls is tuple:
+        return len(found) == len(expected) and all(map(same, found, expected))
+    if cls is frozenset:
+        return found == expected and all(map(same, found, expected))
+    if isinstance(expected, np.generic):
+        return found.tobytes() == expected.tobytes()
+    return cls in PLAIN and found == expected
+
+
+Bind = Callable[[Any], str]
+
+
+def all_hold(checks: Sequence[Any]) -> Callable[[], bool]:
+    """A function that tells quickly, and False where in doubt, whether nothing has changed."""
+    objects: dict[str, Any] = {"FIELDS": FIELDS}
+
+    def bind(value: Any) -> str:
+        name = f"v{len(objects)}"
+        objects[name] = value
+        return name
+
+    conditions = [condition for check in checks for condition in check.conditions(bind)]
+    lines = ["def holds():"]
+    for i in range(0, len(conditions), 100):
+        lines.append(f"    if not ({' and '.join(conditions[i : i + 100])}): return False")
+    exec("\n".join([*lines, "    return True"]), objects)
+    return objects["holds"]
+
+
+class Cell:
+    """What a variable of an enclosing function is bound to."""
+
+    __slots__ = ("name", "cell", "expected")
+
+    def __init__(self, name: str, cell: CellType) -> None:
+        self.name = name
+        self.cell = cell
+        self.expected = contents_of(cell)
+
+    def changed(self) -> str | None:
+        """The name of the variable if it is bound to something else."""
+        return None if same(contents_of(self.cell), self.expected) else self.name
+
+    def conditions(self, bind: Bind) -> list[str]:
+        return [f"{bind(self.cell)}.cell_contents is {bind(self.expected)}"]
+
+
+def contents_of(cell: CellType) -> Any:
+    """What a cell holds, MISSING if the variable is not bound."""
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return MISSING
+
+
+class Contents:
+    """A list of values that is read again: elements, slots."""
+
+    __slots__ = ("name", "read", "expected")
+
+    def __init__(self, name: str, read: Callable[[], list], expected: list) -> None:
+        self.name = name
+        self.read = read
+        self.expected = expected
+
+    def changed(self) -> str | None:
+        """The name of what is not as it was, None if all is."""
+        found = self.read()
+        if len(found) != len(self.expected):
+            return self.name
+        if all(map(is_, found, self.expected)) or all(map(same, found, self.expected)):
+            return None
+        return self.name
+
+    def conditions(self, bind: Bind) -> list[str]:
+        return [f"{bind(self.changed)}() is None"]
+
+
+class Fields:
+    """Some entries of a namespace, and the names that it does not have.
+
+    With `count`, there must not be more entries than that, whatever their names.
+    """
+
+    __slots__ = ("name", "variables", "keys", "expected", "absent", "count")
+
+    def __init__(
+        self,
+        name: str,
+        variables: Mapping[str, Any],
+        keys: list[str],
+        absent: frozenset[str] = frozenset(),
+        count: int | None = None,
+    ) -> None:
+        self.name = name
+        self.variables = variables
+        self.keys = keys
+        self.expected = [variables[key] for key in keys]
+        self.absent = absent
+        self.count = count
+
+    def changed(self) -> str | None:
+        """The name of an entry that is not what it was, None if all are."""
+        variables = self.variables
+        if not all(map(is_, map(variables.get, self.keys, repeat(MISSING)), self.expected)):
+            for key, expected in zip(self.keys, self.expected, strict=True):
+                if not same(variables.get(key, MISSING), expected):
+                    return self._full(key)
+        if self.absent and not variables.keys().isdisjoint(self.absent):
+            return self._full(min(self.absent.intersection(variables)))
+        if self.count is not None and len(variables) != self.count:
+            return self.name
+        return None
+
+    def conditions(self, bind: Bind) -> list[str]:
+        found = []
+        if self.keys:
+            get, missing = bind(self.variables.get), bind(MISSING)
+            for key, expected in zip(self.keys, self.expected, strict=True):
+                found.append(f"{get}({key!r}, {missing}) is {bind(expected)}")
+        if self.absent:
+            found.append(f"{bind(self.variables.keys().isdisjoint)}({bind(self.absent)})")
+        if self.count is not None:
+            found.append(f"len({bind(self.variables)}) == {self.count}")
+        return found
+
+    def _full(self, key: str) -> str:
+        return f"{self.name}.{key}" if self.name else key
+
+
+class Each:
+    """One attribute of each of many objects, such as the class or the code."""
+
+    __slots__ = ("attribute", "read", "names", "objects", "expected")
+
+    def __init__(self, attribute: str) -> None:
+        self.attribute = attribute
+        self.read: Callable[[Any], Any] = (
+            type if attribute == "__class__" else attrgetter(attribute)
+        )
+        self.names: list[str] = []
+        self.objects: list[Any] = []
+        self.expected: list[Any] = []
+
+    def add(self, name: str, value: Any) -> None:
+        self.names.append(name)
+        self.objects.append(value)
+        self.expected.append(self.read(value))
+
+    def changed(self) -> str | None:
+        """The name of an attribute that is not what it was, None if all are."""
+        for name, value, expected in zip(self.names, self.objects, self.expected, strict=True):
+            if not same(self.read(value), expected):
+                return f"{name}.{self.attribute}"
+        return None
+
+    def conditions(self, bind: Bind) -> list[str]:
+        of_class = self.attribute == "__class__"
+        text = "type({}) is {}" if of_class else f"{{}}.{self.attribute} is {{}}"
+        pairs = zip(self.objects, self.expected, strict=True)
+        return [text.format(bind(value), bind(expected)) for value, expected in pairs]
+
+
+class Additions:
+    """Attributes that users may give to objects which have none at first: functions, tensors.
+
+    `read` returns those that matter; `none` is the text of a condition under which there are none.
+    """
+
+    __slots__ = ("none", "read", "names", "objects", "expected")
+
+    def __init__(self, none: str, read: Callable[[Any], tuple]) -> None:
+        self.none = none
+        self.read = read
+        self.names: list[str] = []
+        self.objects: list[Any] = []
+        self.expected: list[tuple] = []
+
+    def add(self, name: str, value: Any) -> tuple:
+        """Watch an object; its attributes that matter."""
+        self.names.append(name)
+        self.objects.append(value)
+        self.expected.append(self.read(value))
+        return self.expected[-1]
+
+    def changed(self) -> str | None:
+        """The name of an object that has other attributes now."""
+        for name, value, expected in zip(self.names, self.objects, self.expected, strict=True):
+            if not same(self.read(value), expected):
+                return f"{name}'s attributes"
+        return None
+
+    def conditions(self, bind: Bind) -> list[str]:
+        if any(self.expected):
+            return [f"{bind(self.changed)}() is None"]
+        read = bind(self.read)
+        return [
+            (self.none if type(value) in (FunctionType, Tensor) else f"not {read}({{}})").format(
+                bind(value)
+            )
+            for value in self.objects
+        ]
+
+
+class Tensors:
+    """The kinds of tensors that are not arguments: a function may read their shape alone."""
+
+    __slots__ = ("names", "objects", "arrays", "needs", "keys")
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self.objects: list[Tensor] = []
+        self.arrays: list[Any] = []
+        self.needs: list[bool] = []
+        self.keys: list[tuple] = []
+
+    def add(self, name: str, t: Tensor) -> None:
+        self.names.append(name)
+        self.objects.append(t)
+        self.arrays.append(t.array)
+        self.needs.append(requires_of(t))
+        self.keys.append(tensor_key(t))
+
+    def changed(self) -> str | None:
+        """The name of a tensor that is of another kind now."""
+        for name, t, key in zip(self.names, self.objects, self.keys, strict=True):
+            if tensor_key(t) != key:
+                return name
+        return None
+
+    def conditions(self, bind: Bind) -> list[str]:
+        requires = bind(requires_of)
+        found = []
+        for t, array, needs in zip(self.objects, self.arrays, self.needs, strict=True):
+            name = bind(t)
+            found.append(f"{name}.array is {bind(array)} and {requires}({name}) is {needs}")
+        return found
+
+
+class Elements:
+    """The elements of an array, bit by bit."""
+
+    __slots__ = ("name", "array", "expected", "layout")
+
+    def __init__(self, name: str, array: np.ndarray) -> None:
+        self.name = name
+        self.array = array
+        self.layout = (array.shape, array.dtype)
+        self.expected = _bits(array.copy(order="C"))
+
+    def changed(self) -> str | None:
+        """The name of the array if it is not what it was."""
+        array = self.array
+        if (array.shape, array.dtype) != self.layout:
+            return self.name
+        return None if np.array_equal(_bits(array), self.expected) else self.name
+
+    def conditions(self, bind: Bind) -> list[str]:
+        return [f"{bind(self.changed)}() is None"]
+
+
+def _bits(array: np.ndarray) -> np.ndarray:
+    """The elements as unsigned integers, in a view where that is possible."""
+    flat = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+    return flat.view(np.uint64) if flat.nbytes % 8 == 0 else flat

@@ -1,0 +1,321 @@
+"""`compile`: a function is traced for each kind of arguments, and its graph runs from then on."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import logging
+import os
+import sys
+import threading
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...backends.geometry import offset_of
+from ...core.state import thread_state
+from ...core.tensor import Tensor
+from ...core.trees.pytree import tree_flatten, tree_map_only
+from ..passes.rematerialize import Policy
+from ..trace.level import SharedMemory, record
+from ..trace.traced import Traced
+from .checks import same
+from .executable import DEFAULT_PASSES, Executable, Pass
+from .guards import (
+    ByIdentity,
+    differences,
+    is_leaf,
+    leaf_key,
+    modes_key,
+    repeats_key,
+    same_structure,
+    tensor_key,
+)
+from .surroundings import Surroundings
+from .walk import has_attributes
+
+_recompiles = logging.getLogger("wengert.compiler.recompiles")
+_graphs = logging.getLogger("wengert.compiler.graphs")
+
+# So many compilations of one function, or method of one object, mean that something changes with
+# every call.
+LIMIT = 64
+
+
+class Compilation:
+    """One trace of a function, with what has to hold for it to be used again."""
+
+    def __init__(
+        self,
+        key: tuple,
+        traced: Traced,
+        executable: Executable,
+        surroundings: Surroundings,
+        tensors: list[Tensor],
+        reason: str,
+    ) -> None:
+        self.key = key
+        self.traced = traced
+        self.executable = executable
+        self.surroundings = surroundings
+        self.reason = reason
+        self.calls = 0
+        self.attributes = [surroundings.attributes_of(t) for t in tensors]
+        self.captured = [
+            (t, t.array, tensor_key(t)) for t in traced.captured if not surroundings.watches(t)
+        ]
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether it has served the call that it was made for and cannot serve another."""
+        return self.surroundings.unwatchable is not None and self.calls > 0
+
+    def obstacle(self, tensors: list[Tensor]) -> str | None:
+        """What has changed since it was made, apart from the kinds of the arguments."""
+        if self.is_spent:
+            return None  # no other one would serve longer
+        for t, given in zip(tensors, self.attributes, strict=True):
+            if (given or has_attributes(t)) and not same(
+                self.surroundings.attributes_of(t), given
+            ):
+                return "an attribute of a tensor, which the function reads, is not what it was"
+        for i, t, gradient in self.traced.gradients:
+            if (t if i is None else tensors[i]).gradient is not gradient:
+                return "the .grad of a tensor, which the function reads, is another one"
+        for i, t, begin in self.traced.offsets:
+            if offset_of((t if i is None else tensors[i]).array) != begin:
+                return "a tensor, whose storage_offset() the function reads, begins elsewhere"
+        for i, t in self.traced.identified:
+            if tensors[i] is not t:
+                return f"argument {i} is no longer the tensor that the function has from outside"
+        for t, array, key in self.captured:
+            if (t.array is not array or t.requires() != bool(key[3])) and tensor_key(t) != key:
+                return "a tensor that the function has from outside is of another kind"
+        changed = self.surroundings.changed()
+        if changed is not None:
+            return f"`{changed}`, which the function reads, is not what it was"
+        return None
+
+    def shares_changes(self, inputs: list[Tensor]) -> bool:
+        """Whether an input that is changed shares memory with another one."""
+        for position in self.traced.mutated:
+            changed = inputs[position].array
+            for i, t in enumerate(inputs):
+                if i != position and np.may_share_memory(changed, t.array):
+                    return True
+        return False
+
+    def __call__(self, inputs: list[Tensor]) -> Any:
+        self.calls += 1
+        return self.traced.finish(inputs, self.executable(*inputs))
+
+
+class Compiled:
+    """A function with its compilations; made by `compile`."""
+
+    def __init__(
+        self, function: Callable, passes: Sequence[Pass], recompute: Policy | None
+    ) -> None:
+        self.function = function
+        self.passes = tuple(passes)
+        self.recompute = recompute
+        self.compilations: list[Compilation] = []
+        self._by_key: dict[tuple, list[Compilation]] = {}
+        self._lock = threading.RLock()
+        self._warned = False
+        self._sorts_keywords = not _takes_any_keywords(function)
+        functools.update_wrapper(self, function, updated=())
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        state = thread_state()
+        if state.levels or state.modes or state.dual_level >= 0:
+            return self.function(*args, **kwargs)  # what is around must see each operator
+        if kwargs and self._sorts_keywords:
+            kwargs = dict(sorted(kwargs.items()))
+        leaves: Sequence[Any] = args
+        structure = None
+        if kwargs or not all(map(is_leaf, args)):
+            leaves, structure = tree_flatten((args, kwargs))
+        tensors = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
+        repeats = repeats_key(tensors)
+        if repeats is not None:
+            tensors = list({id(t): t for t in tensors}.values())
+        key = (structure, tuple([leaf_key(leaf) for leaf in leaves]), repeats, modes_key())
+        made = self._known(key, tensors)
+        if made is None:
+            made = self._compiled(key, args, kwargs, tensors)
+        if made is not None and not made.is_spent:
+            inputs = [*tensors, *made.traced.captured]
+            if not made.shares_changes(inputs):
+                return made(inputs)
+        return self.function(*args, **kwargs)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else functools.partial(self, instance)
+
+    def _known(self, key: tuple, tensors: list[Tensor]) -> Compilation | None:
+        for made in self._by_key.get(key, ()):
+            if made.obstacle(tensors) is None:
+                return made
+        return None
+
+    def _compiled(
+        self, key: tuple, args: tuple, kwargs: dict[str, Any], tensors: list[Tensor]
+    ) -> Compilation | None:
+        """A new compilation; None where the function has to run as it is."""
+        with self._lock:
+            known = self._known(key, tensors)  # another thread may have made it meanwhile
+            if known is not None:
+                return known
+            reason = self._reason(key, tensors)
+            if self._count(key) >= LIMIT:
+                if not self._warned:
+                    self._warned = True
+                    warnings.warn(
+                        f"{self._name()} was compiled {LIMIT} times; calls of other kinds run "
+                        f"uncompiled from now on. This one differs: {reason}",
+                        stacklevel=3,
+                    )
+                return None
+            _recompiles.info("compiling %s: %s", self._name(), reason)
+            surroundings = Surroundings()
+            args, kwargs = tree_map_only(np.ndarray, np.copy, (args, kwargs))
+            try:
+                with surroundings.watching():
+                    traced = record(self.function, args, kwargs, shared=True)
+            except SharedMemory as error:
+                _recompiles.info("%s runs uncompiled: %s", self._name(), error)
+                return None
+            objects = [part.value for part in key[1] if isinstance(part, ByIdentity)]
+            surroundings.note(self.function, objects)
+            _graphs.info("%s:\n%s", self._name(), traced.graph)
+            executable = Executable(traced.graph, self.passes, self.recompute, traced.mutated)
+            made = Compilation(key, traced, executable, surroundings, tensors, reason)
+            self.compilations.append(made)
+            self._by_key.setdefault(key, []).append(made)
+            return made
+
+    def _reason(self, key: tuple, tensors: list[Tensor]) -> str:
+        """Why none of the compilations serves a call."""
+        if not self.compilations:
+            return "the first call"
+        alike = self._by_key.get(key)
+        if alike:
+            return str(alike[-1].obstacle(tensors))
+        # The one that differs least tells most; of several, the last.
+        keys = [made.key for made in reversed(self.compilations)]
+        keys = [known for known in keys if same_structure(known, key)] or keys
+        ways: list[list[str]] = [differences(known, key) for known in keys]
+        closest = min(ways, key=len)
+        return "; ".join(closest)
+
+    def _count(self, key: tuple) -> int:
+        """How many compilations there are for the objects that a call is given."""
+        owners = _objects(key)
+        return sum(_objects(made.key) == owners for made in self.compilations)
+
+    def _name(self) -> str:
+        return getattr(self.function, "__qualname__", repr(self.function))
+
+    def __repr__(self) -> str:
+        return f"<compiled {self._name()}, {len(self.compilations)} compilations>"
+
+
+def _objects(key: tuple) -> list[ByIdentity]:
+    return [part for part in key[1] if isinstance(part, ByIdentity)]
+
+
+def _takes_any_keywords(function: Callable) -> bool:
+    code = getattr(getattr(function, "__func__", function), "__code__", None)
+    return code is None or bool(code.co_flags & inspect.CO_VARKEYWORDS)
+
+
+def compile(
+    model: Callable | None = None,
+    *,
+    fullgraph: bool = True,
+    dynamic: bool | None = None,
+    backend: str = "interpreter",
+    mode: str | None = None,
+    options: dict[str, Any] | None = None,
+    disable: bool = False,
+) -> Any:
+    """Trace a function at its first call and run the graph from then on.
+
+    The graph is made again for other shapes, dtypes, strides, `requires_grad`, modes or Python
+    arguments. Results are differentiable as those of the function are. `options` may hold
+    ``passes``, functions from graph to graph, and ``recompute``, a policy for what the backward
+    computes again rather than keeps (None: nothing).
+
+    >>> import wengert
+    >>> @wengert.compile
+    ... def loss(x):
+    ...     return (x.sin() ** 2).sum()
+    >>> x = wengert.ones(2, requires_grad=True)
+    >>> loss(x).backward()
+    >>> x.grad
+    tensor([0.9093, 0.9093])
+    """
+    unsupported = {
+        "fullgraph=False": not fullgraph,
+        "dynamic=True": bool(dynamic),
+        f"backend={backend!r}": backend != "interpreter",
+        f"mode={mode!r}": mode is not None,
+    }
+    asked = [name for name, given in unsupported.items() if given]
+    if asked:
+        raise ValueError(
+            f"compile(): {', '.join(asked)} is not supported: a whole function becomes one graph "
+            "for each kind of arguments, and runs on the interpreter"
+        )
+    chosen = dict(options or {})
+    passes = chosen.pop("passes", DEFAULT_PASSES)
+    recompute = chosen.pop("recompute", Policy())
+    if chosen:
+        raise ValueError(
+            f"compile(): unknown options {sorted(chosen)}; there are passes and recompute"
+        )
+    if model is None:
+        return functools.partial(compile, options=options, disable=disable)
+    if not callable(model):
+        raise TypeError(f"compile(): a function is needed, not {type(model).__name__}")
+    return model if disable else Compiled(model, passes, recompute)
+
+
+def explain(function: Any) -> str:
+    """The compilations of a compiled function: how often each was used, and why it was made."""
+    if not isinstance(function, Compiled):
+        raise TypeError("explain(): the function is not compiled; see wengert.compile")
+    lines = [f"{function._name()}: {len(function.compilations)} compilations"]
+    for i, made in enumerate(function.compilations):
+        graph = made.traced.graph
+        lines.append(
+            f"  {i}. {len(list(graph.nodes()))} nodes, {made.calls} calls: {made.reason}"
+        )
+        if made.surroundings.unwatchable is not None:
+            lines.append(
+                "     such calls run uncompiled from then on: what the function reads cannot be "
+                f"watched ({made.surroundings.unwatchable})"
+            )
+        if made.traced.mutated:
+            lines.append(f"     changes its inputs {made.traced.mutated}")
+    return "\n".join(lines)
+
+
+def _log_as_asked() -> None:
+    """Switch on the logs that the environment variable WENGERT_LOG names."""
+    loggers = {"recompiles": _recompiles, "graphs": _graphs}
+    for name in filter(None, os.environ.get("WENGERT_LOG", "").split(",")):
+        if name not in loggers:
+            raise ValueError(f"WENGERT_LOG: {name!r} is unknown; there are {', '.join(loggers)}")
+        logger = loggers[name]
+        logger.setLevel(logging.INFO)
+        if not logger.handlers:
+            handler = logging.StreamHandler(sys.stderr)
+            handler.setFormatter(logging.Formatter("%(name)s: %(message)s"))
+            logger.addHandler(handler)
+
+
+_log_as_asked()

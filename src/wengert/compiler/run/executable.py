@@ -1,0 +1,336 @@
+"""A graph as a function of tensors that eager autograd can differentiate, to any order.
+
+Without gradients the graph runs on the interpreter. With them `f` of its `Gradient` runs, and a
+node of eager autograd holds what `df` needs. A backward that is itself recorded calls the joint
+graph of `f` and `df`, which is an executable again: every order is made of differentiated graphs.
+
+While another function is traced, a graph becomes a part of that function's graph instead.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ...autograd.function import Function
+from ...autograd.grad_mode import enable_grad, no_grad
+from ...core.state import thread_state
+from ...core.tensor import Tensor, requires_of
+from ...creation.generator import Generator
+from ...operators.copying import with_value
+from ...tape.blame import already_freed_error
+from ...tape.saved import Freed, unpack_item
+from ..autodiff.differentiate import (
+    Gradient,
+    NotDifferentiable,
+    add_vjps,
+    differentiate,
+    joint_graph,
+)
+from ..ir.graph import Graph
+from ..ir.types import TensorType
+from ..passes.barriers import drop_derivatives
+from ..passes.constants import fold_constants
+from ..passes.cse import eliminate_common_subexpressions
+from ..passes.dce import eliminate_dead_code
+from ..passes.peephole import peephole
+from ..passes.rematerialize import Policy
+from ..passes.requires_grad import propagate_requires_grad
+from ..passes.shapes import without_grad
+from ..passes.zeros import specialize_zeros
+from ..trace.draws import drawing_again, generators_of, states_of
+from .interpreter import Program
+from .subgraphs import graph_of, slice_differentiable
+
+Pass = Callable[[Graph], Graph]
+DEFAULT_PASSES: tuple[Pass, ...] = (
+    fold_constants,
+    peephole,
+    eliminate_common_subexpressions,
+    eliminate_dead_code,
+)
+
+
+class Executable:
+    """A graph made ready to run. The graph is not changed.
+
+    With `recompute`, the reverse computes again what costs more to keep, as far as it allows.
+    `mutated` numbers the inputs that the caller changes after each run.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        passes: Sequence[Pass] = DEFAULT_PASSES,
+        recompute: Policy | None = None,
+        mutated: Sequence[int] = (),
+    ) -> None:
+        self.graph = graph
+        self.passes = tuple(passes)
+        self.recompute = recompute
+        self.mutated = frozenset(mutated)
+        self._differentiated: dict[tuple[bool, ...], Differentiated] = {}
+        self._differentiable: dict[tuple[bool, ...], Callable[..., tuple]] = {}
+
+    def __call__(self, *inputs: Tensor) -> tuple:
+        """The graph's outputs; recorded if an input requires grad and gradients are enabled."""
+        state = thread_state()
+        if state.levels or state.modes or state.dual_level >= 0:
+            return self.eager(*inputs)
+        if state.recording():
+            needs = tuple([requires_of(t) for t in inputs])
+            if any(needs):
+                return self.differentiable(needs)(*inputs)
+        return self.program(*inputs)
+
+    @functools.cached_property
+    def eager(self) -> Program:
+        """The graph as it is, for transforms and modes that must see each operator."""
+        return Program(self.graph)
+
+    @functools.cached_property
+    def program(self) -> Program:
+        """The graph without gradients, after the passes."""
+        return Program(optimized(drop_derivatives(self.graph.copy()), self.passes))
+
+    @functools.cached_property
+    def generators(self) -> tuple[Generator, ...]:
+        """What the graph draws random numbers from."""
+        return generators_of(self.graph)
+
+    def before_changes(self, inputs: Sequence[Tensor]) -> list[Tensor]:
+        """The inputs as they are now, with their place in the graph, for use after the changes."""
+        if not self.mutated:
+            return list(inputs)
+        with enable_grad():
+            return [
+                with_value.call((t, t.detach().clone())) if i in self.mutated else t
+                for i, t in enumerate(inputs)
+            ]
+
+    def differentiable(self, needs: tuple[bool, ...]) -> Callable[..., tuple]:
+        """What to call where the inputs that `needs` marks require grad."""
+        if needs not in self._differentiable:
+            compiled = self.differentiated(needs)
+            try:
+                leads_on = bool(differentiable_outputs(compiled.gradient))
+            except NotDifferentiable:
+                self._differentiable[needs] = self.in_groups(needs)
+            else:
+                self._differentiable[needs] = compiled if leads_on else no_grad()(self.program)
+        return self._differentiable[needs]
+
+    def in_groups(self, needs: tuple[bool, ...]) -> Program:
+        """The graph with its differentiable parts as executables; the rest is recorded eagerly."""
+        graph = slice_differentiable(marked(self.graph.copy(), needs))
+        return Program(
+            graph, lambda group: Executable(graph_of(group), self.passes, self.recompute)
+        )
+
+    def differentiated(self, needs: tuple[bool, ...]) -> Differentiated:
+        """The graph with gradients for the inputs that `needs` marks; made once."""
+        if needs not in self._differentiated:
+            self._differentiated[needs] = Differentiated(self, needs)
+        return self._differentiated[needs]
+
+
+def optimized(graph: Graph, passes: Sequence[Pass]) -> Graph:
+    """A graph after the passes, in their order."""
+    for run in passes:
+        graph = run(graph)
+    return graph
+
+
+class Differentiated:
+    """An executable with gradients for some of its inputs."""
+
+    def __init__(self, executable: Executable, needs: tuple[bool, ...]) -> None:
+        self.executable = executable
+        self.needs = needs
+        self._reverse: dict[tuple[bool, ...], Program] = {}
+        self._joint: dict[tuple[bool, ...], Executable] = {}
+
+    @functools.cached_property
+    def gradient(self) -> Gradient:
+        """The graph differentiated once."""
+        executable = self.executable
+        graph = marked(executable.graph.copy(), self.needs)
+        return differentiate(graph, once=True, recompute=executable.recompute)
+
+    @functools.cached_property
+    def f(self) -> Program:
+        """The outputs, and what `df` needs."""
+        graph = drop_derivatives(self.gradient.f.copy())
+        return Program(optimized(graph, self.executable.passes))
+
+    @functools.cached_property
+    def repeatable(self) -> Gradient:
+        """The graph differentiated such that it can be differentiated again."""
+        return differentiate(marked(self.executable.graph.copy(), self.needs))
+
+    @functools.cached_property
+    def recorded_outputs(self) -> list[int]:
+        """The outputs that require grad."""
+        graph = propagate_requires_grad(marked(self.executable.graph.copy(), self.needs))
+        return [i for i, value in enumerate(graph.outputs) if value.requires_grad]
+
+    def __call__(self, *inputs: Tensor) -> tuple:
+        outputs = CompiledFunction.apply(self, *inputs)
+        return outputs if isinstance(outputs, tuple) else (outputs,)
+
+    def reverse(self, grads: Sequence[Any], kept: Sequence[Any]) -> tuple:
+        """Gradients of the inputs, from those of the differentiable outputs that are not None."""
+        defined = tuple([g is not None for g in grads])
+        if defined not in self._reverse:
+            graph = drop_derivatives(reverse_graph(self.gradient, defined))
+            self._reverse[defined] = Program(optimized(graph, self.executable.passes))
+        return self._reverse[defined](*[g for g in grads if g is not None], *kept)
+
+    def joint(self, grads: Sequence[Any]) -> Executable:
+        """A graph from the inputs and those gradients that are not None to what `reverse` gives,
+        so that the result depends on the inputs."""
+        defined = tuple([g is not None for g in grads])
+        if defined not in self._joint:
+            executable = self.executable
+            graph = joint_graph(self.repeatable, defined, values=False)
+            self._joint[defined] = Executable(graph, executable.passes, executable.recompute)
+        return self._joint[defined]
+
+
+def differentiable_outputs(gradient: Gradient) -> list[int]:
+    """The outputs of the graph whose gradients `df` takes."""
+    return [i for i in gradient.df_input_vjps if i < gradient.f_real_outputs]
+
+
+class CompiledFunction(Function):
+    """The node of one call of a differentiated graph.
+
+    It saves all inputs, which only a backward that is recorded needs, and reads them one by one.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, compiled: Differentiated, *inputs: Tensor) -> Any:  # type: ignore[override]
+        gradient = compiled.gradient
+        ctx.states = states_of(compiled.executable.generators)
+        outputs = compiled.f(*inputs)
+        real = distinct(outputs[: gradient.f_real_outputs])
+        kept = [outputs[i] for i in gradient.df_input_captured_outputs]
+        ctx.others = [None if isinstance(value, Tensor) else value for value in kept]
+        ctx.save_for_backward(
+            *compiled.executable.before_changes(inputs),
+            *[value if isinstance(value, Tensor) else None for value in kept],
+        )
+        ctx.compiled = compiled
+        differentiable = differentiable_outputs(gradient)
+        ctx.mark_non_differentiable(
+            *[t for i, t in enumerate(real) if t is not None and i not in differentiable]
+        )
+        ctx.set_materialize_grads(False)
+        return real
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> tuple:
+        compiled = ctx.compiled
+        count = len(compiled.needs)
+        if thread_state().grad_enabled:
+            gradient = compiled.repeatable
+            given = [grads[i] for i in differentiable_outputs(gradient)]
+            inputs = saved_values(ctx, range(count))
+            with drawing_again(ctx.states):
+                results = compiled.joint(given)(*inputs, *[g for g in given if g is not None])
+        else:
+            gradient = compiled.gradient
+            given = [grads[i] for i in differentiable_outputs(gradient)]
+            kept = saved_values(
+                ctx, [*gradient.df_input_captured_inputs, *range(count, count + len(ctx.others))]
+            )
+            first = len(kept) - len(ctx.others)
+            for i, value in enumerate(ctx.others):
+                if value is not None:
+                    kept[first + i] = value
+            results = compiled.reverse(given, kept)
+        return (None, *by_input(gradient, results, count))
+
+
+def distinct(outputs: tuple) -> tuple:
+    """The same with another tensor for one that is there again, perhaps with other gradients."""
+    seen: set[int] = set()
+    found = []
+    for t in outputs:
+        found.append(t.detach() if id(t) in seen and t is not None else t)
+        seen.add(id(t))
+    return tuple(found)
+
+
+def saved_values(ctx: Any, places: Sequence[int]) -> list:
+    """Some of the saved tensors; the others are neither unpacked nor checked for changes."""
+    saved = ctx.saved
+    if type(saved) is Freed:
+        raise already_freed_error(ctx, saved)
+    return [unpack_item(saved[i], ctx) for i in places]
+
+
+def by_input(gradient: Gradient, results: Sequence[Any], count: int) -> list:
+    """What `df` has returned as one gradient per input."""
+    found = dict(zip(gradient.df_output_vjps, results, strict=True))
+    return [found.get(i) for i in range(count)]
+
+
+class GraphCall(Function):
+    """A graph called while a function is traced: it becomes a part of that function's graph."""
+
+    traces_itself = True
+
+    @staticmethod
+    def forward(executable: Executable, *inputs: Tensor) -> tuple:  # type: ignore[override]
+        level: Any = thread_state().levels[-1]
+        return level.call_graph(executable.graph, inputs)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple, output: tuple) -> None:
+        executable, *tensors = inputs
+        ctx.save_for_backward(*tensors)
+        ctx.set_materialize_grads(False)
+        ctx.compiled = executable.differentiated(ctx.needs_input_grad[1:])
+        if ctx.next_nodes:  # the call is recorded
+            known = ctx.compiled.recorded_outputs
+            ctx.mark_non_differentiable(
+                *[t for i, t in enumerate(output) if t is not None and i not in known]
+            )
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> tuple:
+        compiled = ctx.compiled
+        gradient = compiled.repeatable
+        given = [grads[i] for i in differentiable_outputs(gradient)]
+        results = GraphCall.apply(
+            compiled.joint(given), *ctx.saved_tensors, *[g for g in given if g is not None]
+        )
+        return (None, *by_input(gradient, results, len(compiled.needs)))
+
+
+def marked(graph: Graph, needs: Sequence[bool]) -> Graph:
+    """A graph whose inputs require gradients as given; of other values nothing is known yet."""
+    for node in graph.all_nodes():
+        for value in node.outputs:
+            value.type = without_grad(value.type)
+    for value, need in zip(graph.inputs, needs, strict=True):
+        if isinstance(value.type, TensorType):
+            value.type = value.type.with_requires_grad(need)
+    return graph
+
+
+def reverse_graph(gradient: Gradient, defined: Sequence[bool]) -> Graph:
+    """`df` as a graph of those gradients of real outputs that are defined, and of what `df` keeps.
+
+    Gradients of temporaries arise in higher orders only, which go through `joint_graph`.
+    """
+    graph = Graph()
+    given = add_vjps(graph, gradient, defined)
+    kept = [
+        graph.add_input(value.type) for value in gradient.df.inputs[len(gradient.df_input_vjps) :]
+    ]
+    for value in graph.insert_graph(gradient.df, [*given, *kept]):
+        graph.register_output(value)
+    return specialize_zeros(graph)

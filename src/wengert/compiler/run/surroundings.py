@@ -1,0 +1,139 @@
+"""What a function reads from outside while it runs, and whether it is still the same later.
+
+While a function is traced, the Python functions that it calls are noted. The names in their code
+tell what they can have read: closures, globals, attributes of objects, modules and classes, and the
+contents of containers found there; also what was not there, since it may be later. Tensors must be
+the same objects, numbers and strings equal. What this package keeps for itself is not looked at.
+
+An object whose state is out of Python's sight cannot be watched: a compilation that has met one
+serves a single call.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import CodeType
+from typing import Any
+
+from ...core.tensor import Tensor
+from .checks import Additions, Cell, Contents, Each, Elements, Fields, Tensors, all_hold
+from .reads import names_read
+from .walk import Walk
+
+#: What they compute follows from their arguments, as far as they do not call back.
+_LIBRARIES = frozenset(("wengert", "numpy", "scipy", "ml_dtypes"))
+_STANDARD = frozenset(sys.stdlib_module_names) - {"__main__", "test"}
+#: What these keep is bookkeeping: caches that do not change results.
+_BOOKKEEPING = frozenset((
+    "abc", "importlib", "linecache", "re", "tokenize", "traceback", "typing", "warnings",
+))  # fmt: skip
+
+
+def _owner(frame: Any) -> str:
+    """The package whose code a frame runs."""
+    name = frame.f_globals.get("__name__")
+    if not isinstance(name, str):
+        return ""
+    return "collections" if name.startswith("namedtuple_") else name.partition(".")[0]
+
+
+class Surroundings:
+    """Notes what a function reads; `changed` compares it with what is there now."""
+
+    def __init__(self) -> None:
+        self.checks: list[Additions | Cell | Contents | Each | Elements | Fields | Tensors] = []
+        #: Something that cannot be watched.
+        self.unwatchable: str | None = None
+        self.attributes_of: Callable[[Tensor], tuple] = lambda t: ()
+        self._hold: Callable[[], bool] = lambda: False
+        self._tensors: set[int] = set()  # by identity; the checks hold them
+        # Code that has run with its globals, by identity: equal code may have others.
+        self._ran: dict[tuple[int, int], tuple[CodeType, dict[str, Any]]] | None = {}
+        self._start: Any = None  # the frame from which on it is watched
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """Note the functions that are called, unless another profiler does so."""
+        if sys.getprofile() is not None:
+            self._ran = None
+            yield
+            return
+        self._start = sys._getframe()
+        sys.setprofile(self._event)
+        collecting = gc.isenabled()
+        gc.disable()  # what it calls is not called by the function
+        try:
+            yield
+        finally:
+            sys.setprofile(None)
+            self._start = None
+            if collecting:
+                gc.enable()
+
+    def _event(self, frame: Any, event: str, argument: Any) -> None:
+        if event == "call" and self._ran is not None:
+            code, variables = frame.f_code, frame.f_globals
+            key = (id(code), id(variables))
+            if key not in self._ran and self._is_users(frame):
+                self._ran[key] = (code, variables)
+
+    def _is_users(self, frame: Any) -> bool:
+        """Whether a frame is the user's, or the standard library's on behalf of the user.
+
+        An import happens once and may call anybody's hooks, so what it runs is not.
+        """
+        owner = _owner(frame)
+        if owner in _LIBRARIES or owner in _BOOKKEEPING:
+            return False
+        caller = frame.f_back
+        while owner in _STANDARD and caller is not None and caller is not self._start:
+            owner = _owner(caller)
+            caller = caller.f_back
+        return owner not in _LIBRARIES and not self._importing(frame)
+
+    def _importing(self, frame: Any) -> bool:
+        while frame is not None and frame is not self._start:
+            if frame.f_globals.get("__name__") == "importlib._bootstrap":
+                return True
+            frame = frame.f_back
+        return False
+
+    def note(self, function: Callable, arguments: list[Any]) -> None:
+        """Look at all that the function, called with such objects, can have read."""
+        names: set[str] = set()
+        by_any_name = self._ran is None
+        ran = None if self._ran is None else list(self._ran.values())
+        for code, _ in ran or ():
+            read, computed = names_read(code)
+            names |= read
+            by_any_name = by_any_name or computed
+        walk = Walk(names, by_any_name, ran)
+        self.unwatchable = walk.run(function, arguments)
+        self.checks = walk.checks
+        self.attributes_of = walk.attributes_of
+        self._tensors = {id(t) for t in walk.tensors.objects}
+        if self.unwatchable is None:
+            self._hold = all_hold(self.checks)
+
+    def watches(self, t: Tensor) -> bool:
+        """Whether the kind of a tensor is looked at."""
+        return id(t) in self._tensors
+
+    def changed(self) -> str | None:
+        """The name of something that is not what it was, None if all is."""
+        try:
+            if self._hold():
+                return None
+        except Exception:  # something is gone; which, the checks tell
+            pass
+        for check in self.checks:
+            try:
+                found = check.changed()
+            except Exception as error:
+                return f"something that cannot be read any more ({error!r})"
+            if found is not None:
+                return found
+        return None

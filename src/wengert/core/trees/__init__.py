@@ -1,0 +1,1 @@
+"""Trees of containers: flatten them, map over their leaves, build them again."""

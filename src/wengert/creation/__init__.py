@@ -1,0 +1,1 @@
+"""Making tensors: factories, conversions and random numbers."""

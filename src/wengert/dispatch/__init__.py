@@ -1,0 +1,1 @@
+"""One call of one operator: arguments, recording, overrides, the kernel."""

@@ -1,0 +1,56 @@
+cimport cython
+from ..core.native cimport Native
+from ..core.tensor cimport AbstractOperator
+
+
+cdef Native _native
+cdef type _ndarray
+cdef object _quiet_set, _quiet_reset, _quiet_ignore
+
+
+cdef class Declaration(AbstractOperator):
+    cdef public str name
+    cdef public str family
+    cdef public object schema
+    cdef public object kernel
+    cdef public object ufunc
+    cdef public object dtype_rule
+    cdef public int native_code
+    cdef public int arity
+    cdef public int operands
+    cdef public int outputs
+    cdef public bint broadcasts
+    cdef public bint tail_has_defaults
+    cdef public bint is_view
+    cdef public bint mutates
+    cdef public bint widens
+    cdef public tuple tail
+    cdef public tuple tensor_positions
+    cdef public tuple grad_positions
+    cdef public tuple list_positions
+    cdef public tuple nondifferentiable_outputs
+    cdef public dict rules
+    cdef public dict loops
+    cdef public object jvp_rule
+    cdef public object meta_rule
+    cdef public object batch_rule
+    cdef public bint batches_by_loop
+    cdef public dict plans
+    cdef public list small_plans
+    cdef public str node_name
+    cdef public object namer
+    cdef public object ordering
+    cdef public str refuses
+    cdef public bint guarded
+    cdef public str doc
+    cdef public object aliases
+
+    @cython.locals(position=cython.int)
+    cpdef object run_kernel(self, tuple args)
+
+
+@cython.locals(i=cython.int)
+cpdef bint alike_floats(tuple arrays, int count)
+cdef bint _has_half(tuple args)
+@cython.locals(found=cython.bint)
+cdef bint _only_halves(tuple args)

@@ -1,0 +1,276 @@
+"""What is declared of an operator, and how its kernel runs on arrays.
+
+Promotion, 16-bit floats, floating-point warnings and arrays that are not NumPy's are dealt with
+here; autograd and transforms stand above, in `operator.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ..backends.layout import call_in_order, copied, laid_out, with_steps
+from ..backends.numpy import quiet
+from ..core.dtypes import from_numpy
+from ..core.errors import broadcast_error
+from ..core.native import native
+from ..core.tensor import AbstractOperator
+from .schema import REQUIRED
+
+_native = native
+_ndarray = np.ndarray
+_quiet_set, _quiet_reset, _quiet_ignore = quiet.set, quiet.reset, quiet.ignore
+
+# Kinds of dtypes that are refused in other words than that a kernel is missing.
+_REFUSALS = {
+    ("maximum", "c"): "maximum not implemented for complex tensors.",
+    ("minimum", "c"): "minimum not implemented for complex tensors.",
+    ("relu", "b"): "Boolean inputs not supported for relu",
+    ("_hardtanh", "b"): "Bool inputs not supported for hardtanh",
+}
+
+
+class Declaration(AbstractOperator):
+    """Everything known about an operator; `Operator` adds the calls."""
+
+    def __init__(self, name: str, schema: Any, family: str, kernel: Callable) -> None:
+        self.name = name
+        _native.name_function(self, name)
+        self.schema = schema
+        self.family = family
+        self.kernel = kernel
+        self.ufunc: Any = None
+        self.dtype_rule: Any = None
+        self.native_code = -1
+        self.outputs = len(schema.returns)
+        self.broadcasts = False
+        self.is_view = False
+        self.mutates = False
+        self.widens = False
+        arguments = schema.arguments
+        self.arity = len(arguments)
+        self.tensor_positions = tuple(
+            i for i, a in enumerate(arguments) if a.type in ("Tensor", "Tensor?")
+        )
+        self.list_positions = tuple(
+            i for i, a in enumerate(arguments) if a.type in ("Tensor[]", "Tensor?[]")
+        )
+        self.operands = len(self.tensor_positions)
+        self.tail_has_defaults = self.tensor_positions == tuple(range(self.operands)) and all(
+            a.default is not REQUIRED for a in arguments[self.operands :]
+        )
+        self.tail = tuple(a.default for a in arguments[len(self.tensor_positions) :])
+        self.grad_positions: tuple[int, ...] = ()
+        self.nondifferentiable_outputs: tuple[int, ...] = ()
+        self.rules: dict[str, Any] = {}
+        self.loops: dict[str, int] = {}
+        self.jvp_rule: Any = None
+        self.meta_rule: Any = None
+        self.batch_rule: Any = None
+        self.batches_by_loop = False
+        self.plans: dict = {}
+        self.small_plans: list = [None] * 4
+        self.node_name = name.title().replace("_", "") + "Backward0"
+        self.namer: Any = None
+        self.ordering: Any = None
+        self.refuses = ""
+        self.guarded = True
+        self.doc = ""
+        self.aliases: dict[str, str] = {}
+
+    def run_kernel(self, args: tuple) -> Any:
+        """The kernel on arrays, with promotion, quiet floating point and array results."""
+        for position in self.tensor_positions:
+            value = args[position]
+            if type(value) is not _ndarray and isinstance(value, _ndarray):
+                return self._run_elsewhere(args)
+        if self.is_view:
+            if _native.is_empty(args[0]):
+                return self.kernel(np, with_steps(args[0]), *args[1:])
+            return self.kernel(np, *args)
+        if not self.guarded:
+            return np.asanyarray(self.kernel(np, *args))
+        token = _quiet_set(_quiet_ignore)
+        try:
+            if self.dtype_rule is not None:
+                if not alike_floats(args, self.operands):
+                    args = self.dtype_rule(args, self.operands)
+                    if self.refuses:
+                        self._refuse(args)
+                    if _has_half(args):
+                        out = _narrow(self.kernel(np, *_widen(args)), args)
+                        if self.broadcasts and not _native.in_row_order(args):
+                            return self._in_order(out, args)
+                        return out
+                if self.broadcasts and not _native.in_row_order(args):
+                    return self._run_in_order(args)
+            elif self.widens and _only_halves(args):
+                return _narrow(self.kernel(np, *_widen(args)), args)
+            if self.ufunc is not None:
+                out = self.ufunc(*args)
+            else:
+                out = self.kernel(np, *args)
+        except ValueError as error:
+            if self.broadcasts:
+                raise broadcast_error(self.name, args, error) from None
+            raise
+        finally:
+            _quiet_reset(token)
+        if isinstance(out, _ndarray):
+            return out
+        if type(out) is tuple:
+            return tuple([np.asanyarray(o) for o in out])
+        return out if type(out) is list else np.asarray(out)
+
+    def _run_in_order(self, args: tuple) -> Any:
+        """An elementwise kernel on operands of which not all are contiguous."""
+        operands, rest = args[: self.operands], args[self.operands :]
+        if self.ordering is None and self.outputs == 1:
+            out = self._run_in_order_of_first(args, operands)
+            if out is not None:
+                return out
+        if self.ufunc is not None:
+            function: Any = partial(self.ufunc, order="C")
+        elif self.outputs == 1:
+            kernel = self.kernel
+
+            def function(*operands: Any) -> Any:
+                return kernel(np, *operands, *rest)
+
+        else:
+            return self._in_order(self.kernel(np, *args), args)
+        return call_in_order(function, operands, self.leading(args))
+
+    def _in_order(self, out: Any, args: tuple) -> Any:
+        """Results laid out in memory as the operands are."""
+        if type(out) is tuple:
+            return tuple([self._in_order(o, args) for o in out])
+        return laid_out(np.asarray(out), self.leading(args))
+
+    def _run_in_order_of_first(self, args: tuple, operands: tuple) -> Any:
+        """The short way for operands of one shape; None where what they ask for is not as plain."""
+        order = _native.order_of_first(operands)
+        if order is None:
+            return None
+        if not order:
+            if self.ufunc is not None:
+                return self.ufunc(*args)
+            out = self.kernel(np, *args)
+            return out if _native.order_of_first((*operands, out)) == () else None
+        if self.ufunc is None:
+            return None
+        turned = [a.transpose(order) if isinstance(a, _ndarray) else a for a in operands]
+        out = self.ufunc(*turned, order="C")
+        back = [0] * len(order)
+        for place, dim in enumerate(order):
+            back[dim] = place
+        return out.transpose(back)
+
+    def leading(self, args: tuple) -> tuple:
+        """The operands that decide on the order of the result in memory, see `layout.py`."""
+        operands = args[: self.operands]
+        return operands if self.ordering is None else self.ordering(*operands)
+
+    def _refuse(self, args: tuple) -> None:
+        """Raise for dtypes that the operator is not defined for."""
+        dtype = next(a.dtype for a in args if isinstance(a, _ndarray))
+        if dtype.kind in self.refuses:
+            if (self.name, dtype.kind) in _REFUSALS:
+                raise RuntimeError(_REFUSALS[self.name, dtype.kind])
+            name = self.name.lstrip("_")
+            raise NotImplementedError(
+                f"\"{name}_cpu\" not implemented for '{from_numpy(dtype).scalar_name}': "
+                f"{name}() is not supported for {dtype} tensors"
+            )
+
+    def _run_elsewhere(self, args: tuple) -> Any:
+        """The same for arrays that are not NumPy's: meta now, CUDA where CuPy is installed."""
+        from ..backends import meta
+
+        arrays = [a for a in args if isinstance(a, np.ndarray)]
+        if not all(isinstance(a, meta.MetaArray) or a.ndim == 0 for a in arrays):
+            raise RuntimeError(
+                f"{self.name}(): Expected all tensors to be on the same device, but found at least "
+                "two devices, meta and cpu!"
+            )
+        if self.is_view and self.meta_rule is None:
+            return self.kernel(np, *args)
+        token = _quiet_set(_quiet_ignore)
+        try:
+            if self.meta_rule is not None:
+                return self.meta_rule(*args)
+            if self.dtype_rule is not None:
+                args = self.dtype_rule(args, self.operands)
+                if self.refuses:
+                    self._refuse(args)
+                return meta.elementwise(self._kernel_of_halves, args, self.leading(args))
+            return meta.general(self.kernel, args)
+        except ValueError as error:
+            raise (broadcast_error(self.name, args, error) if self.broadcasts else error) from None
+        finally:
+            _quiet_reset(token)
+
+    def _kernel_of_halves(self, xp: Any, *args: Any) -> Any:
+        """The kernel on promoted operands, of which 16-bit floats compute in float32."""
+        if _has_half(args):
+            return _narrow(self.kernel(xp, *_widen(args)), args)
+        return self.kernel(xp, *args)
+
+
+def alike_floats(arrays: tuple, count: int) -> bool:
+    """Whether nothing needs converting: operands of one dtype, float32 or float64, and numbers."""
+    dtype = None
+    for i in range(count):
+        a = arrays[i]
+        if type(a) is _ndarray:
+            if dtype is None:
+                dtype = a.dtype
+                if not _native.is_real_float(a):
+                    return False
+            elif a.dtype is not dtype:
+                return False
+        elif type(a) is not float and type(a) is not int:
+            return False
+    return dtype is not None
+
+
+def _has_half(args: tuple) -> bool:
+    for a in args:  # noqa: SIM110 - a generator would be made for every call
+        if type(a) is _ndarray and _native.is_half(a):
+            return True
+    return False
+
+
+def _only_halves(args: tuple) -> bool:
+    """Whether the floats among the operands are 16-bit ones; other mixtures are the kernel's."""
+    found = False
+    for a in args:
+        if type(a) is _ndarray:
+            if _native.is_half(a):
+                found = True
+            elif _native.is_real_float(a):
+                return False
+    return found
+
+
+def _widen(args: tuple) -> list:
+    """The 16-bit floats as float32, in which the kernels compute."""
+    return [[_widened(i) for i in a] if type(a) is list else _widened(a) for a in args]
+
+
+def _widened(a: Any) -> Any:
+    if type(a) is _ndarray and _native.is_half(a):
+        return copied(a, np.float32)
+    return a
+
+
+def _narrow(out: Any, args: tuple) -> Any:
+    """Results back to the type of the first 16-bit operand."""
+    half = next(a.dtype for a in args if type(a) is _ndarray and _native.is_half(a))
+    if type(out) is tuple:
+        return tuple([_narrow(o, args) for o in out])
+    out = np.asarray(out)
+    return out.astype(half) if out.dtype == np.float32 else out

@@ -1,0 +1,150 @@
+"""Results that go into a tensor given as ``out=``."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from ..core import dtypes
+from ..core.arrays import SubclassArray, WrapperArray, unmarked
+from ..core.dtypes import can_cast
+from ..core.errors import c_name, refuse_inference_update
+from ..core.state import thread_state
+from ..core.tensor import Tensor, set_fields
+from .levels import LevelArray, alive
+from .overlap import check_not_overlapping, check_sources
+
+# Operators that do not broadcast and write their result into a tensor of another type,
+_CASTING = {
+    "addr", "all", "angle", "any", "linalg_vector_norm", "logsumexp", "max", "mean", "min", "norm",
+    "stack", "std", "std_mean", "var", "var_mean",
+}  # fmt: skip
+# elementwise ones that write into tensors of their own type only,
+_KEEPING = {"ceil", "clamp", "floor", "hardshrink", "neg", "round", "sign", "trunc"}
+# and those that compute in the type of the tensor that they write into.
+_TYPED_BY_OUT = {"cumprod", "cumsum", "nansum", "prod", "sum"}
+
+
+def bound_for_out(operator: Any, args: tuple, out: Any) -> tuple:
+    """The arguments of a call with ``out=``, with the type of `out` if that decides."""
+    if not isinstance(out, Tensor):
+        return args
+    if operator.name in ("all", "any") and out.dtype not in (dtypes.bool, dtypes.uint8):
+        raise RuntimeError(
+            f"{operator.name} only supports bool tensor for result, got: {out.dtype.scalar_name}"
+        )
+    if operator.name.partition(".")[0] in _TYPED_BY_OUT:
+        position = operator.schema.names["dtype"]
+        if args[position] is None:
+            return (*args[:position], out.dtype, *args[position + 1 :])
+    return args
+
+
+def casts_to_out(operator: Any, args: tuple) -> bool:
+    """Whether the result of a call may be written into a tensor of another type."""
+    position = operator.schema.names.get("dtype")
+    if position is not None and args[position] is not None:
+        return False
+    if operator.family == "elementwise":
+        return operator.name not in _KEEPING
+    name = operator.name.partition(".")[0]
+    return name in _CASTING or operator.broadcasts and operator.family == "nondifferentiable"
+
+
+def copy_to_out(
+    name: str, result: Any, out: Any, operands: tuple | list = (), exact: bool = False
+) -> Any:
+    """Write a result into what the caller gave as ``out=``, of its own type if `exact`.
+
+    An operand may be the very tensor that is written, but not another part of its memory.
+    """
+    if isinstance(result, tuple):
+        if not isinstance(out, (tuple, list)) or len(out) != len(result):
+            raise TypeError(f"{name}(): argument 'out' must be a tuple of {len(result)} Tensors")
+        return type(result)(*[copy_to_out(name, r, o, (), exact) for r, o in zip(result, out)])
+    check_out(name, out, result.requires_grad)
+    state = thread_state()
+    if state.dual_level >= 0:
+        _refuse_tangents(name, result, out)
+    if exact and result.dtype is not out.dtype:
+        raise RuntimeError(
+            f"Expected out tensor to have dtype {c_name(result.dtype)}, but got "
+            f"{c_name(out.dtype)} instead: {name}() gives {result.dtype}"
+        )
+    if not can_cast(result.dtype, out.dtype):
+        raise RuntimeError(
+            f"result type {result.dtype.scalar_name} can't be cast to the desired output type "
+            f"{out.dtype.scalar_name}"
+        )
+    target, source = unmarked(out.array), unmarked(result.array)
+    layered = (
+        state.layers
+        or type(out.array) in (LevelArray, WrapperArray, SubclassArray)
+        or type(source) in (LevelArray, WrapperArray)
+    )
+    if not layered and type(target) is not type(source):
+        raise RuntimeError(
+            f"{name}(): Expected out tensor to be on the device of the result, {result.device}, "
+            f"but it is on {out.device}"
+        )
+    if out.array.shape != result.array.shape:
+        resize_out(out, result.array.shape, 5)
+    elif not layered:
+        check_sources(name, out.array, [alive(x).array for x in operands if isinstance(x, Tensor)])
+        check_not_overlapping(name, out.array)
+    if layered:
+        from .operator import operator_named
+
+        return operator_named("copy_").call((out, result, False))
+    out.array[...] = source
+    out.bump(name)
+    return out
+
+
+def _refuse_tangents(name: str, *tensors: Tensor) -> None:
+    from ..autograd.forward_ad import tangent_of
+
+    if any(tangent_of(t) is not None for t in tensors):
+        raise NotImplementedError(
+            f"Trying to use forward AD with {name}_out that does not support it because it is an "
+            "out= function"
+        )
+
+
+def check_out(name: str, out: Any, recorded: bool = False) -> None:
+    """Refuse a target that is no tensor, or that has or would get a history."""
+    if not isinstance(out, Tensor):
+        raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
+    state = thread_state()
+    if recorded or out.requires() and state.grad_enabled:
+        raise RuntimeError(
+            f"{name}(): functions with out=... arguments don't support automatic differentiation, "
+            "but one of the arguments requires grad."
+        )
+    if out.inference and not state.inference:
+        refuse_inference_update(out)
+
+
+def resize_out(out: Tensor, shape: tuple[int, ...], stacklevel: int | None) -> None:
+    """Give `out` another shape, with a warning unless it had no elements or no level is given.
+
+    Its elements follow each other from its first one on, in new memory if there are too many.
+    """
+    from ..backends.geometry import memory_as
+    from ..core.devices import of_array
+    from ..creation.arguments import new_array
+    from ..tensor.subclasses import marked
+
+    if out.array.size and stacklevel is not None:
+        warnings.warn(
+            f"An output with one or more elements was resized since it had shape "
+            f"{list(out.array.shape)}, which does not match the required output shape "
+            f"{list(shape)}. Where its memory is too small it gets new one, and views of it keep "
+            "the old; give a tensor of that shape, or one without elements",
+            UserWarning,
+            stacklevel=stacklevel,
+        )
+    array = memory_as(unmarked(out.array), shape)
+    if array is None:
+        array = new_array(shape, out.dtype, of_array(out.array))
+    set_fields(out, array=marked(type(out), array))

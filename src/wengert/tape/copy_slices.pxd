@@ -1,0 +1,18 @@
+cimport cython
+from ..core.state cimport ThreadState, thread_state
+from ..core.tensor cimport Tensor, wrap
+from .accumulation cimport edge_node, edges
+from .node cimport Node, apply_rules, unpack_saved
+from .plans cimport GradientPlan
+from .saved cimport Freed
+
+
+@cython.final
+cdef class CopySlices(Node):
+    cdef public Node inner
+    cdef public tuple steps
+    cdef public tuple order
+    cdef public int written
+
+    @cython.locals(base=Tensor, view=Tensor, alias=Tensor)
+    cpdef Tensor view_of_output(self, Tensor saved, object base_array)

@@ -1,0 +1,41 @@
+"""Which tensors and nodes the cyclic garbage collector looks at.
+
+A recorded graph has no cycle of its own: nodes point to earlier nodes, saved values and arrays. A
+cycle needs a way out of the graph into Python (a hook, an attribute, a packed value, a gradient
+that has a graph) and back. So tensors and nodes are made hidden from the collector, which then
+spends no time on a graph of a million nodes, and are shown to it from the moment such a way out
+exists: the object itself, everything recorded on top of it later, and everything it was computed
+from. What was recorded on top of it before stays hidden: a hook that refers to a later result of
+the same graph keeps that graph alive until the hook is removed, as it does in PyTorch.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..core.native import native
+from ..core.tensor import Tensor
+from .accumulation import edges
+from .node import Node, saved_items
+from .saved import SavedVariable
+
+
+def show_graph(start: Any) -> None:
+    """Let the collector see a tensor or node and all that it was computed from."""
+    stack = [start]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, Tensor):
+            native.show(item)
+            stack.extend([item.node, item.view_meta and item.view_meta.base])
+        elif isinstance(item, SavedVariable):
+            stack.append(item.tensor)
+        elif isinstance(item, Node) and not item.shown:
+            item.shown = True
+            native.show(item)
+            native.show(edges(item))
+            stack.extend(item.next_nodes)
+            items = saved_items(item)
+            if items is item.saved:
+                native.show(items)
+            stack.extend(items)

@@ -1,0 +1,42 @@
+cimport cython
+from ..core.native cimport Native
+from ..core.state cimport AnomalyMode, ThreadState, thread_state
+from ..core.tensor cimport Cold, Tensor, wrap
+from .accumulation cimport AccumulateGrad
+from .node cimport Node, NodeCold, unpack_saved
+from .plans cimport GradientPlan, GradientStep, apply_loop
+from .saved cimport Freed
+from .tasks cimport GraphTask, Slot, count_dependencies, pop, queue, release
+
+
+cdef Native _native
+cdef type _ndarray
+cdef AnomalyMode _anomaly
+cdef object _add, _reduce_gradient
+
+
+@cython.locals(state=ThreadState)
+cpdef list evaluate(GraphTask task, Node node)
+cdef list evaluate_observed(GraphTask task, Node node, ThreadState state)
+@cython.locals(outputs=list)
+cdef list run_node(GraphTask task, Node node, ThreadState state)
+@cython.locals(g=Tensor, value=Tensor, total=Tensor, nodes=tuple, step=GradientStep,
+               edge=cython.int, fresh=cython.bint, following=Node, outputs=list,
+               plan=GradientPlan)
+cdef run_loops(GraphTask task, Node node, ThreadState state)
+cdef list run_inside(Node node, object grads, ThreadState state)
+@cython.locals(i=cython.int, following=Node, g=Tensor)
+cpdef hand_on(GraphTask task, Node node, list outputs)
+cdef bint receive(GraphTask task, Node node, Tensor g, bint fresh)
+@cython.locals(node=Node, nrs=tuple, nr=cython.int)
+cdef hand(GraphTask task, Node producer, int index, Tensor g)
+@cython.locals(ready=cython.bint, owned=cython.bint, slot=Slot)
+cdef bint deliver(GraphTask task, Node node, int nr, Tensor g)
+cdef object with_one_more(
+    GraphTask task, Node node, object waiting, bint owned, int nr, Tensor g
+)
+cdef object combine(GraphTask task, object old, Tensor g, bint owned)
+cpdef Tensor validated(Node producer, int index, Node node, int nr, Tensor g)
+
+@cython.locals(state=ThreadState, node=Node, watched=cython.bint, recorded=cython.bint)
+cdef run_on_caller(GraphTask task)

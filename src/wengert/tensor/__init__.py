@@ -1,0 +1,1 @@
+"""The public face of Tensor: attributes, methods, printing, pickling, NumPy's protocols."""

@@ -1,0 +1,265 @@
+"""Gathers the declared operators into the functions of the package and the methods of Tensor."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+from ..core import dtypes
+from ..core.devices import device
+from ..core.layouts import layout, memory_format
+from ..core.loading import load
+from ..core.native import native
+from ..core.overridable import Overridable, OverridableProperty
+from ..core.overridable import bind_overrides as bind_overridable
+from ..core.size import Size
+from ..core.tensor import AbstractOperator, Tensor, bind_operators, bind_overrides
+from ..creation import factories as creation
+from ..creation import random
+from ..creation.generator import Generator
+from ..dispatch import inplace, layers
+from ..dispatch import operator as dispatch
+from ..dispatch.function_schemas import HANDLED
+from ..dispatch.inplace import regenerate_view
+from ..dispatch.operator import declared_operators, operator_named
+from ..dispatch.torch_dispatch import disabled_torch_dispatch_impl
+from ..dispatch.torch_function import (
+    HANDLED_FUNCTIONS,
+    MODES_ONLY,
+    PLAIN,
+    call_overridable,
+    default_torch_function,
+    override_method,
+)
+from ..operators import arithmetic, comparison, copying, selection, transcendental
+from ..operators.catalogue import DEFERRED, MODULE_OF
+from ..tape import engine
+from ..tape.cycles import show_graph
+from . import attributes, methods, numpy_protocol, subclasses
+
+# What a module lists in `__all__`, or the catalogue for it, becomes a function and a method, but
+# for the names below.
+CORE_MODULES: tuple[ModuleType, ...] = (
+    arithmetic, transcendental, selection, comparison, copying,
+)  # fmt: skip
+FUNCTIONS_ONLY = {
+    "atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_tensors", "bucketize",
+    "cartesian_prod", "cat", "chain_matmul", "column_stack", "complex", "concat", "concatenate",
+    "constant_pad_nd", "cumulative_trapezoid", "diagonal_copy", "dstack", "einsum", "embedding",
+    "gelu", "hstack", "leaky_relu", "linear", "meshgrid", "native_layer_norm", "one_hot", "polar",
+    "row_stack", "rsub", "searchsorted", "silu", "softmin", "softplus", "stack", "std_mean",
+    "tensordot", "trapezoid", "var_mean", "view_as_complex", "view_as_real", "vstack", "where",
+    "real", "imag",
+}  # fmt: skip
+METHODS_ONLY = {
+    "expand", "expand_as", "gelu", "index", "leaky_relu", "linear", "one_hot", "repeat",
+    "reshape_as", "silu", "softmin", "softplus", "sum_to_size", "unfold", "view", "view_as",
+}  # fmt: skip
+ALIASES = {
+    "absolute": "abs", "arccos": "acos", "arcsin": "asin", "arctan": "atan", "arctan2": "atan2",
+    "arccosh": "acosh", "arcsinh": "asinh", "arctanh": "atanh", "clip": "clamp", "divide": "div",
+    "fix": "trunc", "greater": "gt", "greater_equal": "ge", "less": "lt", "less_equal": "le",
+    "multiply": "mul", "negative": "neg", "not_equal": "ne", "subtract": "sub",
+    "true_divide": "div",
+}  # fmt: skip
+
+
+# What nobody can override: settings, and what only converts what it is given.
+NOT_OVERRIDABLE = {
+    "Generator", "as_tensor", "asarray", "default_generator", "fork_rng", "from_dlpack",
+    "from_numpy", "get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state",
+    "__array_function__", "__array_ufunc__",
+}  # fmt: skip
+
+
+class _DeferredMethod:
+    """Stands in Tensor for a method whose operator is not declared yet."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        return function_of(self.name).__get__(instance, owner)
+
+
+class _DeferredMatmul(AbstractOperator):
+    """Stands for ``@`` in the table of Tensor until its first use."""
+
+    def call2(self, x: Any, y: Any) -> Any:
+        matmul = load("operators.matmul").matmul
+        _complete_table(matmul=matmul)
+        return matmul.call2(x, y)
+
+
+def _deferred_getitem(self: Tensor, index: Any) -> Any:
+    _bind_indexing()
+    return Tensor.__getitem__(self, index)
+
+
+def _deferred_setitem(self: Tensor, index: Any, value: Any) -> None:
+    _bind_indexing()
+    Tensor.__setitem__(self, index, value)
+
+
+def _bind_indexing() -> None:
+    """Let ``x[i]`` and ``x[i] = y`` go to their operators."""
+    source = load("operators.getitem")
+    _complete_table(
+        getitem=Overridable(source.getitem, public=Tensor.__getitem__),
+        setitem=Overridable(source.setitem, public=Tensor.__setitem__),
+    )
+
+
+def _deferred_reduce_gradient(*args: Any) -> Tensor:
+    reduce_gradient = load("operators.fitting").reduce_gradient
+    engine.bind_operators(_table["add"], reduce_gradient)
+    return reduce_gradient(*args)
+
+
+# What Tensor's own methods call, see `bind_operators`.
+_table: dict[str, Any] = {}
+
+
+def _complete_table(**operators: Any) -> None:
+    _table.update(operators)
+    bind_operators(_table)
+
+
+_deferred: dict[str, dict[str, Any]] = {}
+
+
+def function_of(name: str) -> Any:
+    """The function of that name in the catalogue, after binding all those of its module."""
+    module = MODULE_OF[name]
+    if module not in _deferred:
+        source = load("operators." + module)
+        made = _overridable_functions(
+            {each: _declared(source, each) for each in DEFERRED[module]}
+        )
+        # Threads that come here together agree on what the first of them has made. What a program
+        # has put into Tensor or taken from it in the meantime remains so.
+        for each, value in _deferred.setdefault(module, made).items():
+            if isinstance(Tensor.__dict__.get(each), _DeferredMethod):
+                native.attach(Tensor, each, value)
+    return _deferred[module][name]
+
+
+def _declared(source: ModuleType, name: str) -> Any:
+    """What a module has under a name; the operator if the name is of a derived in-place form."""
+    if name.endswith("_") and not hasattr(source, name):
+        return operator_named(name)
+    return getattr(source, name)
+
+
+def deferred_functions() -> frozenset[str]:
+    """The names of the functions of the package that `function_of` finds."""
+    return frozenset(
+        name for name in MODULE_OF if name not in METHODS_ONLY and not name.endswith("_")
+    )
+
+
+def _core_operators() -> dict[str, Any]:
+    """What the modules of the core list, by name, with the aliases."""
+    found = {name: getattr(m, name) for m in CORE_MODULES for name in m.__all__}
+    found.update({alias: found[name] for alias, name in ALIASES.items()})
+    return found
+
+
+def _methods(found: dict[str, Any]) -> dict[str, Any]:
+    """The operators that are methods, their in-place variants and the properties."""
+    table = {name: value for name, value in found.items() if name not in FUNCTIONS_ONLY}
+    for name, operator in declared_operators().items():
+        if name.endswith("_") and not name.startswith("_"):
+            table[name] = operator
+    for alias, name in ALIASES.items():
+        if name + "_" in table:
+            table[alias + "_"] = table[name + "_"]
+    table.update({name: getattr(creation, name) for name in creation.NEW_METHODS})
+    table.update({name: getattr(random, name) for name in ("bernoulli", "multinomial")})
+    table["where"] = _where_method
+    for source in (attributes, methods, numpy_protocol):
+        table.update(source.PROPERTIES | source.METHODS)
+    return table
+
+
+def _where_method(self: Tensor, condition: Tensor, other: Any) -> Tensor:
+    """The tensor's elements where `condition` holds, else those of `other`."""
+    return selection.where(condition, self, other)
+
+
+def _overridable_functions(table: dict[str, Any]) -> dict[str, Any]:
+    """Functions in the form that classes and modes can override; aliases remain one function."""
+    made: dict[Any, Overridable] = {}
+    for name, value in table.items():
+        if not isinstance(value, AbstractOperator) and value not in made:
+            made[value] = Overridable(value, name=name)
+    return {name: made.get(value, value) for name, value in table.items()}
+
+
+def _overridable_methods(table: dict[str, Any]) -> dict[str, Any]:
+    """The same for the methods and properties of Tensor."""
+    made: dict[Any, Any] = {}
+    for name, value in table.items():
+        if isinstance(value, property):
+            made[value] = OverridableProperty(value, name)
+        elif (
+            not isinstance(value, (AbstractOperator, Overridable))
+            and name not in NOT_OVERRIDABLE
+            and value not in made
+        ):
+            made[value] = Overridable(value, module="wengert.tensor", name=f"Tensor.{name}")
+    return {name: made.get(value, value) for name, value in table.items()}
+
+
+def _bind_subclasses() -> None:
+    """Complete Tensor for its subclasses."""
+    bind_overridable(
+        call_overridable, (Tensor, Size, dtypes.dtype, device, layout, memory_format, Generator)
+    )
+    MODES_ONLY.add(creation.tensor)
+    bind_overrides(override_method, PLAIN, subclasses.marked, subclasses.fill)
+    native.hide_init(Tensor)
+    for name, value in subclasses.METHODS.items():
+        native.attach(Tensor, name, value)
+    native.attach(Tensor, "__torch_function__", classmethod(default_torch_function))
+    native.attach(Tensor, "__torch_dispatch__", staticmethod(disabled_torch_dispatch_impl))
+
+
+def _bind_handled() -> None:
+    """Let modes and classes below autograd see the functions that have schemas."""
+    for schema_name in HANDLED:
+        name = schema_name.partition(".")[0]
+        function = getattr(creation, name, None) or getattr(random, name, None)
+        if function is not None:
+            HANDLED_FUNCTIONS[function] = name
+
+
+def bind() -> dict[str, Any]:
+    """Complete Tensor and the engine; returns the functions of the package."""
+    found = _overridable_functions(_core_operators())
+    for name, value in _overridable_methods(_methods(found)).items():
+        native.attach(Tensor, name, value)
+    for name in MODULE_OF:
+        if name not in FUNCTIONS_ONLY:
+            native.attach(Tensor, name, _DeferredMethod(name))
+    _bind_subclasses()
+    _table.update(declared_operators())
+    _complete_table(
+        matmul=_DeferredMatmul(),
+        getitem=_deferred_getitem,
+        setitem=_deferred_setitem,
+        regenerate_view=regenerate_view,
+        show_graph=show_graph,
+    )
+    engine.bind_operators(_table["add"], _deferred_reduce_gradient)
+    for module in (dispatch, inplace):
+        module.bind_layers(layers.call_layers, layers.run_below)
+    _bind_handled()
+    functions = {name: value for name, value in found.items() if name not in METHODS_ONLY}
+    others = methods.FUNCTIONS | {
+        name: getattr(source, name)
+        for source in (creation, random)
+        for name in source.__all__
+        if name not in NOT_OVERRIDABLE
+    }
+    return functions | _overridable_functions(others)

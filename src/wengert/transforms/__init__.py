@@ -1,0 +1,1 @@
+"""Tensors inside grad, jvp, vmap and a trace."""
