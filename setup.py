@@ -17,14 +17,11 @@ from setuptools.command.build_ext import build_ext
 SOURCE = Path("src")
 PACKAGE = SOURCE / "wengert"
 COMPILED_WITHOUT_PXD = [
-    "wengert/tensor/attributes.py",
     "wengert/autograd/function_outputs.py",
     "wengert/autograd/grad_mode.py",
-    "wengert/transforms/batching/calls.py",
-    "wengert/transforms/batching/moving.py",
-    "wengert/transforms/batching/products.py",
-    "wengert/transforms/batching/rules.py",
-    "wengert/transforms/batching/views.py",
+    "wengert/backends/geometry.py",
+    "wengert/core/arrays.py",
+    "wengert/core/scopes.py",
     "wengert/dispatch/layers.py",
     "wengert/dispatch/levels.py",
     "wengert/dispatch/overlap.py",
@@ -35,7 +32,6 @@ COMPILED_WITHOUT_PXD = [
     "wengert/operators/copying.py",
     "wengert/operators/declare.py",
     "wengert/operators/fitting.py",
-    "wengert/backends/geometry.py",
     "wengert/operators/getitem.py",
     "wengert/operators/joining.py",
     "wengert/operators/products.py",
@@ -44,7 +40,12 @@ COMPILED_WITHOUT_PXD = [
     "wengert/operators/softmax.py",
     "wengert/operators/transcendental.py",
     "wengert/operators/views.py",
-    "wengert/core/scopes.py",
+    "wengert/tensor/attributes.py",
+    "wengert/transforms/batching/calls.py",
+    "wengert/transforms/batching/moving.py",
+    "wengert/transforms/batching/products.py",
+    "wengert/transforms/batching/rules.py",
+    "wengert/transforms/batching/views.py",
 ]
 
 DIRECTIVES = {

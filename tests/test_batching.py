@@ -293,7 +293,7 @@ def test_a_loop_warns_once_unless_it_gives_a_reason():
         with pytest.raises(RuntimeError, match="batch of size 0"):
             wengert.vmap(silent, (0, None))(x[:0], y)
     finally:
-        from wengert.dispatch.operator import operators
+        from wengert.core.registry import operators
 
         del operators()["_test_silent"], operators()["_test_loud"]
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import wengert
+from wengert.core.registry import operator_named, operators
 from wengert.dispatch.binding import bind_arguments, signature_of
-from wengert.dispatch.operator import operator_named, operators
 from wengert.dispatch.schema import REQUIRED, parse
 
 

@@ -7,8 +7,9 @@ import pytest
 
 import wengert
 from wengert.core.overridable import Overridable
+from wengert.core.registry import operators
 from wengert.dispatch.inplace import InplaceOperator
-from wengert.dispatch.operator import Operator, operators
+from wengert.dispatch.operator import Operator
 from wengert.operators import catalogue, declare
 from wengert.tensor.registration import ALIASES, FUNCTIONS_ONLY, METHODS_ONLY
 
@@ -268,7 +269,7 @@ assert wengert.sort(x)[0].tolist() == [1.0, 2.0]
 def test_function_that_a_program_replaces_remains():
     run_alone("""
 import wengert
-from wengert.dispatch.operator import operators
+from wengert.core.registry import operators
 
 wengert.cat = "mine"
 x = wengert.ones(2, requires_grad=True)

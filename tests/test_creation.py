@@ -356,7 +356,7 @@ class TestMeta:
         assert f"torch.{ours.dtype.name}" == str(theirs.dtype)
 
     def test_like_keeps_the_order_of_dimensions(self):
-        from wengert.creation.arguments import new_array_like
+        from wengert.backends.allocation import new_array_like
 
         source = np.zeros((2, 3, 4), np.float32).transpose(2, 0, 1)
         made = new_array_like(source, wengert.float64, wengert.device("meta"))
@@ -377,7 +377,7 @@ class TestLayout:
         assert tuple(lib.ones_like(source).stride()) == (10, 5, 1)
 
     def test_like_of_expanded_is_plain(self):
-        from wengert.creation.arguments import new_array_like
+        from wengert.backends.allocation import new_array_like
 
         source = np.broadcast_to(np.zeros((3, 1, 2)), (3, 4, 2))
         made = new_array_like(source, wengert.float64, wengert.device("cpu"))

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import wengert
+from wengert.backends import placement
 from wengert.core import devices
 from wengert.core.devices import device, get_default_device, set_default_device
 
@@ -109,28 +110,28 @@ class TestDefault:
 
 class TestArrays:
     def test_of_array(self):
-        assert devices.of_array(np.zeros(2)) == device("cpu")
-        assert devices.of_array(np.zeros(2).view(np.matrix)) == device("cpu")
+        assert placement.of_array(np.zeros(2)) == device("cpu")
+        assert placement.of_array(np.zeros(2).view(np.matrix)) == device("cpu")
 
     def test_meta_arrays(self):
         from wengert.backends import meta
 
-        shape_only = devices.transfer(np.zeros((2, 3), np.int8), device("meta"))
+        shape_only = placement.transfer(np.zeros((2, 3), np.int8), device("meta"))
         assert isinstance(shape_only, meta.MetaArray)
         assert (shape_only.shape, shape_only.dtype) == ((2, 3), np.int8)
-        assert devices.of_array(shape_only) == device("meta")
+        assert placement.of_array(shape_only) == device("meta")
         with pytest.raises(NotImplementedError, match="Cannot copy out of meta tensor"):
-            devices.transfer(shape_only, device("cpu"))
+            placement.transfer(shape_only, device("cpu"))
 
     def test_transfer_to_where_it_is(self):
         array = np.zeros(2)
-        assert devices.transfer(array, device("cpu")) is array
-        assert devices.transfer(array, device("cpu:0")) is array
+        assert placement.transfer(array, device("cpu")) is array
+        assert placement.transfer(array, device("cpu:0")) is array
 
     def test_cuda_is_refused_and_nothing_to_install_is_advised(self, monkeypatch):
         monkeypatch.setitem(__import__("sys").modules, "cupy", None)
         for use in (
-            lambda: devices.transfer(np.zeros(2), device("cuda")),
+            lambda: placement.transfer(np.zeros(2), device("cuda")),
             lambda: wengert.ones(2).cuda(),
         ):
             with pytest.raises(RuntimeError, match="not compiled with CUDA enabled") as refused:

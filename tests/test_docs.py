@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from wengert.dispatch.operator import operators
+from wengert.core.registry import operators
 
 REPOSITORY = Path(__file__).parents[1]
 PACKAGE = REPOSITORY / "src" / "wengert"

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import wengert
-from wengert.dispatch.operator import operators
+from wengert.core.registry import operators
 from wengert.library.builtin import overload_name
 from wengert.library.schema_parser import parse_schema
 

@@ -4,8 +4,9 @@ import pytest
 
 import wengert
 from operators.samples import OPERATIONS
+from wengert.core.registry import operators
 from wengert.dispatch.inplace import InplaceOperator
-from wengert.dispatch.operator import Operator, operators
+from wengert.dispatch.operator import Operator
 from wengert.transforms.batching import rules
 
 #: Declared operators without samples of their own, and why.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..dispatch.operator import operators
+from ..core.registry import operators
 from ..tape.accumulation import AccumulateGrad as AccumulateGrad
 from ..tape.plans import node_class
 

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
+from ..core.arrays import has_class, is_level, ones_for
 from ..core.loading import load
 from ..core.native import native
 from ..core.scopes import pop_saved_tensors_hooks as _pop_saved_tensors_default_hooks
@@ -13,9 +14,9 @@ from ..core.scopes import push_saved_tensors_hooks as _push_saved_tensors_defaul
 from ..core.size import Size
 from ..core.state import thread_state
 from ..core.tensor import Tensor
-from ..creation.factories import ones, ones_for, ones_like, zeros_like
+from ..creation.factories import ones, ones_like, zeros_like
 from ..dispatch.function_schemas import handle_by_class
-from ..dispatch.levels import has_class, is_level, seen_inside
+from ..dispatch.levels import seen_inside
 from ..dispatch.torch_function import PLAIN, override_operator
 from ..transforms.access import in_transform
 from . import forward_ad as forward_ad

@@ -5,16 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from ..core.native import native
+from ..core.scopes import DualsAside
 from ..core.state import ThreadState
 from ..core.tensor import Tensor
 from ..creation.factories import zeros_like
-from .forward_ad import (
-    duals_aside,
-    inherit_tangent_base,
-    set_tangent,
-    tangent_base,
-    tangent_of,
-)
+from ..tape.tangents import inherit_tangent_base, set_tangent, tangent_base, tangent_of
 from .function_node import FunctionNode, among
 
 
@@ -75,7 +70,7 @@ def _call_jvp(node: FunctionNode, state: ThreadState, args: tuple, tangents: lis
         ):
             tangent = zeros_like(a)
         given.append(tangent)
-    with duals_aside(state):
+    with DualsAside(state):
         returned = node._forward_cls.jvp(node, *given)  # type: ignore[attr-defined]
     returned = returned if isinstance(returned, tuple) else (returned,)
     for i, tangent in enumerate(returned):

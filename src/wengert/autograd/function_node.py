@@ -12,21 +12,23 @@ from typing import Any
 
 import numpy as np
 
-from ..core.devices import device, of_array
+from ..backends.placement import of_array
+from ..core.arrays import LevelArray, alive, zeros_for
+from ..core.devices import device
 from ..core.dtypes import dtype, from_numpy
 from ..core.native import native
 from ..core.size import Size
 from ..core.state import ThreadState, thread_state
 from ..core.tensor import Tensor, requires_of
-from ..creation.factories import zeros, zeros_for
-from ..dispatch.levels import LevelArray, alive, innermost
+from ..creation.factories import zeros
+from ..dispatch.levels import innermost
 from ..tape.accumulation import edge_target
 from ..tape.copy_slices import CopySlices
 from ..tape.cycles import show_graph
 from ..tape.node import Node, new_node, unpack_saved
 from ..tape.plans import GradientPlan
 from ..tape.saved import Freed, SavedVariable, save, save_output
-from .forward_ad import tangent_of
+from ..tape.tangents import tangent_of
 
 _native = native
 _ndarray = np.ndarray

@@ -10,7 +10,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from ..core.devices import of_array
+from ..backends.placement import of_array
 from ..core.native import native
 from ..core.state import ThreadState
 from ..core.tensor import (

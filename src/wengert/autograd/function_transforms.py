@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from ..core.arrays import made_inside
 from ..core.state import ThreadState
 from ..core.tensor import Tensor
-from ..dispatch.levels import Level, ascend, descend, lifted, made_inside, unwrapped
+from ..dispatch.levels import Level, ascend, descend, lifted, unwrapped
 from .function_node import apply, call_recorded
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ..core.arrays import LevelArray
 from ..core.errors import broadcast_error, dimension_error, shape_text
-from ..dispatch.levels import LevelArray
 from .numpy import ndarray
 
 _ALL = slice(None)

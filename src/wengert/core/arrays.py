@@ -12,6 +12,9 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from .native import native
+from .registry import operator_named
+from .state import thread_state
 from .tensor import Tensor, wrap
 
 
@@ -80,3 +83,134 @@ def _unmarked_argument(value: Any) -> Any:
     if isinstance(value, Tensor):
         return wrap(unmarked(value.array)) if type(value.array) is SubclassArray else value
     return [_unmarked_argument(item) for item in value] if type(value) is list else value
+
+
+class LevelArray(np.ndarray):
+    """The array of a tensor at a level: no elements of its own, only `value` has them."""
+
+    value: Tensor
+    level: Any
+    dim: int | None
+
+    def copy(self, order: Any = "C") -> LevelArray:
+        return self.level.call(operator_named("clone"), (wrap(self),))
+
+    def __array_ufunc__(self, *args: Any, **options: Any) -> NoReturn:
+        raise unreadable(self)
+
+    def __array_function__(self, *args: Any, **options: Any) -> NoReturn:
+        raise unreadable(self)
+
+    def __getitem__(self, index: Any) -> NoReturn:
+        raise unreadable(self)
+
+    def __setitem__(self, index: Any, value: Any) -> NoReturn:
+        raise unreadable(self)
+
+    def astype(self, *args: Any, **options: Any) -> NoReturn:
+        raise unreadable(self)
+
+    def tolist(self) -> NoReturn:
+        raise unreadable(self)
+
+
+def unreadable(array: LevelArray) -> RuntimeError:
+    """The refusal of reading the elements of a level tensor as those of an array."""
+    return RuntimeError(
+        f"Cannot access data pointer of Tensor that doesn't have storage: inside "
+        f"{array.level.kind}, a tensor stands for a value of the transform. Use the library's "
+        "operators on it"
+    )
+
+
+def is_level(t: Tensor) -> bool:
+    """Whether a tensor belongs to a transform."""
+    return type(t.array) is LevelArray
+
+
+def same_elements(fresh: Tensor, view: Tensor) -> bool:
+    """Whether a view that was made again is the same; without memory, as far as can be told."""
+    if native.same_view(fresh.array, view.array):
+        return True
+    a, b = plain_array(fresh), plain_array(view)
+    return (
+        type(a) is type(b) is WrapperArray
+        and (a.shape, a.strides, a.start) == (b.shape, b.strides, b.start)
+    )
+
+
+def plain_array(t: Tensor) -> Any:
+    """The array of a tensor below all transforms."""
+    while type(t.array) is LevelArray:
+        t = t.array.value
+    return t.array
+
+
+def has_class(t: Tensor) -> bool:
+    """Whether the tensor below all transforms is of a class that overrides functions."""
+    return type(plain_array(t)) in (SubclassArray, WrapperArray)
+
+
+def is_batched(t: Tensor) -> bool:
+    """Whether a tensor has one value per example of some vmap."""
+    while type(t.array) is LevelArray:
+        if t.array.dim is not None:
+            return True
+        t = t.array.value
+    return False
+
+
+def alive(value: Any) -> Any:
+    """What stands for a tensor whose transform has ended: that of grad or jvp is a value by then.
+
+    One of vmap has a value for each example, that of a trace has none; they stay as they are, and
+    are refused. So does what is no tensor; of a list, the tensors in it count.
+    """
+    if type(value) is list:
+        return [alive(item) for item in value]
+    while isinstance(value, Tensor) and type(value.array) is LevelArray:
+        level = value.array.level
+        if level.number or level.kind not in ("grad", "jvp"):
+            break
+        value = value.array.value
+    return value
+
+
+def has_ended(t: Tensor) -> bool:
+    """Whether a tensor, or what it stands for, belongs to a transform that has ended."""
+    while type(t.array) is LevelArray:
+        if not t.array.level.number:
+            return True
+        t = t.array.value
+    return False
+
+
+def made_here(t: Tensor) -> Tensor:
+    """A tensor that a function has just created, as a tensor of the innermost transform."""
+    return made_inside(t, thread_state().levels)
+
+
+def made_inside(out: Any, levels: list) -> Any:
+    """New tensors, made of what is outside `levels`, as tensors of the innermost of these.
+
+    In-place operations inside grad and jvp need their target at that level. Inside vmap a created
+    tensor has no batch dimension and stays as it is.
+    """
+    if isinstance(out, (tuple, list)):
+        items = [made_inside(item, levels) for item in out]
+        return items if type(out) is list else tuple(items)
+    if isinstance(out, Tensor):
+        for level in levels:
+            if level.kind != "vmap":
+                out = level.made(out)
+    return out
+
+
+def zeros_for(shape: tuple[int, ...], array_dtype: Any) -> Tensor:
+    """Zeros of a shape and array type, as a missing gradient stands for."""
+    return made_here(wrap(np.zeros(shape, array_dtype)))
+
+
+def ones_for(shape: tuple[int, ...], array_dtype: Any) -> Tensor:
+    """Ones of a shape and array type: the gradient of a scalar with respect to itself."""
+    return made_here(wrap(np.ones(shape, array_dtype)))

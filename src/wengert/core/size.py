@@ -87,3 +87,68 @@ def broadcast_shapes(*shapes: Any) -> Size:
                     f"{place} has shape {tuple(size)}, those before it broadcast to {result}"
                 )
     return size_of(result)
+
+
+def parse_size(function: str, sizes: tuple[Any, ...], size: Any = None) -> tuple[int, ...]:
+    """The shape given as ints, as one sequence, or as the keyword `size`."""
+    given: Any = sizes
+    if size is not None:
+        if sizes:
+            raise TypeError(f"{function}() got multiple values for argument 'size'")
+        given = size
+    elif not sizes:
+        raise TypeError(f'{function}() missing 1 required positional arguments: "size"')
+    elif len(sizes) == 1 and isinstance(sizes[0], (tuple, list)):
+        given = sizes[0]
+    elif isinstance(sizes[0], (tuple, list)):
+        raise TypeError(f"{function}() takes 1 positional argument but {len(sizes)} were given")
+    try:
+        shape = tuple([_dimension(each) for each in given])
+    except TypeError:
+        raise TypeError(
+            f"{function}(): argument 'size' must be tuple of ints, {_first_non_int(given)}"
+        ) from None
+    for extent in shape:
+        if extent < 0:
+            raise RuntimeError(
+                f"Trying to create tensor with negative dimension {extent}: {list(shape)}"
+            )
+    return shape
+
+
+def _dimension(given: Any) -> int:
+    if type(given) is int:
+        return given
+    if isinstance(given, bool):
+        raise TypeError
+    return operator.index(given)
+
+
+def _first_non_int(given: Any) -> str:
+    if not isinstance(given, (tuple, list)):
+        return f"not {type(given).__name__}"
+    for position, each in enumerate(given):
+        try:
+            _dimension(each)
+        except TypeError:
+            return f"but found element of type {type(each).__name__} at pos {position}"
+    return "not nested"
+
+
+def sequence_size(function: str, size: Any) -> tuple[int, ...]:
+    """The shape, where only a sequence is allowed."""
+    if isinstance(size, int):
+        raise TypeError(f"{function}(): argument 'size' must be tuple of ints, not int")
+    return parse_size(function, (), size)
+
+
+def whole(function: str, argument: str, value: Any) -> int:
+    """An int from anything that is one, a 0-d integer tensor included."""
+    try:
+        if isinstance(value, bool):
+            raise TypeError
+        return operator.index(value)
+    except TypeError:
+        raise TypeError(
+            f"{function}(): argument '{argument}' must be int, not {type(value).__name__}"
+        ) from None

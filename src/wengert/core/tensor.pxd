@@ -84,5 +84,5 @@ cdef AbstractOperator _lt, _le, _gt, _ge, _eq, _ne
 cdef AbstractOperator _and, _or, _xor, _invert, _lshift, _rshift
 cdef AbstractOperator _iadd, _isub, _imul, _idiv, _ipow, _iremainder, _ifloor_divide
 cdef AbstractOperator _iand, _ior, _ixor, _ilshift, _irshift
-cdef object _getitem, _setitem, _regenerate_view, _show_graph
+cdef object _getitem, _setitem, _regenerate_view, _show_graph, _repr
 cdef object _override, _PLAIN, _marked, _fill

@@ -416,9 +416,7 @@ class Tensor:
     def __repr__(self) -> str:
         if _native.overriding and (found := _override("__repr__", (self,))) is not _PLAIN:
             return found
-        from ..tensor.printing import tensor_repr
-
-        return tensor_repr(self)
+        return _repr(self)
 
     def __format__(self, spec: str) -> str:
         if _native.overriding and (found := _override("__format__", (self, spec))) is not _PLAIN:
@@ -523,7 +521,7 @@ _and = _or = _xor = _invert = _lshift = _rshift = _add
 _iadd = _isub = _imul = _idiv = _ipow = _iremainder = _ifloor_divide = _add
 _iand = _ior = _ixor = _ilshift = _irshift = _add
 _getitem: Any = None
-_setitem = _regenerate_view = _show_graph = _getitem
+_setitem = _regenerate_view = _show_graph = _repr = _getitem
 _override: Any = None
 _PLAIN = _marked = _fill = _override
 
@@ -540,7 +538,8 @@ def bind_operators(table: dict[str, Any]) -> None:
     global _rsub, _rsub_tensor, _lt, _le, _gt, _ge, _eq, _ne
     global _and, _or, _xor, _invert, _lshift, _rshift
     global _iadd, _isub, _imul, _idiv, _ipow, _iremainder, _ifloor_divide
-    global _iand, _ior, _ixor, _ilshift, _irshift, _getitem, _setitem, _regenerate_view, _show_graph
+    global _iand, _ior, _ixor, _ilshift, _irshift, _getitem, _setitem
+    global _regenerate_view, _show_graph, _repr
     _add, _sub, _mul, _div = table["add"], table["sub"], table["mul"], table["div"]
     _pow, _matmul, _neg, _abs = table["pow"], table["matmul"], table["neg"], table["abs"]
     _rsub, _rsub_tensor = table["rsub"], table["_rsub_tensor"]
@@ -557,3 +556,4 @@ def bind_operators(table: dict[str, Any]) -> None:
     _ilshift, _irshift = table["bitwise_left_shift_"], table["bitwise_right_shift_"]
     _getitem, _setitem = table["getitem"], table["setitem"]
     _regenerate_view, _show_graph = table["regenerate_view"], table["show_graph"]
+    _repr = table["repr"]

@@ -8,18 +8,18 @@ from typing import Any
 
 import numpy as np
 
+from ..backends.casting import copy_array, dtype_of, retype
+from ..backends.placement import of_array, require_cupy, transfer
 from ..core import dtypes
-from ..core.arrays import unmarked
-from ..core.devices import CPU, as_device, get_default_device, of_array, require_cupy, transfer
-from ..core.errors import c_name, warn_user
+from ..core.arrays import is_level, made_here, unmarked
+from ..core.devices import CPU, as_device, get_default_device
+from ..core.numbers import _infer, overflow_error
 from ..core.tensor import Tensor, wrap
-from ..dispatch.levels import is_level, made_here
+from ..tape.leaves import require_grad
 from ..transforms.access import detached_copy
 
 _PYTHON_NUMBERS = {bool, int, float, complex}
-_NUMBER_DTYPES = {bool: dtypes.bool, int: dtypes.int64}
 _MAX_DIMENSIONS = 64
-_FITS_ALL = 65504  # the largest finite float16, and so within every floating-point type
 
 
 def deliver(array: Any, device: Any = None, requires_grad: bool = False) -> Tensor:
@@ -28,41 +28,6 @@ def deliver(array: Any, device: Any = None, requires_grad: bool = False) -> Tens
     if place is not CPU or type(array) is not np.ndarray:
         array = transfer(array, place)
     return require_grad(made_here(wrap(array)), requires_grad)
-
-
-def require_grad(fresh: Tensor, wanted: bool = True) -> Tensor:
-    """Make a fresh tensor a leaf that requires grad if `wanted`; its type must allow that."""
-    if wanted is False:
-        return fresh
-    if wanted is not True:
-        raise TypeError(f"argument 'requires_grad' must be bool, not {type(wanted).__name__}")
-    if not dtypes.is_differentiable(fresh.array.dtype):
-        raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
-    fresh.requires_grad = True
-    return fresh
-
-
-def dtype_of(tensor: Tensor) -> dtypes.dtype:
-    return dtypes.from_numpy(tensor.array.dtype)
-
-
-def copy_array(array: Any) -> Any:
-    """A new array with the same values, on the same device, in the same order of dimensions."""
-    return array.copy(order="K") if of_array(array).type != "meta" else array
-
-
-def retype(array: Any, kind: dtypes.dtype) -> Any:
-    """The values in another type; what does not fit becomes infinite or wraps around."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        return as_real_for(kind.numpy, array).astype(kind.numpy, copy=False)
-
-
-def as_real_for(target: Any, array: Any) -> Any:
-    """The real part where `target` is a type of real numbers; any part makes a complex one true."""
-    if array.dtype.kind != "c" or target.kind in "cb":
-        return array
-    warn_user("Casting complex values to real discards the imaginary part; take `.real` to say so")
-    return array.real
 
 
 # Public functions.
@@ -403,60 +368,6 @@ def _narrowed(wide: Any, target: dtypes.dtype) -> Any:
             raise overflow_error(target)
         wide = wide.astype(np.int64).astype(target.numpy)
     return wide
-
-
-def overflow_error(target: dtypes.dtype) -> RuntimeError:
-    """For a number that a tensor of type `target` cannot hold."""
-    whole = target.category == dtypes.INTEGRAL and target is not dtypes.int32
-    name = f"{target.name}_t" if whole else c_name(target)
-    return RuntimeError(f"value cannot be converted to type {name} without overflow")
-
-
-def check_number(value: Any, target: dtypes.dtype) -> Any:
-    """`value` if a tensor of type `target` can hold it, as filling a tensor demands."""
-    if target.category == dtypes.BOOL:
-        return bool(value)
-    if isinstance(value, complex) and target.category < dtypes.COMPLEX:
-        if value.imag != 0:
-            raise overflow_error(target)
-        value = value.real
-    if target.category == dtypes.INTEGRAL:
-        limits = dtypes.iinfo(target)
-        wraps = not target.is_signed and isinstance(value, (int, np.integer))
-        lowest = -limits.max if wraps else limits.min
-        if value != value or not lowest <= value < limits.max + 1:
-            raise overflow_error(target)
-        whole = int(value)
-        return whole if whole >= limits.min else whole + limits.max + 1
-    if abs(value) <= _FITS_ALL:
-        return value
-    largest = dtypes.finfo(target).max
-    parts = (value.real, value.imag) if isinstance(value, complex) else (value,)
-    if any(abs(part) > largest and abs(part) != np.inf for part in parts):
-        raise overflow_error(target)
-    return value
-
-
-def infer_number_dtype(value: Any) -> dtypes.dtype:
-    """The type a tensor filled with this Python number has unless told otherwise."""
-    for python_type in (bool, int, float, complex):
-        if isinstance(value, python_type):
-            return _infer({python_type})
-    raise TypeError(f"must be Number, not {type(value).__name__}")
-
-
-def _infer(leaves: set[Any]) -> dtypes.dtype:
-    result: dtypes.dtype | None = None
-    for leaf in leaves:
-        if leaf is float:
-            each = dtypes.get_default_dtype()
-        elif leaf is complex:
-            each = dtypes.get_default_complex_dtype()
-        else:
-            each = _NUMBER_DTYPES.get(leaf, leaf)
-        result = each if result is None else dtypes.promote_types(result, each)
-    assert result is not None
-    return result
 
 
 def _is_sequence(data: Any, inside: bool = False) -> bool:

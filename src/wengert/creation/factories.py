@@ -7,35 +7,27 @@ from typing import Any
 
 import numpy as np
 
+from ..backends.allocation import fill, new_array, new_array_like
+from ..backends.casting import dtype_of
+from ..backends.placement import of_array
 from ..core import dtypes
-from ..core.devices import as_device, get_default_device, of_array
+from ..core.arrays import alive, is_level
+from ..core.devices import as_device, get_default_device
 from ..core.layouts import check_options, contiguous_format
+from ..core.numbers import check_number, infer_number_dtype
+from ..core.size import parse_size, sequence_size
 from ..core.state import thread_state
-from ..core.tensor import Tensor, wrap
+from ..core.tensor import Tensor
 from ..dispatch.function_schemas import handle_by_class
-from ..dispatch.levels import alive, is_level, made_here
+from ..tape.leaves import require_grad
 from ..transforms.access import made_like
-from .arguments import (
-    check_tensor,
-    choose_dtype,
-    fill,
-    finish,
-    new_array,
-    new_array_like,
-    number,
-    parse_size,
-    sequence_size,
-)
+from .arguments import check_tensor, choose_dtype, finish, number
 from .conversion import (
     as_tensor,
     asarray,
-    check_number,
     deliver,
-    dtype_of,
     from_dlpack,
     from_numpy,
-    infer_number_dtype,
-    require_grad,
     tensor,
     warn_copy_construct,
 )
@@ -49,16 +41,6 @@ __all__ = [
 ]  # fmt: skip
 
 NEW_METHODS = ("new_empty", "new_full", "new_ones", "new_tensor", "new_zeros")
-
-
-def zeros_for(shape: tuple[int, ...], array_dtype: Any) -> Tensor:
-    """Zeros of a shape and array type, as a missing gradient stands for."""
-    return made_here(wrap(np.zeros(shape, array_dtype)))
-
-
-def ones_for(shape: tuple[int, ...], array_dtype: Any) -> Tensor:
-    """Ones of a shape and array type: the gradient of a scalar with respect to itself."""
-    return made_here(wrap(np.ones(shape, array_dtype)))
 
 
 # One value everywhere.

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..core.devices import as_device, device, require_cupy
+from ..backends.placement import require_cupy
+from ..core.devices import as_device, device
 from ..core.tensor import Tensor, wrap
 
 if TYPE_CHECKING:

@@ -7,13 +7,19 @@ from typing import Any
 
 import numpy as np
 
+from ..backends.allocation import new_array, new_array_like
+from ..backends.casting import dtype_of
+from ..backends.placement import of_array, transfer
 from ..core import dtypes
-from ..core.devices import as_device, of_array, transfer
+from ..core.arrays import alive
+from ..core.devices import as_device
 from ..core.errors import broadcast_error
 from ..core.layouts import check_options
+from ..core.numbers import overflow_error
+from ..core.size import parse_size, sequence_size, whole
 from ..core.state import thread_state
 from ..core.tensor import Tensor, wrap
-from ..dispatch.levels import alive
+from ..tape.leaves import require_grad
 from ..transforms.randomness import (
     check_same_parameters,
     drawn_by_rows,
@@ -22,17 +28,7 @@ from ..transforms.randomness import (
     draws,
     sizes_here,
 )
-from .arguments import (
-    check_tensor,
-    choose_dtype,
-    finish,
-    new_array,
-    new_array_like,
-    parse_size,
-    sequence_size,
-    whole,
-)
-from .conversion import dtype_of, overflow_error, require_grad
+from .arguments import check_tensor, choose_dtype, finish
 from .generator import (
     Generator,
     default_generator,

@@ -7,12 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from ..backends.casting import retype
+from ..backends.placement import of_array, transfer
 from ..core import dtypes
-from ..core.devices import as_device, of_array, transfer
+from ..core.devices import as_device
 from ..core.layouts import check_options
+from ..core.numbers import check_number
+from ..core.size import whole
 from ..core.tensor import Tensor
-from .arguments import choose_dtype, finish, number, whole
-from .conversion import check_number, retype
+from .arguments import choose_dtype, finish, number
 
 
 def _place(

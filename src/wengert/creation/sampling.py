@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..backends.placement import of_array, transfer
 from ..core import dtypes
-from ..core.devices import of_array, transfer
 from .generator import Generator, source_of
 
 if TYPE_CHECKING:

@@ -77,6 +77,10 @@ class _Text:
         self.text = text
 
 
+#: The functions of the package by name, see `tensor/registration.py`.
+PUBLIC: dict[str, Any] = {}
+
+
 class HandledFunction:
     """One overload of a function, called by its public name."""
 
@@ -87,12 +91,10 @@ class HandledFunction:
         self.schema = _Text(schema)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        import wengert
-
         name = self.name.partition(".")[0]
         if name == "_local_scalar_dense":
             return args[0].item()
-        function = getattr(wengert, name, None) or getattr(Tensor, name)
+        function = PUBLIC.get(name) or getattr(Tensor, name)
         return function(*args, **kwargs)
 
     def __repr__(self) -> str:
@@ -126,7 +128,7 @@ def handle(name: str, args: tuple, kwargs: dict[str, Any]) -> Any:
 
 
 def _size(name: str, sizes: tuple, options: dict[str, Any]) -> tuple[int, ...]:
-    from ..creation.arguments import parse_size
+    from ..core.size import parse_size
 
     return parse_size(name, sizes, options.pop("size", None))
 

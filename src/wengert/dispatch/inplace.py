@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from ..backends.numpy import quiet
+from ..core.arrays import same_elements
 from ..core.dtypes import can_cast, from_numpy
 from ..core.errors import inplace_view_error, refuse_inference_update, shape_text
 from ..core.native import native
+from ..core.registry import operator_named
 from ..core.state import ThreadState, thread_state
 from ..core.tensor import (
     VIEW_DEFAULT,
@@ -22,17 +24,15 @@ from ..core.tensor import (
     wrap,
 )
 from ..tape.accumulation import edge_node, edges
-from ..tape.copy_slices import CopySlices, replay
+from ..tape.copy_slices import CopySlices, replay, strided_steps
 from ..tape.node import Node
 from .binding import bind_arguments, check_operand, signature_text
-from .levels import same_elements
 from .operator import (
     Operator,
     any_foreign,
     any_requires,
     arrays_of,
     function_attribute,
-    operator_named,
     without_getattr,
 )
 from .overlap import check_not_overlapping, check_sources, same_array
@@ -130,7 +130,7 @@ class InplaceOperator(AbstractOperator):
                 before.node = node_of(target)
                 before.output_index = target.output_index
                 if state.dual_level >= 0:
-                    from ..autograd.forward_ad import copy_tangent
+                    from ..tape.tangents import copy_tangent
 
                     copy_tangent(target, before)
                 saving = (before, *args[1:])
@@ -249,12 +249,10 @@ def copy_of(t: Tensor) -> Tensor:
     """A copy of the elements as a new tensor without history."""
     if type(t) is Tensor:
         return wrap(t.array.copy())
-    from ..operators.copying import clone
-
     state = thread_state()
     enabled, state.grad_enabled = state.grad_enabled, False
     try:
-        copy: Tensor = clone.call_recorded(state, (t,))
+        copy: Tensor = operator_named("clone").call_recorded(state, (t,))
     finally:
         state.grad_enabled = enabled
     return copy
@@ -354,16 +352,6 @@ def _refit_steps(t: Tensor) -> None:
         _view_again(t)
     finally:
         state.grad_enabled = enabled
-
-
-def strided_steps(t: Tensor, base: Any) -> tuple:
-    """The way from `base` to a view of its memory by shape, strides and offset alone."""
-    from ..backends.geometry import offset_of, seen_from
-    from ..operators.strides import as_strided_relative
-
-    array = t.array
-    stride = tuple([s // array.itemsize for s in array.strides])
-    return (None, as_strided_relative, seen_from(base.array, array.shape, stride, offset_of(array)))
 
 
 def move_retained_grad(t: Tensor, node: Node) -> None:

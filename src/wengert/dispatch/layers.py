@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..autograd.forward_ad import call_with_tangents, duals_aside, inherit_tangent_base, tangents_of
-from ..core.arrays import unmarked_arguments
+from ..core.arrays import alive, made_inside, unmarked_arguments
 from ..core.native import native
+from ..core.scopes import DualsAside
 from ..core.state import ThreadState, thread_state
+from ..tape.tangents import inherit_tangent_base
+from .forward import call_with_tangents, tangents_of
 from .levels import (
-    alive,
     ascend,
     at_level,
     check_active,
@@ -23,7 +24,6 @@ from .levels import (
     descend,
     innermost,
     level_of_call,
-    made_inside,
 )
 from .operator import arrays_of
 from .torch_dispatch import as_results, override_below
@@ -70,7 +70,7 @@ def _call_unmeasured(operator: Any, args: tuple) -> Any:
     if state.dual_level >= 0 and state.forward_grad_enabled and not state.tangents_aside:
         tangents = tangents_of(operator, args)
         if tangents:
-            with duals_aside(state):
+            with DualsAside(state):
                 return call_with_tangents(operator, args, tangents)
         if not operator.mutates and operator.is_view:
             out = operator.call_recorded(state, args)

@@ -10,13 +10,12 @@ is all there is to nesting: no transform knows of another one.
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from ..core.arrays import SubclassArray, WrapperArray
-from ..core.native import native
+from ..core.arrays import LevelArray, alive
 from ..core.state import ThreadState, thread_state
 from ..core.tensor import Tensor, wrap
 
@@ -209,83 +208,6 @@ def ascend(state: ThreadState, saved: tuple) -> None:
     set_duals(state, saved[4], saved[5], saved[6])
 
 
-class LevelArray(np.ndarray):
-    """The array of a tensor at a level: no elements of its own, only `value` has them."""
-
-    value: Tensor
-    level: Level
-    dim: int | None
-
-    def copy(self, order: Any = "C") -> LevelArray:
-        from ..operators.copying import clone
-
-        return self.level.call(clone, (wrap(self),))
-
-    def __array_ufunc__(self, *args: Any, **options: Any) -> NoReturn:
-        raise unreadable(self)
-
-    def __array_function__(self, *args: Any, **options: Any) -> NoReturn:
-        raise unreadable(self)
-
-    def __getitem__(self, index: Any) -> NoReturn:
-        raise unreadable(self)
-
-    def __setitem__(self, index: Any, value: Any) -> NoReturn:
-        raise unreadable(self)
-
-    def astype(self, *args: Any, **options: Any) -> NoReturn:
-        raise unreadable(self)
-
-    def tolist(self) -> NoReturn:
-        raise unreadable(self)
-
-
-def unreadable(array: LevelArray) -> RuntimeError:
-    """The refusal of reading the elements of a level tensor as those of an array."""
-    return RuntimeError(
-        f"Cannot access data pointer of Tensor that doesn't have storage: inside "
-        f"{array.level.kind}, a tensor stands for a value of the transform. Use the library's "
-        "operators on it"
-    )
-
-
-def is_level(t: Tensor) -> bool:
-    """Whether a tensor belongs to a transform."""
-    return type(t.array) is LevelArray
-
-
-def same_elements(fresh: Tensor, view: Tensor) -> bool:
-    """Whether a view that was made again is the same; without memory, as far as can be told."""
-    if native.same_view(fresh.array, view.array):
-        return True
-    a, b = plain_array(fresh), plain_array(view)
-    return (
-        type(a) is type(b) is WrapperArray
-        and (a.shape, a.strides, a.start) == (b.shape, b.strides, b.start)
-    )
-
-
-def plain_array(t: Tensor) -> Any:
-    """The array of a tensor below all transforms."""
-    while type(t.array) is LevelArray:
-        t = t.array.value
-    return t.array
-
-
-def has_class(t: Tensor) -> bool:
-    """Whether the tensor below all transforms is of a class that overrides functions."""
-    return type(plain_array(t)) in (SubclassArray, WrapperArray)
-
-
-def is_batched(t: Tensor) -> bool:
-    """Whether a tensor has one value per example of some vmap."""
-    while type(t.array) is LevelArray:
-        if t.array.dim is not None:
-            return True
-        t = t.array.value
-    return False
-
-
 def level_array(value: Tensor, level: Level, dim: int | None = None) -> LevelArray:
     """The array of `value` as seen from `level`, without its batch dimension `dim`."""
     array = value.array
@@ -330,31 +252,6 @@ def check_alive(level: Level) -> None:
             f"{level.kind} transform is used after the transform has ended; return it from the "
             "function instead of keeping it by a side effect"
         )
-
-
-def alive(value: Any) -> Any:
-    """What stands for a tensor whose transform has ended: that of grad or jvp is a value by then.
-
-    One of vmap has a value for each example, that of a trace has none; they stay as they are, and
-    are refused. So does what is no tensor; of a list, the tensors in it count.
-    """
-    if type(value) is list:
-        return [alive(item) for item in value]
-    while isinstance(value, Tensor) and type(value.array) is LevelArray:
-        level = value.array.level
-        if level.number or level.kind not in ("grad", "jvp"):
-            break
-        value = value.array.value
-    return value
-
-
-def has_ended(t: Tensor) -> bool:
-    """Whether a tensor, or what it stands for, belongs to a transform that has ended."""
-    while type(t.array) is LevelArray:
-        if not t.array.level.number:
-            return True
-        t = t.array.value
-    return False
 
 
 def check_active(level: Level, state: ThreadState) -> None:
@@ -518,27 +415,6 @@ def _raised(out: Any, dims: Any, level: Level) -> Any:
     each = dims if isinstance(dims, (tuple, list)) else [dims] * len(out)
     arrays = [level_array(t, level, d) for t, d in zip(out, each, strict=True)]
     return arrays if type(out) is list else tuple(arrays)
-
-
-def made_here(t: Tensor) -> Tensor:
-    """A tensor that a function has just created, as a tensor of the innermost transform."""
-    return made_inside(t, thread_state().levels)
-
-
-def made_inside(out: Any, levels: list) -> Any:
-    """New tensors, made of what is outside `levels`, as tensors of the innermost of these.
-
-    In-place operations inside grad and jvp need their target at that level. Inside vmap a created
-    tensor has no batch dimension and stays as it is.
-    """
-    if isinstance(out, (tuple, list)):
-        items = [made_inside(item, levels) for item in out]
-        return items if type(out) is list else tuple(items)
-    if isinstance(out, Tensor):
-        for level in levels:
-            if level.kind != "vmap":
-                out = level.made(out)
-    return out
 
 
 def seen_inside(values: tuple) -> tuple:

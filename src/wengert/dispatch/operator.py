@@ -14,8 +14,9 @@ import numpy as np
 
 from ..core.errors import argument_error
 from ..core.native import native
+from ..core.registry import operator_named
 from ..core.state import ThreadState, thread_state
-from ..core.tensor import AbstractOperator, Tensor, requires_of, wrap, wrap_as
+from ..core.tensor import Tensor, requires_of, wrap, wrap_as
 from .binding import bind_arguments, check_operand, signature_text
 from .declaration import Declaration
 from .out import bound_for_out, casts_to_out, copy_to_out
@@ -319,49 +320,3 @@ def arrays_of(args: tuple) -> tuple:
             out.append(a)
     return tuple(out)
 
-
-_OPERATORS: dict[str, AbstractOperator] = {}
-
-
-def register(operator: Any) -> None:
-    """Make an operator known by its name.
-
-    A declaration may be run again: the import of its module may have been interrupted.
-    """
-    known = _OPERATORS.get(operator.name)
-    if known is not None and _origin(known) != _origin(operator):
-        raise ValueError(f"operator {operator.name} is declared twice")
-    _OPERATORS[operator.name] = operator
-
-
-def _origin(operator: Any) -> tuple:
-    """What tells the declaration of an operator from others of the name."""
-    functional = getattr(operator, "functional", operator)
-    return operator.schema.text, getattr(functional.kernel, "__code__", None)
-
-
-def replace(operator: Any) -> None:
-    """Put an operator in the place of the one with its name."""
-    _OPERATORS[operator.name] = operator
-
-
-def operator_named(name: str) -> Any:
-    """The operator of that name, declared now if it was not yet needed."""
-    if name not in _OPERATORS:
-        from ..operators.catalogue import declare
-
-        declare(name)
-    return _OPERATORS[name]
-
-
-def declared_operators() -> dict[str, AbstractOperator]:
-    """The operators that are declared so far, by name, in-place variants included."""
-    return _OPERATORS
-
-
-def operators() -> dict[str, AbstractOperator]:
-    """All operators by name, in-place variants included."""
-    from ..operators.catalogue import declare_all
-
-    declare_all()
-    return _OPERATORS

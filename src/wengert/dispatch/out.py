@@ -6,12 +6,11 @@ import warnings
 from typing import Any
 
 from ..core import dtypes
-from ..core.arrays import SubclassArray, WrapperArray, unmarked
+from ..core.arrays import LevelArray, SubclassArray, WrapperArray, alive, unmarked
 from ..core.dtypes import can_cast
 from ..core.errors import c_name, refuse_inference_update
 from ..core.state import thread_state
 from ..core.tensor import Tensor, set_fields
-from .levels import LevelArray, alive
 from .overlap import check_not_overlapping, check_sources
 
 # Operators that do not broadcast and write their result into a tensor of another type,
@@ -93,7 +92,7 @@ def copy_to_out(
         check_sources(name, out.array, [alive(x).array for x in operands if isinstance(x, Tensor)])
         check_not_overlapping(name, out.array)
     if layered:
-        from .operator import operator_named
+        from ..core.registry import operator_named
 
         return operator_named("copy_").call((out, result, False))
     out.array[...] = source
@@ -102,7 +101,7 @@ def copy_to_out(
 
 
 def _refuse_tangents(name: str, *tensors: Tensor) -> None:
-    from ..autograd.forward_ad import tangent_of
+    from ..tape.tangents import tangent_of
 
     if any(tangent_of(t) is not None for t in tensors):
         raise NotImplementedError(
@@ -130,10 +129,10 @@ def resize_out(out: Tensor, shape: tuple[int, ...], stacklevel: int | None) -> N
 
     Its elements follow each other from its first one on, in new memory if there are too many.
     """
+    from ..backends.allocation import new_array
     from ..backends.geometry import memory_as
-    from ..core.devices import of_array
-    from ..creation.arguments import new_array
-    from ..tensor.subclasses import marked
+    from ..backends.placement import of_array
+    from .torch_function import marked
 
     if out.array.size and stacklevel is not None:
         warnings.warn(

@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from ..core.arrays import mark, unmarked
 from ..core.errors import argument_error, name_and_parameters
+from ..core.native import native
 from ..core.scopes import FunctionsNotOverridden, set_function_modes
 from ..core.state import ThreadState, thread_state
 from ..core.tensor import Tensor
@@ -256,3 +258,11 @@ def unwrapped_functions() -> set[Any]:
 
 
 dispatch.bind_overrides(override_operator, override_operands, PLAIN)
+
+
+def marked(cls: type, array: Any) -> Any:
+    """An array as an instance of `cls` carries it."""
+    if cls is Tensor or not (overrides_functions(cls) or overrides_dispatch(cls)):
+        return unmarked(array)
+    native.watch_classes()
+    return mark(array)

@@ -12,11 +12,12 @@ from functools import wraps
 from threading import Lock
 from typing import Any
 
+from ..core.arrays import LevelArray
 from ..core.dtypes import is_differentiable
 from ..core.tensor import Tensor, set_fields
 from ..core.trees.pytree import tree_flatten, tree_unflatten
 from ..creation.factories import zeros_like
-from ..dispatch.levels import Level, LevelArray, lifted, unwrapped
+from ..dispatch.levels import Level, lifted, unwrapped
 from .arguments import (
     Argnums,
     at,

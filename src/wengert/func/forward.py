@@ -7,13 +7,14 @@ from contextlib import contextmanager
 from threading import Lock
 from typing import Any
 
-from ..autograd.forward_ad import check_tangent, set_tangent, tangent_of
+from ..autograd.forward_ad import check_tangent
 from ..core.scopes import HOOKS_IGNORED
 from ..core.state import thread_state
 from ..core.tensor import Tensor
 from ..core.trees.pytree import tree_flatten, tree_unflatten
 from ..creation.factories import zeros_like
 from ..dispatch.levels import Level, lifted
+from ..tape.tangents import set_tangent, tangent_of
 from .arguments import Argnums, at, outside, replaced, split_aux
 from .differentiation import backward_at, check_outputs, filled, require_grad, values_of
 

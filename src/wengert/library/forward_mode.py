@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..autograd.forward_ad import set_tangent, tangent_of
+from ..core.arrays import zeros_for
 from ..core.dtypes import is_differentiable
 from ..core.state import ThreadState, call_user
 from ..core.tensor import Tensor
-from ..creation.factories import zeros_for
+from ..tape.tangents import set_tangent, tangent_of
 from .node import OperatorNode, new_operator_node, set_up
 
 

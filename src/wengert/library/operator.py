@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from ..autograd.forward_ad import duals_aside
-from ..core.devices import of_array
+from ..backends.placement import of_array
 from ..core.native import native
+from ..core.scopes import DualsAside
 from ..core.state import ThreadState, call_user, thread_state
 from ..core.tensor import AbstractOperator, Tensor, bump_version, requires_of
 from ..dispatch.inplace import check_inplace
@@ -187,14 +187,14 @@ class CustomOperator(AbstractOperator):
 
             tangents = tangents_of(self, args)
         if tangents is not None:
-            with duals_aside(state):
+            with DualsAside(state):
                 out = self._compute(state, args, True)
         else:
             out = self._compute(state, args, layered)
         self._count_changes(args)
         node = record_call(self, state, args, out) if recording else None
         if tangents is not None:
-            with duals_aside(state):
+            with DualsAside(state):
                 push_tangents(self, state, args, out, tangents, node)
         if node is not None:
             node.saved_for_forward = None

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..core.native import native
+from ..core.registry import operators
 from ..core.state import thread_state
 from ..dispatch.function_schemas import HANDLED, HandledFunction
-from ..dispatch.operator import operators
 from ..dispatch.torch_function import PLAIN, override_operator
 from .builtin import NAMESPACE, builtin_schema, overload_name
 from .keys import DispatchKeySet

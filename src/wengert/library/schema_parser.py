@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from typing import Any, NoReturn
 
+from ..core import dtypes, layouts
 from ..core.devices import device
 from ..core.dtypes import dtype
 from ..core.layouts import layout, memory_format
@@ -281,9 +282,9 @@ class _Parser:
 
 def _named_value(name: str | None) -> Any:
     """The dtype, layout or memory format of a name, None if there is none."""
-    import wengert
-
-    return getattr(wengert, name, None) if name else None
+    if not name:
+        return None
+    return getattr(dtypes, name, None) or getattr(layouts, name, None)
 
 
 # The Python types that a default value of a base type may have.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..backends.casting import copy_array
 from ..core.arrays import unmarked
 from ..core.tensor import Tensor, wrap
-from ..creation.conversion import copy_array
 from ..creation.factories import empty
 from ..dispatch.torch_function import disabled_torch_function_impl
 from ..tensor.pickling import check_storage

@@ -9,8 +9,8 @@ from ..core import dtypes
 from ..core.errors import shape_text
 from ..core.loops import PASS_ON, PRODUCT, SCALE
 from ..core.native import native
+from ..core.numbers import check_number
 from ..core.tensor import Tensor
-from ..creation.conversion import check_number
 from ..transforms.batching import products as batched
 from . import products, shapes
 from .declare import by_loop, primitive

@@ -8,10 +8,11 @@ from typing import Any
 from ..backends.layout import copied
 from ..core.dtypes import from_numpy
 from ..core.loops import ADD, DIV, MUL, NEG, PASS_ON, RECIPROCAL, RSUB, SCALE, SQUARE, SUB
+from ..core.numbers import check_number
+from ..core.registry import operator_named
 from ..core.state import thread_state
 from ..core.tensor import Tensor
-from ..creation.conversion import check_number
-from ..dispatch.operator import Operator, operator_named
+from ..dispatch.operator import Operator
 from .comparison import zeros_like
 from .declare import (
     by_loop,

@@ -7,13 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from ..backends.casting import as_real_for
 from ..backends.layout import copied
-from ..core.devices import of_array, transfer
+from ..backends.placement import of_array, transfer
 from ..core.dtypes import from_numpy
 from ..core.errors import broadcast_error, shape_text
+from ..core.numbers import check_number
+from ..core.registry import operator_named
 from ..core.tensor import Tensor
-from ..creation.conversion import as_real_for, check_number
-from ..dispatch.operator import Operator, operator_named
+from ..dispatch.operator import Operator
 from ..transforms.batching import views as batched
 from ..transforms.batching.moving import batch_size, padded, rank_of, shape_of, with_batch
 from ..transforms.batching.rules import Rewriting, elementwise

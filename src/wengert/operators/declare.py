@@ -36,8 +36,9 @@ from ..backends.layout import copied
 from ..backends.meta import sampled
 from ..core import dtypes
 from ..core.dtypes import result_dtype
+from ..core.registry import register
 from ..dispatch.inplace import InplaceOperator
-from ..dispatch.operator import Operator, register
+from ..dispatch.operator import Operator
 from ..dispatch.schema import Argument, Schema, parse
 from ..tape.plans import rule_reads, slot_of
 from ..transforms.batching import rules as batch_rules
@@ -315,8 +316,9 @@ def promote_quotient(args: tuple, count: int) -> tuple:
     return _with_exact_numbers(args, promote_float(args, count))
 
 
-# Rules that give every operand the dtype that it counts for, by those that leave numbers exact.
-ROUNDED = {promote_factors: promote, promote_quotient: promote_float}
+# These leave numbers exact; the rules that give every operand the dtype that it counts for:
+promote_factors.rounded = promote  # type: ignore[attr-defined]
+promote_quotient.rounded = promote_float  # type: ignore[attr-defined]
 
 
 def _with_exact_numbers(args: tuple, promoted: tuple) -> tuple:

@@ -7,8 +7,9 @@ from typing import Any
 from ..backends import meta
 from ..backends.geometry import diagonal_view, wrap_dim
 from ..core.errors import dimension_error
+from ..core.registry import operator_named
 from ..core.tensor import Tensor
-from ..dispatch.operator import Operator, operator_named
+from ..dispatch.operator import Operator
 from ..transforms.batching import views as batched
 from ..transforms.batching.rules import sized
 from . import shapes

@@ -13,16 +13,18 @@ from typing import Any
 import numpy as np
 
 from ..backends import meta
+from ..backends.casting import retype
 from ..backends.layout import copied
 from ..backends.numpy import quiet
 from ..core import dtypes
+from ..core.arrays import is_batched, made_here
 from ..core.errors import broadcast_error, shape_text, warn_user
+from ..core.numbers import check_number
+from ..core.registry import operator_named, replace
 from ..core.tensor import Tensor, wrap
-from ..creation.conversion import check_number, retype
 from ..creation.conversion import tensor as make_tensor
 from ..dispatch.inplace import InplaceOperator
-from ..dispatch.levels import is_batched, made_here
-from ..dispatch.operator import Operator, arrays_of, operator_named, replace
+from ..dispatch.operator import Operator, arrays_of
 from ..dispatch.overlap import check_not_overlapping, check_sources, is_expanded
 from ..transforms.batching import indexing as batched
 from ..transforms.batching.views import in_place

@@ -10,8 +10,8 @@ from ..backends import meta
 from ..backends.geometry import wrap_dim
 from ..core import dtypes
 from ..core.errors import shape_text
+from ..core.numbers import check_number
 from ..core.tensor import Tensor
-from ..creation.conversion import check_number
 from ..dispatch.operator import Operator
 from ..dispatch.out import copy_to_out
 from ..transforms.batching import indexing as batched

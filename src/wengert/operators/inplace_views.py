@@ -6,19 +6,21 @@ from typing import Any
 
 import numpy as np
 
-from ..autograd.forward_ad import duals_aside, set_tangent, tangent_of
 from ..backends.geometry import overload_number, seen_from
 from ..core.arrays import WrapperArray
+from ..core.registry import register
+from ..core.scopes import DualsAside
 from ..core.state import ThreadState, thread_state
 from ..core.tensor import Tensor, ViewMeta, set_fields
 from ..dispatch.inplace import InplaceOperator, check_inplace, move_retained_grad
 from ..dispatch.layers import call_outside, has_inner_tangents, run_below
 from ..dispatch.levels import innermost
-from ..dispatch.operator import Operator, any_requires, register
+from ..dispatch.operator import Operator, any_requires
 from ..dispatch.recording import fill_saved, record
 from ..dispatch.schema import Schema, parse
 from ..dispatch.torch_dispatch import override_below
-from ..tensor.subclasses import marked
+from ..dispatch.torch_function import marked
+from ..tape.tangents import set_tangent, tangent_of
 from . import strides, views
 
 
@@ -37,7 +39,7 @@ class InplaceView(InplaceOperator):
         tangent = tangent_of(args[0]) if state.dual_level >= 0 else None
         target = self._change(state, args)
         if tangent is not None:
-            with duals_aside(state):
+            with DualsAside(state):
                 set_tangent(target, self.functional.call((tangent, *args[1:])))
         return target
 

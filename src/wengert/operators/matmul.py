@@ -13,9 +13,10 @@ import numpy as np
 
 from ..core.loops import PRODUCT
 from ..core.native import native
+from ..core.registry import operator_named
 from ..core.tensor import Tensor
 from ..dispatch.binding import check_operand
-from ..dispatch.operator import Operator, operator_named
+from ..dispatch.operator import Operator
 from ..dispatch.out import copy_to_out
 from ..dispatch.schema import parse
 from ..dispatch.torch_function import PLAIN, override_operands, override_operator

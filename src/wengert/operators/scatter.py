@@ -9,12 +9,13 @@ import numpy as np
 from ..backends.geometry import wrap_dim
 from ..core.dtypes import from_numpy, int64
 from ..core.errors import shape_text
+from ..core.numbers import check_number
+from ..core.registry import operator_named
 from ..core.state import thread_state
 from ..core.tensor import Tensor
-from ..creation.conversion import check_number
 from ..creation.factories import ones_like
 from ..creation.ranges import arange
-from ..dispatch.operator import Operator, operator_named
+from ..dispatch.operator import Operator
 from ..transforms.batching import indexing as batched
 from . import shapes
 from .along import packed

@@ -7,9 +7,10 @@ from typing import Any
 from ..backends.layout import copied
 from ..core.dtypes import from_numpy
 from ..core.loops import ABS
+from ..core.numbers import check_number
+from ..core.registry import operator_named
 from ..core.tensor import Tensor
-from ..creation.conversion import check_number
-from ..dispatch.operator import Operator, operator_named
+from ..dispatch.operator import Operator
 from ..dispatch.out import copy_to_out
 from ..transforms.batching.rules import elementwise as batched
 from . import shapes

@@ -18,8 +18,8 @@ from ..backends.geometry import (
 )
 from ..core.errors import shape_text
 from ..core.tensor import Tensor
-from ..dispatch.inplace import strided_steps
 from ..dispatch.operator import Operator
+from ..tape.copy_slices import strided_steps
 from ..transforms.batching import views as batched
 from . import shapes
 from .declare import linear

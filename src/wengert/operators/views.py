@@ -19,8 +19,9 @@ from ..backends.geometry import (
 from ..backends.numpy import view_shape
 from ..core import dtypes
 from ..core.errors import shape_text, warn_user
+from ..core.registry import operator_named
 from ..core.tensor import Tensor, set_fields
-from ..dispatch.operator import Operator, operator_named
+from ..dispatch.operator import Operator
 from ..transforms.batching import views as batched
 from ..transforms.batching.rules import sized
 from . import shapes

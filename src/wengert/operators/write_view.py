@@ -6,9 +6,10 @@ from ast import literal_eval
 from functools import lru_cache
 from typing import Any
 
+from ..core.arrays import zeros_for
+from ..core.registry import operator_named
 from ..core.tensor import Tensor
-from ..creation.factories import zeros_for
-from ..dispatch.operator import Operator, operator_named
+from ..dispatch.operator import Operator
 from ..transforms.batching.moving import at_front, batch_size, padded, with_batch
 from .copying import pack
 from .declare import linear

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..core.registry import operator_named
 from ..core.state import thread_state
 from ..core.tensor import Tensor, wrap
 from .accumulation import edge_node, edges
@@ -81,12 +82,10 @@ class CopySlices(Node):
 
 def copy_in_order(g: Tensor, order: tuple) -> Tensor:
     """A copy of `g` with its dimensions in the memory order of the base, as view steps expect."""
-    from ..operators.copying import pack
-
     if order == tuple(range(len(order))):
-        return pack.call1(g)
+        return operator_named("_contiguous").call1(g)
     back = tuple(sorted(range(len(order)), key=order.__getitem__))
-    return pack.call1(g.permute(order)).permute(back)
+    return operator_named("_contiguous").call1(g.permute(order)).permute(back)
 
 
 def replay(base: Tensor, steps: tuple | None) -> Tensor:
@@ -98,3 +97,12 @@ def replay(base: Tensor, steps: tuple | None) -> Tensor:
     for operator, args in reversed(calls):
         base = operator.call((base, *args))
     return base
+
+
+def strided_steps(t: Tensor, base: Any) -> tuple:
+    """The way from `base` to a view of its memory by shape, strides and offset alone."""
+    from ..backends.geometry import offset_of, seen_from
+    array = t.array
+    stride = tuple([s // array.itemsize for s in array.strides])
+    seen = seen_from(base.array, array.shape, stride, offset_of(array))
+    return (None, operator_named("_as_strided"), seen)

@@ -179,7 +179,7 @@ def evaluate_observed(task: GraphTask, node: Node, state: ThreadState) -> list |
         return run_node(task, node, state)
     except BaseException as error:
         if _anomaly.enabled:
-            from ..autograd.anomaly_mode import explain
+            from .anomaly import explain
 
             explain(node, error)
         raise
@@ -222,7 +222,7 @@ def run_node(task: GraphTask, node: Node, state: ThreadState) -> list | None:
         _fit(node, outputs)
         outputs = run_post_hooks(node, outputs, grads, task)
     if _anomaly.enabled and _anomaly.check_nan:
-        from ..autograd.anomaly_mode import refuse_nan
+        from .anomaly import refuse_nan
 
         refuse_nan(node, outputs)
     if not task.keep_graph:

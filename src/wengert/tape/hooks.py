@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..core.arrays import has_ended
+from ..core.registry import operator_named
 from ..core.tensor import Tensor, set_fields
-from ..dispatch.levels import has_ended
 from .accumulation import AccumulateGrad
 from .node import Node
 
@@ -78,12 +79,10 @@ def _check_replacement(hook: Any, result: Any, gradient: Any) -> None:
 
 
 def _retain(tensor: Tensor, gradient: Tensor) -> None:
-    from ..operators.copying import pack
-
     before = tensor.gradient
     if before is not None and has_ended(before):  # by a batch of gradients, say
         before = None
-    total = pack.call1(gradient) if before is None else before + gradient
+    total = operator_named("_contiguous").call1(gradient) if before is None else before + gradient
     set_fields(tensor, gradient=total)
 
 

@@ -128,7 +128,7 @@ class Node:
                 break
         else:
             return grads
-        from ..creation.factories import zeros_for
+        from ..core.arrays import zeros_for
 
         return [
             zeros_for(shape, dtype) if g is None else g
@@ -263,7 +263,7 @@ def seen(node: Any) -> Any:
 
 def note_forward_call(node: Node) -> None:
     """Under anomaly detection: keep with a node where it was made, and by which node's backward."""
-    from ..autograd.anomaly_mode import forward_stack
+    from .anomaly import forward_stack
 
     node.cold = NodeCold()
     node.cold.metadata = {"traceback_": forward_stack()}

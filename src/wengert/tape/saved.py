@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..core.native import native
+from ..core.registry import makers
 from ..core.state import ThreadState, call_user, thread_state
 from ..core.tensor import (
     Tensor,
@@ -106,7 +107,7 @@ class SavedVariable:
 
     def _give_tangent(self, t: Tensor) -> None:
         if self.tangent is not None and thread_state().dual_level >= 0:
-            from ..autograd.forward_ad import set_tangent
+            from .tangents import set_tangent
 
             set_tangent(t, self.tangent)
 
@@ -115,9 +116,7 @@ def detached_alias(t: Tensor) -> Tensor:
     """The same memory as a new tensor without history."""
     if type(t) is Tensor:
         return wrap(t.array)
-    from ..transforms.access import alias_of
-
-    return alias_of(t)
+    return makers.alias(t)
 
 
 def save(value: Any, state: ThreadState) -> Any:
@@ -180,7 +179,7 @@ def pack(t: Tensor, is_output: bool, hooks: tuple) -> SavedVariable:
     if not is_output and saved.needs_grad:
         saved.tensor = _history_of(t)
     if state.dual_level >= 0:
-        from ..autograd.forward_ad import tangent_of
+        from .tangents import tangent_of
 
         saved.tangent = tangent_of(t)
     saved.counter = counter_of(t)

@@ -10,19 +10,19 @@ from typing import Any
 import numpy as np
 
 from .. import autograd
-from ..autograd.forward_ad import drop_tangent
+from ..core.arrays import alive, is_level
 from ..core.dtypes import is_differentiable
 from ..core.handles import RemovableHandle
 from ..core.native import native
 from ..core.state import thread_state
 from ..core.tensor import VIEW_MULTI_OUTPUT, Tensor, set_fields, wrap
 from ..dispatch.inplace import add_retain_hook
-from ..dispatch.levels import alive, is_level
+from ..dispatch.torch_function import marked
 from ..tape.accumulation import reset_accumulator
 from ..tape.cycles import show_graph
 from ..tape.node import Node, seen
+from ..tape.tangents import drop_tangent
 from ..transforms.access import alias_of, check_hookable, check_outside, in_transform, trace_around
-from .subclasses import marked
 
 _ndarray = np.ndarray
 

@@ -8,17 +8,17 @@ import numpy as np
 
 from ..backends.geometry import offset_of
 from ..backends.layout import steps_of
+from ..backends.placement import of_array, transfer
 from ..core import dtypes
-from ..core.arrays import WrapperArray, unreadable_wrapper
-from ..core.devices import as_device, device, of_array, transfer
+from ..core.arrays import WrapperArray, is_level, unreadable_wrapper
+from ..core.devices import as_device, device
 from ..core.layouts import contiguous_format, keeps_order, strided
 from ..core.native import native
-from ..core.size import Size, size_of
+from ..core.size import Size, size_of, whole
 from ..core.state import thread_state
 from ..core.tensor import Tensor
-from ..creation.arguments import check_tensor, whole
+from ..creation.arguments import check_tensor
 from ..dispatch.function_schemas import HANDLED, handle
-from ..dispatch.levels import is_level
 from ..dispatch.overlap import check_not_overlapping
 from ..dispatch.torch_dispatch import override_function
 from ..operators.copying import cast, clone, pack, to_device

@@ -10,16 +10,16 @@ from typing import Any
 
 import numpy as np
 
+from ..backends.allocation import new_array
+from ..backends.casting import copy_array
 from ..backends.geometry import address_of, owner_of
+from ..backends.placement import of_array, transfer
 from ..core import dtypes
-from ..core.arrays import WrapperArray, unmarked, wrapper_array
-from ..core.devices import as_device, device, of_array, transfer
+from ..core.arrays import LevelArray, WrapperArray, unmarked, wrapper_array
+from ..core.devices import as_device, device
 from ..core.handles import warn_if_has_hooks
 from ..core.tensor import FRESH, Tensor, set_fields, wrap
-from ..creation.arguments import new_array
-from ..creation.conversion import copy_array
 from ..dispatch.inplace import copy_of
-from ..dispatch.levels import LevelArray
 from .subclasses import bare
 
 # Without compilation these share the instance dictionary with what users attach to a tensor.

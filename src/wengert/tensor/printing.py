@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from ..autograd.forward_ad import tangent_of
+from ..backends.placement import of_array, transfer
 from ..core import dtypes
-from ..core.arrays import WrapperArray
-from ..core.devices import CPU, of_array, transfer
+from ..core.arrays import LevelArray, WrapperArray
+from ..core.devices import CPU
 from ..core.state import thread_state
 from ..core.tensor import Tensor
-from ..dispatch.levels import LevelArray
+from ..tape.tangents import tangent_of
 
 
 class PrintOptions:

@@ -12,6 +12,7 @@ from ..core.loading import load
 from ..core.native import native
 from ..core.overridable import Overridable, OverridableProperty
 from ..core.overridable import bind_overrides as bind_overridable
+from ..core.registry import declared_operators, operator_named
 from ..core.size import Size
 from ..core.tensor import AbstractOperator, Tensor, bind_operators, bind_overrides
 from ..creation import factories as creation
@@ -19,9 +20,8 @@ from ..creation import random
 from ..creation.generator import Generator
 from ..dispatch import inplace, layers
 from ..dispatch import operator as dispatch
-from ..dispatch.function_schemas import HANDLED
+from ..dispatch.function_schemas import HANDLED, PUBLIC
 from ..dispatch.inplace import regenerate_view
-from ..dispatch.operator import declared_operators, operator_named
 from ..dispatch.torch_dispatch import disabled_torch_dispatch_impl
 from ..dispatch.torch_function import (
     HANDLED_FUNCTIONS,
@@ -29,6 +29,7 @@ from ..dispatch.torch_function import (
     PLAIN,
     call_overridable,
     default_torch_function,
+    marked,
     override_method,
 )
 from ..operators import arithmetic, comparison, copying, selection, transcendental
@@ -108,6 +109,10 @@ def _bind_indexing() -> None:
         getitem=Overridable(source.getitem, public=Tensor.__getitem__),
         setitem=Overridable(source.setitem, public=Tensor.__setitem__),
     )
+
+
+def _deferred_repr(t: Tensor) -> str:
+    return load("tensor.printing").tensor_repr(t)
 
 
 def _deferred_reduce_gradient(*args: Any) -> Tensor:
@@ -217,7 +222,7 @@ def _bind_subclasses() -> None:
         call_overridable, (Tensor, Size, dtypes.dtype, device, layout, memory_format, Generator)
     )
     MODES_ONLY.add(creation.tensor)
-    bind_overrides(override_method, PLAIN, subclasses.marked, subclasses.fill)
+    bind_overrides(override_method, PLAIN, marked, subclasses.fill)
     native.hide_init(Tensor)
     for name, value in subclasses.METHODS.items():
         native.attach(Tensor, name, value)
@@ -250,6 +255,7 @@ def bind() -> dict[str, Any]:
         setitem=_deferred_setitem,
         regenerate_view=regenerate_view,
         show_graph=show_graph,
+        repr=_deferred_repr,
     )
     engine.bind_operators(_table["add"], _deferred_reduce_gradient)
     for module in (dispatch, inplace):
@@ -262,4 +268,6 @@ def bind() -> dict[str, Any]:
         for name in source.__all__
         if name not in NOT_OVERRIDABLE
     }
-    return functions | _overridable_functions(others)
+    functions |= _overridable_functions(others)
+    PUBLIC.update(functions)
+    return functions

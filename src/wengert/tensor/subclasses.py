@@ -4,26 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..autograd.forward_ad import set_tangent, tangent_of
 from ..backends.numpy import dense_strides
 from ..core import dtypes
-from ..core.arrays import mark, unmarked, wrapper_array
+from ..core.arrays import wrapper_array
 from ..core.devices import as_device
 from ..core.layouts import check_options, keeps_order
 from ..core.native import native
 from ..core.state import thread_state
 from ..core.tensor import Tensor, set_fields, wrap
 from ..dispatch.torch_dispatch import overrides_dispatch
-from ..dispatch.torch_function import PLAIN, override_method, overrides_functions
-
-
-def marked(cls: type, array: Any) -> Any:
-    """An array as an instance of `cls` carries it."""
-    if cls is Tensor or not (overrides_functions(cls) or overrides_dispatch(cls)):
-        return unmarked(array)
-    native.watch_classes()
-    return mark(array)
-
+from ..dispatch.torch_function import PLAIN, override_method
+from ..tape.tangents import set_tangent, tangent_of
 
 _new = Tensor.__new__
 
@@ -46,8 +37,8 @@ def tensor_new(cls: type, *args: Any, **options: Any) -> Any:
 
 def fill(out: Any, args: tuple[Any, ...], options: dict[str, Any]) -> None:
     """Give an instance without an array the data, the sizes or the tensor that it is made from."""
+    from ..core.arrays import made_here
     from ..creation.factories import legacy_array
-    from ..dispatch.levels import made_here
 
     device = options.pop("device", None)
     given = _by_keyword(args, options) if options else args
@@ -136,8 +127,8 @@ def make_wrapper_subclass(
         )
     if storage_size is not None:
         raise NotImplementedError("_make_wrapper_subclass(): a wrapper has no storage")
-    from ..creation.arguments import sequence_size
-    from ..creation.conversion import require_grad
+    from ..core.size import sequence_size
+    from ..tape.leaves import require_grad
 
     check_options(layout, pin_memory)
     kind = dtypes.get_default_dtype() if dtype is None else dtypes.as_dtype(dtype)

@@ -11,18 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from ..core.arrays import WrapperArray, unmarked, unreadable_wrapper
+from ..core.arrays import LevelArray, WrapperArray, alive, unmarked, unreadable, unreadable_wrapper
+from ..core.registry import makers, operator_named
 from ..core.state import thread_state
 from ..core.tensor import Tensor, wrap
-from ..dispatch.levels import (
-    LevelArray,
-    alive,
-    check_alive,
-    level_array,
-    lifted,
-    unreadable,
-    unwrapped,
-)
+from ..dispatch.levels import check_alive, level_array, lifted, unwrapped
 from ..dispatch.torch_dispatch import override_below
 
 
@@ -101,9 +94,7 @@ def alias_of(t: Tensor) -> Tensor:
         return wrap(detached(t))
     state = thread_state()
     if state.modes or type(t) is not Tensor:
-        from ..operators.getitem import detach
-
-        out = override_below(state, detach, (t,))
+        out = override_below(state, operator_named("detach"), (t,))
         if out is not NotImplemented:
             if not isinstance(out, Tensor):
                 raise RuntimeError(
@@ -112,6 +103,9 @@ def alias_of(t: Tensor) -> Tensor:
                 )
             return wrap(unmarked(t.array)) if out is t and type(t) is Tensor else out
     return wrap(unmarked(t.array))
+
+
+makers.alias = alias_of
 
 
 def detached(t: Tensor) -> Any:

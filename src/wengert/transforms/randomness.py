@@ -10,12 +10,16 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from ..autograd.forward_ad import duals_aside, tangent_of, write_tangent
+from ..core.arrays import LevelArray, alive
+from ..core.registry import operator_named
+from ..core.scopes import DualsAside
 from ..core.state import ThreadState, thread_state
 from ..core.tensor import Tensor
+from ..dispatch.forward import write_tangent
 from ..dispatch.inplace import check_inplace, rebase_history
-from ..dispatch.levels import Level, LevelArray, alive, captured_mutation, lifted, unwrapped
+from ..dispatch.levels import Level, captured_mutation, lifted, unwrapped
 from ..dispatch.recording import record
+from ..tape.tangents import tangent_of
 
 # Functions that draw, by name: what a traced graph calls again.
 DRAWS: dict[str, Callable[..., Tensor]] = {}
@@ -39,9 +43,7 @@ def draws(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
 @draws
 def drawn_in_place_of(t: Tensor, name: str, *args: Any, **options: Any) -> Tensor:
     """A new tensor in the shape of `t`, filled by one of its in-place samplers."""
-    from ..creation.factories import empty_like
-
-    return getattr(empty_like(t), name)(*args, **options)
+    return getattr(t.new_empty(t.array.shape), name)(*args, **options)
 
 
 def sizes_here(out: Tensor | None = None) -> tuple[int, ...]:
@@ -146,11 +148,9 @@ def fill_here(t: Tensor, name: str, draw: Callable[[Any], None]) -> None:
 
 def _cut(t: Tensor, state: ThreadState) -> Any:
     """The node that passes no gradient on to what `t` was before; None if nothing is recorded."""
-    from ..operators.copying import zero
-
     recording = state.recording() and t.requires()
     check_inplace(t, recording, state)
-    return record(zero, state, (t,), t.array) if recording else None
+    return record(operator_named("zero"), state, (t,), t.array) if recording else None
 
 
 def _note_change(t: Tensor, name: str, node: Any) -> None:
@@ -159,7 +159,7 @@ def _note_change(t: Tensor, name: str, node: Any) -> None:
         rebase_history(t, node)
     tangent = tangent_of(t) if thread_state().dual_level >= 0 else None
     if tangent is not None:
-        with duals_aside(thread_state()):
+        with DualsAside(thread_state()):
             write_tangent(t, tangent.new_zeros(tangent.array.shape))
 
 

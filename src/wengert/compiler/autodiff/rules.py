@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 from ...autograd.grad_mode import set_grad_enabled
 from ...backends.meta import MetaArray
+from ...core.arrays import LevelArray
 from ...core.tensor import Tensor
-from ...dispatch.levels import LevelArray
 from ...operators.fitting import reduce_gradient
 from ...tape.plans import values_read
 from ..ir import primitives as prim

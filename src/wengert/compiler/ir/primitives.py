@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ...core.registry import operator_named
 from ...core.tensor import Tensor
 from ...creation.factories import full
-from ...dispatch.operator import operator_named
 from ...dispatch.schema import Schema, parse
 
 OPERATOR = "wengert::"

@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from ...core.devices import device, of_array
+from ...backends.placement import of_array
+from ...core.devices import device
 from ...core.dtypes import dtype, get_default_dtype
 from ...core.state import anomaly, thread_state
 from ...core.tensor import Tensor, requires_of

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ...core.arrays import LevelArray
 from ...core.state import thread_state
 from ...core.tensor import Tensor
 from ...core.trees.pytree import TreeSpec, tree_flatten, tree_unflatten
-from ...dispatch.levels import LevelArray
 from ..ir import primitives as prim
 from ..ir.graph import Graph
 from ..ir.layout import shape_example

@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ...core.arrays import LevelArray, is_batched
 from ...core.tensor import Tensor
 from ...core.trees.pytree import TreeSpec, tree_flatten, tree_leaves, tree_map, tree_unflatten
-from ...dispatch.levels import LevelArray, is_batched
 from ...operators.joining import stack
 from ...operators.selection import where
 from .blocks import as_node, traced_cond, traced_map, traced_scan, traced_while

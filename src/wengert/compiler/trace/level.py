@@ -25,12 +25,13 @@ import numpy as np
 
 from ...autograd.function_node import Error, call_recorded
 from ...backends.geometry import offset_of
+from ...core.arrays import LevelArray
 from ...core.scopes import Assigned
 from ...core.state import thread_state
 from ...core.tensor import Tensor, node_of, set_fields, wrap, wrap_as
 from ...core.trees.pytree import TreeSpec, tree_flatten, tree_unflatten
 from ...creation.factories import full
-from ...dispatch.levels import Level, LevelArray, OutsideAllLevels, level_array
+from ...dispatch.levels import Level, OutsideAllLevels, level_array
 from ...dispatch.overlap import is_expanded
 from ...tensor.pickling import user_attributes
 from ...transforms.randomness import DRAWS

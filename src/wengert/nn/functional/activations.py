@@ -5,8 +5,8 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from ...core.registry import operator_named
 from ...core.tensor import Tensor
-from ...dispatch.operator import operator_named
 from ...operators import activations, pointwise
 from ...operators.softmax import log_softmax as log_softmax_operator
 from ...operators.softmax import softmax as softmax_operator

@@ -9,16 +9,15 @@ from typing import Any
 import numpy as np
 
 from ...autograd.grad_mode import no_grad
+from ...backends.allocation import new_array_like
+from ...backends.placement import of_array, transfer
 from ...core import dtypes
-from ...core.arrays import WrapperArray
-from ...core.devices import of_array, transfer
+from ...core.arrays import WrapperArray, made_here
 from ...core.errors import shape_text
 from ...core.state import thread_state
 from ...core.tensor import Tensor, wrap
-from ...creation.arguments import new_array_like
 from ...creation.factories import empty_like
 from ...creation.sampling import fill_bernoulli
-from ...dispatch.levels import made_here
 from ...operators import indexing, joining, pointwise
 from ...operators import nn as layers
 from ...operators.norms import norm, vector_norm

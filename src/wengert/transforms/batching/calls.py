@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...core.arrays import is_level
 from ...core.dtypes import can_cast, from_numpy
 from ...core.errors import shape_text
 from ...core.state import thread_state
 from ...core.tensor import Tensor
-from ...dispatch.levels import bind_batching, is_level, unbatched_target
+from ...dispatch.levels import bind_batching, unbatched_target
 from .moving import at_front, shape_of
 from .rules import Rewriting, fallback
 

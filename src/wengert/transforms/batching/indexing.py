@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from ...core.registry import operator_named
 from ...core.tensor import Tensor
-from ...dispatch.operator import operator_named
 from .moving import (
     apply,
     at_front,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...backends.geometry import wrap_dim
-from ...dispatch.operator import operator_named
+from ...core.registry import operator_named
 from .moving import all_batched, batch_size, cast, common_dtype, rank_of, reshaped, with_batch
 
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from ...core.devices import of_array, transfer
+from ...backends.placement import of_array, transfer
 from ...core.dtypes import from_numpy, result_dtype
 from ...core.errors import dimension_error
+from ...core.registry import operator_named
 from ...core.tensor import Tensor, wrap
-from ...dispatch.operator import operator_named
 
 
 def apply(name: str, *args: Any) -> Any:

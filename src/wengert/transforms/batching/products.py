@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from ...core.dtypes import from_numpy
+from ...core.registry import operator_named
 from ...core.tensor import Tensor
-from ...dispatch.operator import operator_named
 from .moving import (
     apply,
     at_front,

@@ -14,9 +14,9 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+from ...core.registry import operator_named
 from ...core.tensor import Tensor
 from ...dispatch.levels import unbatched_target
-from ...dispatch.operator import operator_named
 from .moving import (
     all_batched,
     apply,
@@ -112,9 +112,7 @@ def _promote(
         return
     samples = tuple([sample_of(x, d) for x, d in zip(args, dims, strict=True)])
     if operator.dtype_rule is not None:
-        from ...operators.declare import ROUNDED
-
-        rule = ROUNDED.get(operator.dtype_rule, operator.dtype_rule)
+        rule = getattr(operator.dtype_rule, "rounded", operator.dtype_rule)
         samples = rule(samples, operator.operands)
         goals = {i: samples[i].dtype for i in positions}
     else:

@@ -1,0 +1,226 @@
+"""Calls of operators on tensors that have tangents."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..core.arrays import WrapperArray, is_level, plain_array, unmarked
+from ..core.dtypes import is_differentiable
+from ..core.state import thread_state
+from ..core.tensor import Tensor
+from ..tape.copy_slices import copy_in_order
+from ..tape.node import saved_items
+from ..tape.plans import values_read
+from ..tape.saved import SavedVariable
+from ..tape.tangents import (
+    in_layout_of,
+    inherit_tangent_base,
+    set_tangent,
+    tangent_base,
+    tangent_of,
+)
+
+
+def call_with_tangents(operator: Any, args: tuple, tangents: dict[str, Any]) -> Any:
+    """Call an operator and give its results their tangents; called with the duals put aside."""
+    functional = getattr(operator, "functional", None)
+    if functional is not None:
+        return _call_inplace(operator, functional, args, tangents)
+    out = operator.call(args)
+    outs = out if isinstance(out, tuple) else (out,)
+    if operator.is_view:
+        inherit_tangent_base(args[0], outs)
+    for t, tangent in zip(outs, _as_tuple(jvp(operator, args, tangents, outs)), strict=True):
+        if tangent is not None and is_differentiable(t.array.dtype):
+            tangent = _fitted(tangent, t)
+            if not operator.is_view and _shares_memory(tangent, tangents):
+                tangent = tangent.clone()  # a change of the result must not reach the operand
+            set_tangent(t, tangent)
+            _note_in_saved(t, t.node)
+    return out
+
+
+def _shares_memory(tangent: Tensor, tangents: dict[str, Any]) -> bool:
+    """Whether a tangent is one of the given ones or, where arrays have memory, a part of one."""
+    for given in tangents.values():
+        for other in given if isinstance(given, list) else (given,):
+            if other is tangent or (not is_level(tangent) and _may_share(tangent, other)):
+                return True
+    return False
+
+
+def _may_share(a: Tensor, b: Tensor) -> bool:
+    """Whether two tensors may have memory in common, as far as arrays have any."""
+    ours, theirs = unmarked(plain_array(a)), unmarked(plain_array(b))
+    return type(ours) is type(theirs) is np.ndarray and np.may_share_memory(ours, theirs)
+
+
+def _note_in_saved(t: Tensor, node: Any) -> None:
+    """Give the output `t` that its node saved the tangent that `t` has got by now."""
+    for item in () if node is None else saved_items(node):
+        if isinstance(item, SavedVariable) and item.is_output and item.output_nr == t.output_index:
+            item.tangent = tangent_of(t)
+
+
+def tangents_of(operator: Any, args: tuple) -> dict[str, Any]:
+    """Tangents by argument name, for the arguments the operator is differentiable in."""
+    rules = getattr(operator, "functional", operator).rules
+    found: dict[str, Any] = {}
+    for argument, value in zip(operator.schema.arguments, args, strict=True):
+        if argument.name not in rules:
+            continue
+        if isinstance(value, list):
+            parts = [tangent_of(item) for item in value]
+            if any(part is not None for part in parts):
+                found[argument.name] = [
+                    _zeros(item) if part is None else part
+                    for part, item in zip(parts, value, strict=True)
+                ]
+        else:
+            tangent = tangent_of(value)
+            if tangent is not None:
+                found[argument.name] = tangent
+    return found
+
+
+def jvp(operator: Any, args: tuple, tangents: dict[str, Any], outs: tuple) -> Any:
+    """The tangent of an operator's output from the tangents of its arguments."""
+    if operator.family == "elementwise":
+        return _sum(
+            rule(tangents[name], *values_read(operator, rule, args, outs))
+            for name, rule in operator.rules.items()
+            if name in tangents
+        )
+    if operator.is_view:
+        try:
+            return operator.call((tangents["self"], *args[1:]))
+        except RuntimeError:
+            return operator.call((_laid_out_tangent(args[0]), *args[1:]))
+    if operator.family == "linear":
+        return _sum_outputs(
+            [
+                operator.call(
+                    tuple(
+                        tangents[name] if argument.name == name else value
+                        for argument, value in zip(operator.schema.arguments, args, strict=True)
+                    )
+                )
+                for name in tangents
+            ]
+        )
+    rule = operator.jvp_rule
+    if rule is None:
+        raise NotImplementedError(
+            f"Trying to use forward AD with {operator.name} that does not support it because it "
+            "has no forward rule"
+        )
+    return rule(tangents, *values_read(operator, rule, args, outs))
+
+
+def _laid_out_tangent(t: Any) -> Any:
+    """The tangent of `t` with strides like those of `t`, which a view may depend on.
+
+    What is laid out anew is the tangent of the base, of which that of a view remains a part.
+    """
+    base = tangent_base(t)
+    owner: Any = t if base is None or t.cold.tangent_source is None else base
+    strides = owner.array.strides
+    order = tuple(sorted(range(len(strides)), key=lambda i: -strides[i]))
+    set_tangent(owner, copy_in_order(owner.cold.tangents, order))
+    return tangent_of(t)
+
+
+def _sum(terms: Any) -> Any:
+    total = None
+    for term in terms:
+        total = term if total is None else total + term
+    return total
+
+
+def _sum_outputs(results: list) -> Any:
+    if not isinstance(results[0], tuple):
+        return _sum(results)
+    return tuple(_sum(parts) for parts in zip(*results, strict=True))
+
+
+def _as_tuple(value: Any) -> tuple:
+    return value if isinstance(value, tuple) else (value,)
+
+
+def _zeros(t: Tensor) -> Tensor:
+    from ..core.arrays import zeros_for
+
+    return zeros_for(t.array.shape, t.array.dtype)
+
+
+def _fitted(tangent: Tensor, t: Tensor) -> Tensor:
+    """A tangent in the shape, the dtype and the memory order of its primal."""
+    if tangent.array.shape != t.array.shape:
+        tangent = tangent.expand(t.array.shape)
+    if tangent.array.dtype != t.array.dtype:
+        tangent = tangent.to(t.dtype)
+    return in_layout_of(t, tangent)
+
+
+def _call_inplace(operator: Any, functional: Any, args: tuple, tangents: dict) -> Any:
+    target = args[0]
+    # A graph of the new tangent must not save what is about to be overwritten.
+    kept = (target.clone(), *args[1:])
+    name = functional.schema.arguments[0].name
+    if name in tangents:
+        tangents[name] = tangents[name].clone()
+    result = functional.call(kept)
+    tangent = _fitted(jvp(functional, kept, tangents, (result,)), target)
+    operator.call(args)
+    write_tangent(target, tangent)
+    node = target.node if target.view_meta is None else target.view_meta.base.node
+    _note_in_saved(target, getattr(node, "inner", node))
+    return target
+
+
+def write_tangent(target: Any, tangent: Tensor) -> None:
+    """Replace the tangent of a tensor that was changed in place, and so of its views and base."""
+    own = tangent_of(target)
+    base = tangent_base(target)
+    if base is None and (own is None or target.view_meta is None):
+        set_tangent(target, tangent.clone())
+    elif own is not None and (target.cold.tangent_source is None or not thread_state().levels):
+        _write(own, tangent)
+    else:
+        # A new tangent for the base, since the old one may belong to other levels than the change.
+        assert base is not None  # else the tangent is the target's own
+        whole = in_layout_of(base, tangent.new_zeros(base.array.shape))
+        if own is not None:
+            whole = whole + target.cold.tangent_source
+        set_tangent(base, whole)
+        part: Any = tangent_of(target)
+        _check_part(part, base)
+        _write(part, tangent)
+
+
+def _check_part(part: Tensor, base: Tensor) -> None:
+    """Refuse to write to a part of a tangent that is a copy, from which the change would be lost.
+
+    Only a view by strides makes one: inside `vmap` a tangent has other strides than its primal.
+    """
+    from ..backends.geometry import owner_of
+
+    whole: Any = tangent_of(base)
+    array = plain_array(part)
+    if type(array) is WrapperArray or not array.size:
+        return
+    if owner_of(array) is not owner_of(plain_array(whole)):
+        raise RuntimeError(
+            "in forward mode inside vmap, a view made by as_strided() cannot be changed in place: "
+            "the strides of the tensor and of its tangent differ. Use views by index or by shape"
+        )
+
+
+def _write(own: Tensor, tangent: Tensor) -> None:
+    """Replace the values of a tangent; of elements that share memory, the first decides."""
+    for dim, (size, stride) in enumerate(zip(own.array.shape, own.array.strides, strict=True)):
+        if size > 1 and stride == 0 and not is_level(own):
+            own, tangent = own.narrow(dim, 0, 1), tangent.narrow(dim, 0, 1)
+    own.copy_(tangent.clone() if _may_share(own, tangent) else tangent)
