@@ -106,7 +106,7 @@ def test_directories_name_what_is_public_and_no_internal_module():
     run_alone("""
 from types import ModuleType
 import wengert
-import wengert.operators.sorting, wengert.printing
+import wengert.operators.sorting, wengert.tensor.printing
 
 public = {"_C", "_library", "autograd", "compiler", "cuda", "demo", "func", "library", "nn", "ops",
           "overrides", "random", "types", "utils"}

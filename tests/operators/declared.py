@@ -11,7 +11,6 @@ NODES = {
     "Tensor.sum_to_size": "sums dimensions away in one step, PyTorch in two",
     "trapezoid": "weights and sums, where PyTorch sums and subtracts the ends",
     "cumulative_trapezoid": "the same",
-    "diff": "PyTorch returns the tensor itself, without history, where a dimension is empty",
     "nn.functional.linear": "multiplies by the transpose without a node for the transpose",
     "nn.functional.nll_loss": "takes inputs of any number of dimensions without reshaping them",
     "nn.functional.cross_entropy": "the same, and numbers that PyTorch multiplies by inside are "
@@ -25,7 +24,7 @@ NODES = {
 #: Results that are views in one of the libraries alone.
 VIEWS = {
     **dict.fromkeys(["conj", "adjoint", "Tensor.H", "Tensor.mH"], "a conjugate is a copy"),
-    **{name: NODES[name] for name in ("chain_matmul", "diff", "einsum", "Tensor.sum_to_size")},
+    **{name: NODES[name] for name in ("chain_matmul", "einsum", "Tensor.sum_to_size")},
     "nn.functional.linear": "rows of a batch are multiplied as one matrix in every layout",
 }
 #: Expressions whose graph is another than PyTorch's; 2 stands for any number.

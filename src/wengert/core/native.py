@@ -33,12 +33,17 @@ _BINARY: tuple[Any, ...] = (
 
 
 def is_in_rows(array: Any) -> bool:
-    """Whether strides grow from the last dimension to the first, as far as dimensions tell."""
+    """Whether strides grow from the last dimension to the first, as far as dimensions tell.
+
+    Dimensions of length one tell something only beside expanded ones, which do not.
+    """
     if array.flags.c_contiguous:
         return True
+    pairs = list(zip(reversed(array.shape), reversed(array.strides), strict=True))
+    expanded = any(stride == 0 and length != 1 for length, stride in pairs)
     inner = 0
-    for length, stride in zip(reversed(array.shape), reversed(array.strides), strict=True):
-        if stride and length != 1:
+    for length, stride in pairs:
+        if stride and (length != 1 or expanded):
             if stride <= inner:
                 return False
             inner = stride

@@ -364,14 +364,21 @@ cdef inline cnp.ndarray empty_like(cnp.ndarray a):
 
 
 cdef bint is_in_rows(cnp.ndarray array):
-    """Whether strides grow from the last dimension to the first, as far as dimensions tell."""
+    """Whether strides grow from the last dimension to the first, as far as dimensions tell.
+
+    Dimensions of length one tell something only beside expanded ones, which do not.
+    """
     cdef int i
+    cdef bint expanded = False
     cdef cnp.npy_intp stride, inner = 0
     if cnp.PyArray_IS_C_CONTIGUOUS(array):
         return True
+    for i in range(cnp.PyArray_NDIM(array)):
+        if cnp.PyArray_STRIDE(array, i) == 0 and cnp.PyArray_DIM(array, i) != 1:
+            expanded = True
     for i in range(cnp.PyArray_NDIM(array) - 1, -1, -1):
         stride = cnp.PyArray_STRIDE(array, i)
-        if stride == 0 or cnp.PyArray_DIM(array, i) == 1:
+        if stride == 0 or (cnp.PyArray_DIM(array, i) == 1 and not expanded):
             continue
         if stride <= inner:
             return False
