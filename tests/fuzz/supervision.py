@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import math
 import multiprocessing
 import sys
 import warnings
@@ -14,16 +15,22 @@ from fuzz.report import Report
 CHUNK = 5.0  # seconds of work after which the process tells what it has found
 
 
-def supervise(report: Report, seconds: float, first: int = 0) -> None:
-    """Run programs for some time; one that kills its process is reported and passed over."""
+def supervise(
+    report: Report, seconds: float, first: int = 0, last: float = math.inf
+) -> None:
+    """Run programs for some time, or up to the one numbered `last`.
+
+    One that kills its process is reported and passed over.
+    """
     context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
     at, runner.on_pytorch = context.Value("q", first), context.Value("b", 0)
-    while report.seconds < seconds:
+    while report.seconds < seconds and at.value <= last:
         receiver, sender = context.Pipe(duplex=False)
         left = seconds - report.seconds
         known = set(report.found)
         worker = context.Process(
-            target=_work, args=(report.seed, left, at, runner.on_pytorch, known, sender)
+            target=_work,
+            args=(report.seed, left, last, at, runner.on_pytorch, known, report.open, sender),
         )
         worker.start()
         sender.close()
@@ -37,14 +44,16 @@ def supervise(report: Report, seconds: float, first: int = 0) -> None:
         worker.join()
 
 
-def _work(seed: int, seconds: float, at: Any, flag: Any, known: set, sender: Any) -> None:
+def _work(
+    seed: int, seconds: float, last: float, at: Any, flag: Any, known: set, open: set, sender: Any
+) -> None:
     runner.on_pytorch = flag
     warnings.simplefilter("ignore")  # pytest would make errors of some
     gc.freeze()  # the modules of two libraries are not looked through again and again
-    while seconds > 0:
+    while seconds > 0 and at.value <= last:
         part = Report(seed)
-        part.known = known
-        while part.seconds < min(CHUNK, seconds):
+        part.known, part.open = known, open
+        while part.seconds < min(CHUNK, seconds) and at.value <= last:
             part.add(at.value)
             at.value += 1
         seconds -= part.seconds
