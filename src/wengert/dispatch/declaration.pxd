@@ -41,6 +41,7 @@ cdef class Declaration(AbstractOperator):
     cdef public object namer
     cdef public object ordering
     cdef public str refuses
+    cdef public str refusal
     cdef public bint guarded
     cdef public str doc
     cdef public object aliases

@@ -24,14 +24,6 @@ _native = native
 _ndarray = np.ndarray
 _quiet_set, _quiet_reset, _quiet_ignore = quiet.set, quiet.reset, quiet.ignore
 
-# Kinds of dtypes that are refused in other words than that a kernel is missing.
-_REFUSALS = {
-    ("maximum", "c"): "maximum not implemented for complex tensors.",
-    ("minimum", "c"): "minimum not implemented for complex tensors.",
-    ("relu", "b"): "Boolean inputs not supported for relu",
-    ("_hardtanh", "b"): "Bool inputs not supported for hardtanh",
-}
-
 
 class Declaration(AbstractOperator):
     """Everything known about an operator; `Operator` adds the calls."""
@@ -77,6 +69,7 @@ class Declaration(AbstractOperator):
         self.namer: Any = None
         self.ordering: Any = None
         self.refuses = ""
+        self.refusal = ""
         self.guarded = True
         self.doc = ""
         self.aliases: dict[str, str] = {}
@@ -178,8 +171,8 @@ class Declaration(AbstractOperator):
         """Raise for dtypes that the operator is not defined for."""
         dtype = next(a.dtype for a in args if isinstance(a, _ndarray))
         if dtype.kind in self.refuses:
-            if (self.name, dtype.kind) in _REFUSALS:
-                raise RuntimeError(_REFUSALS[self.name, dtype.kind])
+            if self.refusal and dtype.kind == self.refuses[0]:
+                raise RuntimeError(self.refusal)
             name = self.name.lstrip("_")
             raise NotImplementedError(
                 f"\"{name}_cpu\" not implemented for '{from_numpy(dtype).scalar_name}': "

@@ -145,6 +145,7 @@ hardtanh = elementwise(
         where((self > min_val) & (self < max_val), t, 0), self
     ),
     refuses="bc",
+    refusal="Bool inputs not supported for hardtanh",
     doc="The tensor limited to a range; the slope is zero at its ends.",
 )
 hardsigmoid = elementwise(

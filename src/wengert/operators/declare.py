@@ -65,6 +65,7 @@ def elementwise(
     dtype: Callable | None = None,
     native: int = -1,
     refuses: str = "",
+    refusal: str = "",
     inplace: bool | str = True,
     ordering: Callable[..., tuple] | None = None,
     batch: Callable | None = None,
@@ -74,7 +75,8 @@ def elementwise(
 ) -> Operator:
     """Declare a broadcasting operator. `kernel` is a ufunc's name or a function of (xp, *args).
 
-    `refuses` names the NumPy kinds of dtypes (b, i, u, f, c) that it is not defined for. `ordering`
+    `refuses` names the NumPy kinds of dtypes (b, i, u, f, c) that it is not defined for; `refusal`
+    says so for the first of them in words of its own. `ordering`
     picks the operands that decide on the order of the result in memory; by default all do, in turn.
     """
     operator = _operator(schema, "elementwise", kernel, differentials, name, doc, aliases)
@@ -82,7 +84,7 @@ def elementwise(
     operator.broadcasts = True
     operator.dtype_rule = dtype or promote
     operator.native_code = native
-    operator.refuses = refuses
+    operator.refuses, operator.refusal = refuses, refusal
     operator.ordering = ordering
     return _known(operator, inplace)
 
@@ -192,8 +194,8 @@ def _twin(operator: Operator, family: str, rules: Rules, name: str | Callable) -
         operator.schema.text, family, operator.kernel, rules, name, operator.doc, operator.aliases
     )
     for field in (
-        "ufunc", "batch_rule", "broadcasts", "dtype_rule", "refuses", "meta_rule", "ordering",
-        "native_code", "widens", "guarded", "jvp_rule",
+        "ufunc", "batch_rule", "broadcasts", "dtype_rule", "refuses", "refusal", "meta_rule",
+        "ordering", "native_code", "widens", "guarded", "jvp_rule",
     ):  # fmt: skip
         setattr(twin, field, getattr(operator, field))
     return twin

@@ -132,6 +132,7 @@ maximum = elementwise(
         "other": lambda t, self, other: _unless(other < self, self, other, t),
     },
     refuses="c",
+    refusal="maximum not implemented for complex tensors.",
     inplace=False,
     doc="The larger of two tensors, elementwise; ties share the gradient.",
 )
@@ -143,6 +144,7 @@ minimum = elementwise(
         "other": lambda t, self, other: _unless(other > self, self, other, t),
     },
     refuses="c",
+    refusal="minimum not implemented for complex tensors.",
     inplace=False,
     doc="The smaller of two tensors, elementwise; ties share the gradient.",
 )

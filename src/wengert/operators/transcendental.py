@@ -252,5 +252,6 @@ relu = elementwise(
     by_loop(FUSED + RELU, lambda t, out: where(out <= 0, out * 0, t)),
     native=RELU,
     refuses="bc",
+    refusal="Boolean inputs not supported for relu",
     doc="The tensor where positive, else zero.",
 )
