@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.dtypes import as_dtype
 from ..core.tensor import Tensor, wrap
 from . import schema as kinds
 from .schema import REQUIRED, Argument, Schema
@@ -125,8 +126,6 @@ def convert(operator: Any, argument: Argument, index: int, value: Any) -> Any:
                     )
             return list(value)
     elif code == _DTYPE:
-        from ..core.dtypes import as_dtype
-
         return as_dtype(value)
     else:
         return value

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ..core.arrays import WrapperArray, is_level, plain_array, unmarked
+from ..backends.geometry import owner_of
+from ..core.arrays import WrapperArray, is_level, plain_array, unmarked, zeros_for
 from ..core.dtypes import is_differentiable
 from ..core.state import thread_state
 from ..core.tensor import Tensor
@@ -150,8 +151,6 @@ def _as_tuple(value: Any) -> tuple:
 
 
 def _zeros(t: Tensor) -> Tensor:
-    from ..core.arrays import zeros_for
-
     return zeros_for(t.array.shape, t.array.dtype)
 
 
@@ -205,8 +204,6 @@ def _check_part(part: Tensor, base: Tensor) -> None:
 
     Only a view by strides makes one: inside `vmap` a tangent has other strides than its primal.
     """
-    from ..backends.geometry import owner_of
-
     whole: Any = tangent_of(base)
     array = plain_array(part)
     if type(array) is WrapperArray or not array.size:

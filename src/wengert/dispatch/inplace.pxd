@@ -1,8 +1,9 @@
 cimport cython
 from ..tape.accumulation cimport edge_node, edges
 from ..tape.node cimport Node
+from .arguments cimport any_foreign, any_requires, arrays_of
 from .binding cimport bind_arguments, check_operand
-from .operator cimport Operator, any_foreign, any_requires, arrays_of
+from .operator cimport Operator
 from ..core.native cimport Native
 from .recording cimport fill_saved, record
 from ..core.state cimport ThreadState, thread_state
@@ -12,7 +13,6 @@ from ..core.tensor cimport AbstractOperator, Tensor, ViewMeta, bump_version, nod
 cdef Native _native
 cdef type _ndarray
 cdef object _quiet_set, _quiet_reset, _quiet_ignore
-cdef object _call_layers, _run_below
 
 
 cdef class InplaceOperator(AbstractOperator):

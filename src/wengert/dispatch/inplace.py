@@ -26,15 +26,11 @@ from ..core.tensor import (
 from ..tape.accumulation import edge_node, edges
 from ..tape.copy_slices import CopySlices, replay, strided_steps
 from ..tape.node import Node
+from ..tape.tangents import copy_tangent
+from .arguments import any_foreign, any_requires, arrays_of
 from .binding import bind_arguments, check_operand, signature_text
-from .operator import (
-    Operator,
-    any_foreign,
-    any_requires,
-    arrays_of,
-    function_attribute,
-    without_getattr,
-)
+from .layers import call_layers, run_below
+from .operator import Operator, function_attribute, without_getattr
 from .overlap import check_not_overlapping, check_sources, same_array
 from .recording import fill_saved, record
 from .torch_function import PLAIN, override_operands, override_operator
@@ -42,16 +38,6 @@ from .torch_function import PLAIN, override_operands, override_operator
 _native = native
 _ndarray = np.ndarray
 _quiet_set, _quiet_reset, _quiet_ignore = quiet.set, quiet.reset, quiet.ignore
-
-
-_call_layers: Any = None
-_run_below: Any = None
-
-
-def bind_layers(call_layers: Any, run_below: Any) -> None:
-    """Give in-place operators the functions of `layers.py`, which is imported after this module."""
-    global _call_layers, _run_below
-    _call_layers, _run_below = call_layers, run_below
 
 
 class InplaceOperator(AbstractOperator):
@@ -94,7 +80,7 @@ class InplaceOperator(AbstractOperator):
     def call(self, args: tuple) -> Any:
         state = thread_state()
         if state.layers or any_foreign(args):
-            return _call_layers(self, args)
+            return call_layers(self, args)
         functional = self.functional
         target = args[0]
         if (
@@ -130,15 +116,13 @@ class InplaceOperator(AbstractOperator):
                 before.node = node_of(target)
                 before.output_index = target.output_index
                 if state.dual_level >= 0:
-                    from ..tape.tangents import copy_tangent
-
                     copy_tangent(target, before)
                 saving = (before, *args[1:])
             if -1 not in node.plan.slots:
                 fill_saved(node, saving, ())
         if layered:
             version = target.version()
-            _run_below(self, args)
+            run_below(self, args)
             if target.counter is not None:
                 target.counter.value = version  # what a handler has counted is one change
         else:

@@ -15,6 +15,7 @@ from ..core.native import native
 from ..core.scopes import DualsAside
 from ..core.state import ThreadState, thread_state
 from ..tape.tangents import inherit_tangent_base
+from .arguments import arrays_of
 from .forward import call_with_tangents, tangents_of
 from .levels import (
     ascend,
@@ -25,7 +26,6 @@ from .levels import (
     innermost,
     level_of_call,
 )
-from .operator import arrays_of
 from .torch_dispatch import as_results, override_below
 from .torch_function import PLAIN, override_bound
 

@@ -5,13 +5,19 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from ..backends.allocation import new_array
+from ..backends.geometry import memory_as
+from ..backends.placement import of_array
 from ..core import dtypes
 from ..core.arrays import LevelArray, SubclassArray, WrapperArray, alive, unmarked
 from ..core.dtypes import can_cast
 from ..core.errors import c_name, refuse_inference_update
+from ..core.registry import operator_named
 from ..core.state import thread_state
 from ..core.tensor import Tensor, set_fields
+from ..tape.tangents import tangent_of
 from .overlap import check_not_overlapping, check_sources
+from .torch_function import marked
 
 # Operators that do not broadcast and write their result into a tensor of another type,
 _CASTING = {
@@ -92,8 +98,6 @@ def copy_to_out(
         check_sources(name, out.array, [alive(x).array for x in operands if isinstance(x, Tensor)])
         check_not_overlapping(name, out.array)
     if layered:
-        from ..core.registry import operator_named
-
         return operator_named("copy_").call((out, result, False))
     out.array[...] = source
     out.bump(name)
@@ -101,8 +105,6 @@ def copy_to_out(
 
 
 def _refuse_tangents(name: str, *tensors: Tensor) -> None:
-    from ..tape.tangents import tangent_of
-
     if any(tangent_of(t) is not None for t in tensors):
         raise NotImplementedError(
             f"Trying to use forward AD with {name}_out that does not support it because it is an "
@@ -129,11 +131,6 @@ def resize_out(out: Tensor, shape: tuple[int, ...], stacklevel: int | None) -> N
 
     Its elements follow each other from its first one on, in new memory if there are too many.
     """
-    from ..backends.allocation import new_array
-    from ..backends.geometry import memory_as
-    from ..backends.placement import of_array
-    from .torch_function import marked
-
     if out.array.size and stacklevel is not None:
         warnings.warn(
             f"An output with one or more elements was resized since it had shape "

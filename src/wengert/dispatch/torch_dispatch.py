@@ -14,7 +14,7 @@ from ..core.native import native
 from ..core.scopes import DispatchNotOverridden, set_modes
 from ..core.state import ThreadState, call_user, thread_state
 from ..core.tensor import Tensor, set_fields
-from .operator import any_requires
+from .arguments import any_requires
 from .schema import REQUIRED
 
 # What `library.register_torch_dispatch` has registered, by operator and class of modes or tensors.

@@ -16,7 +16,6 @@ from ..core.native import native
 from ..core.scopes import FunctionsNotOverridden, set_function_modes
 from ..core.state import ThreadState, thread_state
 from ..core.tensor import Tensor
-from . import operator as dispatch
 from .function_schemas import handle
 from .torch_dispatch import add_by_class, call_form, overrides_dispatch
 
@@ -255,9 +254,6 @@ def unwrapped_functions() -> set[Any]:
         table: Any = Tensor
         _unwrapped.update((table._base.__get__, table.grad.__get__))
     return _unwrapped
-
-
-dispatch.bind_overrides(override_operator, override_operands, PLAIN)
 
 
 def marked(cls: type, array: Any) -> Any:

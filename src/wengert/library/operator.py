@@ -17,8 +17,8 @@ from ..core.native import native
 from ..core.scopes import DualsAside
 from ..core.state import ThreadState, call_user, thread_state
 from ..core.tensor import AbstractOperator, Tensor, bump_version, requires_of
+from ..dispatch.arguments import any_foreign, any_requires
 from ..dispatch.inplace import check_inplace
-from ..dispatch.operator import any_foreign, any_requires
 from ..dispatch.schema import REQUIRED
 from ..dispatch.schema import Argument as InnerArgument
 from ..dispatch.schema import Schema as InnerSchema

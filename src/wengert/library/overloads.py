@@ -12,6 +12,7 @@ from typing import Any
 from ..core.native import native
 from ..core.registry import operators
 from ..core.state import thread_state
+from ..dispatch.binding import bind_arguments
 from ..dispatch.function_schemas import HANDLED, HandledFunction
 from ..dispatch.torch_function import PLAIN, override_operator
 from .builtin import NAMESPACE, builtin_schema, overload_name
@@ -196,8 +197,6 @@ class OpNamespace:
 def _bind(operator: Any, args: tuple, kwargs: dict[str, Any]) -> tuple:
     if type(operator) is CustomOperator:
         return operator.binder.bind(args, kwargs)
-    from ..dispatch.binding import bind_arguments
-
     return bind_arguments(operator, args, kwargs)
 
 

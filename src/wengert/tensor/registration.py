@@ -18,8 +18,6 @@ from ..core.tensor import AbstractOperator, Tensor, bind_operators, bind_overrid
 from ..creation import factories as creation
 from ..creation import random
 from ..creation.generator import Generator
-from ..dispatch import inplace, layers
-from ..dispatch import operator as dispatch
 from ..dispatch.function_schemas import HANDLED, PUBLIC
 from ..dispatch.inplace import regenerate_view
 from ..dispatch.torch_dispatch import disabled_torch_dispatch_impl
@@ -258,8 +256,6 @@ def bind() -> dict[str, Any]:
         repr=_deferred_repr,
     )
     engine.bind_operators(_table["add"], _deferred_reduce_gradient)
-    for module in (dispatch, inplace):
-        module.bind_layers(layers.call_layers, layers.run_below)
     _bind_handled()
     functions = {name: value for name, value in found.items() if name not in METHODS_ONLY}
     others = methods.FUNCTIONS | {
