@@ -8,7 +8,8 @@ import pytest
 import wengert
 from wengert.core.registry import operator_named, operators
 from wengert.dispatch.binding import bind_arguments, signature_of
-from wengert.dispatch.schema import REQUIRED, parse
+from wengert.dispatch.schema import REQUIRED
+from wengert.dispatch.schema_parser import parse
 
 
 def ramp(lib=wengert):
@@ -33,22 +34,22 @@ def test_parts_of_a_schema():
 
 
 @pytest.mark.parametrize(
-    ("text", "value"),
+    ("kind", "text", "value"),
     [
-        ("1", 1),
-        ("-1", -1),
-        ("0.5", 0.5),
-        ("1e-05", 1e-5),
-        ("True", True),
-        ("None", None),
-        ("[]", ()),
-        ("[0, 1]", (0, 1)),
-        ("'mean'", "mean"),
-        ('"linear"', "linear"),
+        ("Scalar", "1", 1),
+        ("Scalar", "-1", -1),
+        ("Scalar", "0.5", 0.5),
+        ("Scalar", "1e-05", 1e-5),
+        ("Scalar", "True", True),
+        ("Scalar?", "None", None),
+        ("int[]", "[]", ()),
+        ("int[]", "[0, 1]", (0, 1)),
+        ("str", "'mean'", "mean"),
+        ("str", '"linear"', "linear"),
     ],
 )
-def test_defaults(text, value):
-    (argument,) = parse(f"f(Scalar value={text}) -> Tensor").arguments
+def test_defaults(kind, text, value):
+    (argument,) = parse(f"f({kind} value={text}) -> Tensor").arguments
     assert argument.default == value
     assert type(argument.default) is type(value)
 
@@ -76,7 +77,7 @@ def test_results(text, returns):
 
 
 def test_not_a_schema():
-    with pytest.raises(ValueError, match="not a schema argument: 'nonsense'"):
+    with pytest.raises(RuntimeError, match="unknown type specifier nonsense"):
         parse("f(nonsense) -> Tensor")
 
 
@@ -395,3 +396,25 @@ def test_out_is_changed_in_place_for_autograd(lib):
         lib.exp(x, out=w)
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         y.sum().backward()
+
+
+# Overloads ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda lib, x: lib.ops.aten.exp(x, x), "takes 1 positional argument"),
+        (lambda lib, x: lib.ops.aten.exp(), "missing value for argument 'self'"),
+        (lambda lib, x: lib.ops.aten.exp("a"), "Expected a value of type 'Tensor' for argument"),
+        (lambda lib, x: lib.ops.aten.exp(x, speed=1), "Unknown keyword argument 'speed'"),
+        (
+            lambda lib, x: lib.ops.aten.permute(x, "a"),
+            "Expected a value of type 'List[int]' for argument 'dims'",
+        ),
+    ],
+)
+def test_overloads_raise_as_pytorchs_do(lib, call, text):
+    with pytest.raises(RuntimeError) as caught:
+        call(lib, ramp(lib))
+    assert text in str(caught.value)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import wengert
 from wengert.core.registry import operators
 from wengert.library.builtin import overload_name
-from wengert.library.schema_parser import parse_schema
+from wengert.library.schema import parse_schema
 
 
 @pytest.fixture

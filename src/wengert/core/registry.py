@@ -26,8 +26,7 @@ def register(operator: Any) -> None:
 
 def _origin(operator: Any) -> tuple:
     """What tells the declaration of an operator from others of the name."""
-    functional = getattr(operator, "functional", operator)
-    return operator.schema.text, getattr(functional.kernel, "__code__", None)
+    return operator.schema.text, getattr(operator.functional.kernel, "__code__", None)
 
 
 def replace(operator: Any) -> None:

@@ -29,7 +29,10 @@ def set_fields(t: Any, **fields: Any) -> None:
 
 
 class AbstractOperator:
-    """What Tensor knows of an operator: how to call it with one, two or any number of arguments."""
+    """What all operators have in common: how to call one with one, two or any number of arguments.
+
+    An operator that changes an argument `mutates`; `functional` computes what it would write.
+    """
 
     def call1(self, x: Any) -> Any:
         raise NotImplementedError

@@ -14,6 +14,7 @@ import numpy as np
 from ..backends.placement import require_cupy
 from ..core.devices import as_device, device
 from ..core.tensor import Tensor, wrap
+from ..dispatch.schema_values import CLASSES
 
 if TYPE_CHECKING:
     from numpy.random import Generator as Source
@@ -176,3 +177,6 @@ def source_of(generator: Generator | None) -> Source:
             f"argument 'generator' must be wengert.Generator, not {type(generator).__name__}"
         )
     return generator.source
+
+
+CLASSES["Generator"] = Generator

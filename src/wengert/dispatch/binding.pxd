@@ -6,11 +6,17 @@ from ..core.tensor cimport Tensor, wrap
 cdef int _TENSOR, _TENSORS, _INTS, _INTEGER, _FLOAT, _SCALAR, _BOOLEAN, _STRING, _DTYPE
 
 
-@cython.locals(schema=Schema, arguments=tuple, values=list, argument=Argument,
-               index=cython.int, i=cython.int, total=cython.int, position=cython.int)
 cpdef tuple bind_arguments(object operator, tuple args, dict kwargs)
-cdef int _position(object operator, Schema schema, object name) except -1
+@cython.locals(schema=Schema, arguments=tuple, values=list, argument=Argument, places=dict,
+               i=cython.int, given=cython.int, declared=cython.bint)
+cdef tuple _bind(object operator, tuple args, dict kwargs, object manner)
+@cython.locals(last=cython.int, argument=Argument)
+cdef tuple _with_integers_joined(object operator, Schema schema, tuple args, object manner)
+@cython.locals(position=cython.int)
+cdef dict _places(object operator, Schema schema, int given, dict kwargs, object manner)
+cdef int _position(object operator, Schema schema, object name, object manner) except -2
 @cython.locals(code=cython.int)
-cpdef object convert(object operator, Argument argument, int index, object value)
+cpdef object convert(object operator, Argument argument, int index, object value, object manner)
 cpdef bint is_int(object value)
+cdef bint _all_ints(object values)
 cpdef object check_operand(object value)

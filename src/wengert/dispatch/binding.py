@@ -1,4 +1,8 @@
-"""From a Python call to a schema's arguments: defaults, keyword aliases, conversions, errors."""
+"""From a Python call to the arguments of a schema: order, defaults, conversions, errors.
+
+There are two manners. A public function accepts what PyTorch's functions do and raises TypeError;
+an overload, ``wengert.ops.ns.name``, takes what its schema says and raises RuntimeError.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +15,7 @@ from ..core.dtypes import as_dtype
 from ..core.tensor import Tensor, wrap
 from . import schema as kinds
 from .schema import REQUIRED, Argument, Schema
+from .schema_values import Mismatch, converter_of
 
 _ALIASES = {"input": "self", "axis": "dim", "keepdims": "keepdim", "x": "self"}
 _NUMBERS = (int, float, complex)
@@ -19,71 +24,182 @@ _FLOAT, _SCALAR, _BOOLEAN = kinds.FLOAT, kinds.SCALAR, kinds.BOOLEAN
 _STRING, _DTYPE = kinds.STRING, kinds.DTYPE
 
 
+class FunctionManner:
+    """What a public function raises for arguments that do not fit."""
+
+    def too_many(self, operator: Any, args: tuple) -> Exception:
+        schema = operator.schema
+        return TypeError(
+            f"{_public(operator)}() takes {schema.positional} positional arguments but "
+            f"{len(args)} were given; signature: {schema.text}"
+        )
+
+    def missing(self, operator: Any, argument: Argument, index: int) -> Exception:
+        return TypeError(
+            f"{_public(operator)}() missing required argument '{argument.name}' (position "
+            f"{index + 1}); signature: {operator.schema.text}"
+        )
+
+    def unknown(self, operator: Any, name: str) -> Exception:
+        return TypeError(
+            f"{_public(operator)}() got an unexpected keyword argument '{name}'; signature: "
+            f"{operator.schema.text}"
+        )
+
+    def repeated(self, operator: Any, name: str) -> Exception:
+        return TypeError(f"{_public(operator)}() got multiple values for argument '{name}'")
+
+    def mismatch(self, operator: Any, argument: Argument, index: int, value: Any) -> Exception:
+        return TypeError(
+            f"{_public(operator)}(): argument '{_public_name(argument.name)}' (position "
+            f"{index + 1}) must be {_type_text(argument.type)}, not {type(value).__name__}"
+        )
+
+
+class OverloadManner:
+    """What an overload raises for arguments that do not fit its schema."""
+
+    def too_many(self, operator: Any, args: tuple) -> Exception:
+        schema = operator.schema
+        return RuntimeError(
+            f"{_qualified(operator)}() takes {schema.positional} positional argument(s) but "
+            f"{len(args)} was/were given. Declaration: {schema}"
+        )
+
+    def missing(self, operator: Any, argument: Argument, index: int) -> Exception:
+        return RuntimeError(
+            f"{_qualified(operator)}() is missing value for argument '{argument.name}'. "
+            f"Declaration: {operator.schema}"
+        )
+
+    def unknown(self, operator: Any, name: str) -> Exception:
+        return RuntimeError(
+            f"Unknown keyword argument '{name}' for operator '{_qualified(operator)}'. Schema: "
+            f"{operator.schema}"
+        )
+
+    def repeated(self, operator: Any, name: str) -> Exception:
+        return RuntimeError(
+            f"Argument '{name}' specified both as positional and keyword argument. Schema: "
+            f"{operator.schema}"
+        )
+
+    def mismatch(self, operator: Any, argument: Argument, index: int, value: Any) -> Exception:
+        return RuntimeError(
+            f"{_qualified(operator)}() Expected a value of type '{argument.annotation()}' for "
+            f"argument '{argument.name}' but instead found type '{type(value).__name__}'. "
+            f"Position: {index}. Value: {value!r}. Declaration: {operator.schema}"
+        )
+
+
+FUNCTION = FunctionManner()
+OVERLOAD = OverloadManner()
+
+
 def bind_arguments(operator: Any, args: tuple, kwargs: dict[str, Any]) -> tuple:
-    """All arguments of `operator` in schema order, checked and converted."""
+    """All arguments of a call of a public function in schema order, checked and converted."""
+    return _bind(operator, args, kwargs, FUNCTION)
+
+
+def bind_overload(operator: Any, args: tuple, kwargs: dict[str, Any]) -> tuple:
+    """All arguments of a call of an overload in schema order, checked and converted."""
+    return _bind(operator, args, kwargs, OVERLOAD)
+
+
+def _bind(operator: Any, args: tuple, kwargs: dict[str, Any], manner: Any) -> tuple:
     schema = operator.schema
     arguments = schema.arguments
-    total = len(arguments)
-    values: list[Any] = [REQUIRED] * total
-    for index, value in enumerate(args):
-        argument = arguments[index] if index < total else None
-        if argument is None or argument.keyword_only:
-            raise _too_many(operator, args)
-        if (
-            argument.code == _INTS
-            and len(args) > index + 1
-            and (index + 1 == total or arguments[index + 1].keyword_only)
-            and is_int(value)
-        ):
-            rest = args[index:]
-            if _all_ints(rest):
-                values[index] = tuple([python_operator.index(v) for v in rest])
-                break
-        values[index] = value
-    if kwargs:
-        for name, value in kwargs.items():
-            position = _position(operator, schema, name)
-            if values[position] is not REQUIRED:
-                raise TypeError(f"{_public(operator)}() got multiple values for argument '{name}'")
-            values[position] = value
-    for i in range(total):
+    given = len(args)
+    if given > schema.positional:
+        args = _with_integers_joined(operator, schema, args, manner)
+        given = len(args)
+    places = _places(operator, schema, given, kwargs, manner) if kwargs else None
+    declared = schema.is_custom
+    values: list[Any] = []
+    for i in range(len(arguments)):
         argument = arguments[i]
-        if values[i] is REQUIRED:
-            if argument.default is REQUIRED:
-                raise TypeError(
-                    f"{_public(operator)}() missing required argument '{argument.name}' (position "
-                    f"{i + 1}); signature: {schema.text}"
-                )
-            values[i] = argument.default
+        if i < given:
+            value = args[i]
+        elif places is not None and i in places:
+            value = kwargs[places[i]]
         else:
-            values[i] = convert(operator, argument, i, values[i])
+            if argument.default is REQUIRED:
+                if manner is FUNCTION and places is not None and len(places) < len(kwargs):
+                    raise _superfluous(operator, schema, given, kwargs, manner)
+                raise manner.missing(operator, argument, i)
+            values.append(argument.fresh_default() if declared else argument.default)
+            continue
+        if declared:
+            values.append(convert_declared(operator, argument, i, value, manner))
+        else:
+            values.append(convert(operator, argument, i, value, manner))
+    if places is not None and len(places) < len(kwargs):
+        raise _superfluous(operator, schema, given, kwargs, manner)
     return tuple(values)
 
 
-def _too_many(operator: Any, args: tuple) -> TypeError:
-    schema = operator.schema
-    allowed = sum([not a.keyword_only for a in schema.arguments])
-    return TypeError(
-        f"{_public(operator)}() takes {allowed} positional arguments but {len(args)} were given; "
-        f"signature: {schema.text}"
-    )
+def _with_integers_joined(operator: Any, schema: Schema, args: tuple, manner: Any) -> tuple:
+    """Too many arguments, of which the last may be integers for one list: ``x.view(2, 3)``."""
+    last = schema.positional - 1
+    if (
+        manner is FUNCTION
+        and last >= 0
+        and schema.arguments[last].code == _INTS
+        and _all_ints(args[last:])
+    ):
+        return (*args[:last], args[last:])
+    raise manner.too_many(operator, args)
 
 
-def _position(operator: Any, schema: Schema, name: str) -> int:
-    """Which argument a keyword means, by its own name or an alias."""
-    position = schema.names.get(name)
-    if position is None:
-        position = schema.names.get(operator.aliases.get(name) or _ALIASES.get(name, ""))
-    if position is None:
-        raise TypeError(
-            f"{_public(operator)}() got an unexpected keyword argument '{name}'; signature: "
-            f"{schema.text}"
-        )
+def _places(
+    operator: Any, schema: Schema, given: int, kwargs: dict[str, Any], manner: Any
+) -> dict[int, str]:
+    """The keywords by the position of the argument that each means; those that fit none lack."""
+    places: dict[int, str] = {}
+    for name in kwargs:
+        position = _position(operator, schema, name, manner)
+        if position >= given and position not in places:
+            places[position] = name
+    return places
+
+
+def _position(operator: Any, schema: Schema, name: str, manner: Any) -> int:
+    """Which argument a keyword means, by its own name or for a function by an alias; -1: none."""
+    position = schema.names.get(name, -1)
+    if position < 0 and manner is FUNCTION:
+        position = schema.names.get(operator.aliases.get(name) or _ALIASES.get(name, ""), -1)
     return position
 
 
-def convert(operator: Any, argument: Argument, index: int, value: Any) -> Any:
-    """One value as its schema type wants it, or a TypeError that names all involved."""
+def _superfluous(
+    operator: Any, schema: Schema, given: int, kwargs: dict[str, Any], manner: Any
+) -> Exception:
+    """What is wrong with the first keyword that is unknown or given twice."""
+    seen = set(range(given))
+    for name in kwargs:
+        position = _position(operator, schema, name, manner)
+        if position < 0:
+            return manner.unknown(operator, name)
+        if position in seen:
+            break
+        seen.add(position)
+    return manner.repeated(operator, name)
+
+
+def convert_declared(
+    operator: Any, argument: Argument, index: int, value: Any, manner: Any
+) -> Any:
+    """One value for an operator of a program, whose kernels get what the schema says."""
+    try:
+        return converter_of(argument)(value)
+    except Mismatch:
+        if value is None and argument.default is None:
+            return None
+        raise manner.mismatch(operator, argument, index, value) from None
+
+
+def convert(operator: Any, argument: Argument, index: int, value: Any, manner: Any) -> Any:
+    """One value as its schema type wants it, or an error that names all involved."""
     code = argument.code
     if code == _TENSOR:
         if isinstance(value, Tensor) or (value is None and argument.optional):
@@ -129,10 +245,7 @@ def convert(operator: Any, argument: Argument, index: int, value: Any) -> Any:
         return as_dtype(value)
     else:
         return value
-    raise TypeError(
-        f"{_public(operator)}(): argument '{_public_name(argument.name)}' (position {index + 1}) "
-        f"must be {_type_text(argument.type)}, not {type(value).__name__}"
-    )
+    raise manner.mismatch(operator, argument, index, value)
 
 
 #: Operands that choose elements and are no values.
@@ -141,13 +254,19 @@ _CHOICES = ("condition", "index", "mask")
 
 def _takes_numbers(operator: Any, argument: Argument) -> bool:
     """Whether a number stands for a tensor: for one of several operands that broadcast."""
-    functional = getattr(operator, "functional", operator)
+    functional = operator.functional
     return functional.broadcasts and functional.operands > 1 and argument.name not in _CHOICES
 
 
 def _public(operator: Any) -> str:
     """An operator's name without that of its overload."""
     return operator.name.partition(".")[0]
+
+
+def _qualified(operator: Any) -> str:
+    """The name of an operator with its namespace, without that of its overload."""
+    name = _public(operator)
+    return name if "::" in name else f"aten::{name}"
 
 
 def _public_name(name: str) -> str:
@@ -171,7 +290,10 @@ def is_int(value: Any) -> bool:
 
 
 def _all_ints(values: Any) -> bool:
-    return all(is_int(v) for v in values)
+    for value in values:  # noqa: SIM110 - a generator would be made for every call
+        if not is_int(value):
+            return False
+    return True
 
 
 def check_operand(value: Any) -> Any:

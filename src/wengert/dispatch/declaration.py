@@ -74,6 +74,11 @@ class Declaration(AbstractOperator):
         self.doc = ""
         self.aliases: dict[str, str] = {}
 
+    @property
+    def functional(self) -> Any:
+        """The operator that computes what this one returns or writes."""
+        return self
+
     def run_kernel(self, args: tuple) -> Any:
         """The kernel on arrays, with promotion, quiet floating point and array results."""
         for position in self.tensor_positions:

@@ -26,9 +26,8 @@ from ..tape.tangents import (
 
 def call_with_tangents(operator: Any, args: tuple, tangents: dict[str, Any]) -> Any:
     """Call an operator and give its results their tangents; called with the duals put aside."""
-    functional = getattr(operator, "functional", None)
-    if functional is not None:
-        return _call_inplace(operator, functional, args, tangents)
+    if operator.mutates:
+        return _call_inplace(operator, operator.functional, args, tangents)
     out = operator.call(args)
     outs = out if isinstance(out, tuple) else (out,)
     if operator.is_view:
@@ -67,7 +66,7 @@ def _note_in_saved(t: Tensor, node: Any) -> None:
 
 def tangents_of(operator: Any, args: tuple) -> dict[str, Any]:
     """Tangents by argument name, for the arguments the operator is differentiable in."""
-    rules = getattr(operator, "functional", operator).rules
+    rules = operator.functional.rules
     found: dict[str, Any] = {}
     for argument, value in zip(operator.schema.arguments, args, strict=True):
         if argument.name not in rules:

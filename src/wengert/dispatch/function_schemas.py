@@ -7,10 +7,13 @@ overloads that `wengert.ops` knows, with a schema.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 from ..core.state import thread_state
 from ..core.tensor import Tensor
+from .schema import Schema
+from .schema_parser import parse
 from .torch_dispatch import override_function
 
 _OPTIONS = (
@@ -70,13 +73,6 @@ _BY_COUNT = {
 }
 
 
-class _Text:
-    """What `ops` reads of the schema of an operator."""
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-
-
 #: The functions of the package by name, see `tensor/registration.py`.
 PUBLIC: dict[str, Any] = {}
 
@@ -88,7 +84,11 @@ class HandledFunction:
 
     def __init__(self, schema: str) -> None:
         self.name = schema[: schema.index("(")]
-        self.schema = _Text(schema)
+        self.text = schema
+
+    @cached_property
+    def schema(self) -> Schema:
+        return parse(self.text)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         name = self.name.partition(".")[0]
@@ -98,7 +98,7 @@ class HandledFunction:
         return function(*args, **kwargs)
 
     def __repr__(self) -> str:
-        return f"<function {self.schema.text}>"
+        return f"<function {self.text}>"
 
 
 HANDLED: dict[str, HandledFunction] = {f.name: f for f in map(HandledFunction, _SCHEMAS)}

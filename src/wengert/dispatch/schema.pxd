@@ -4,6 +4,9 @@ cimport cython
 @cython.final
 cdef class Argument:
     cdef public str name
+    cdef public str base
+    cdef public tuple suffixes
+    cdef public object size
     cdef public str type
     cdef public int code
     cdef public bint optional
@@ -19,3 +22,5 @@ cdef class Schema:
     cdef public tuple returns
     cdef public str text
     cdef public dict names
+    cdef public int positional
+    cdef public bint is_custom

@@ -1,13 +1,11 @@
-"""Operator schemas: ``name(Tensor(a) self, int[] dims, *, bool keepdim=False) -> Tensor(a)``."""
+"""Schemas as calls read them: ``name(Tensor(a) self, int[] dims, *, bool keep=False) -> Tensor``.
+
+`schema_parser.py` makes them from text; `library/schema.py` shows them under PyTorch's names.
+"""
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
-
-_LITERALS = {"None": None, "True": True, "False": False, "[]": ()}
-_SUFFIXES = ("", "?", "[]", "[]?", "?[]")
-
 
 # What an argument takes, as a number that binding can switch on.
 (TENSOR, TENSORS, INTS, INTEGER, FLOAT, SCALAR, BOOLEAN, STRING, DTYPE, ANYTHING) = range(10)
@@ -22,6 +20,10 @@ _CODES = {
     "str": STRING,
     "dtype": DTYPE,
 }
+#: What PyTorch calls the types whose words differ from its own names.
+ANNOTATIONS = {"Scalar": "number", "SymInt": "int"}
+# Words of schemas that mean the same to a call.
+_PLAINER = {"SymInt": "int", "ScalarType": "dtype"}
 
 
 class Required:
@@ -35,22 +37,61 @@ REQUIRED = Required()
 
 
 class Argument:
-    """One argument: its name, type text without alias marks, default and alias annotation."""
+    """One argument: what it is called, what it takes, and what it is if it is not given.
+
+    `base` is the word for its type and `suffixes` what follows it, such as ``("[]", "?")``; `size`
+    is the fixed length of a list. `type` joins them in the words that calls look at. `alias` is the
+    annotation of the memory that it shares, without its brackets.
+    """
 
     def __init__(
-        self, name: str, type: str, default: Any, keyword_only: bool, alias: str | None
+        self,
+        name: str,
+        base: str,
+        suffixes: tuple[str, ...] = (),
+        size: int | None = None,
+        default: Any = REQUIRED,
+        keyword_only: bool = False,
+        alias: str | None = None,
     ) -> None:
         self.name = name
-        self.type = type
-        self.optional = type.endswith("?") or type == "Tensor?[]"
-        self.code = _CODES.get(type.replace("?", ""), ANYTHING)
+        self.base = base
+        self.suffixes = suffixes
+        self.size = size
         self.default = default
         self.keyword_only = keyword_only
         self.alias = alias
+        self.type = _PLAINER.get(base, base) + "".join(suffixes)
+        self.optional = self.type.endswith("?") or self.type == "Tensor?[]"
+        self.code = _CODES.get(self.type.replace("?", ""), ANYTHING)
+
+    def is_written(self) -> bool:
+        """Whether the operator changes it."""
+        return self.alias is not None and "!" in self.alias
+
+    def fresh_default(self) -> Any:
+        """The default as a kernel of a program may keep and change it."""
+        return list(self.default) if type(self.default) is tuple else self.default
+
+    def annotation(self) -> str:
+        """The type in PyTorch's words: ``List[int]``, ``Optional[Tensor]``."""
+        text = ANNOTATIONS.get(self.base, self.base)
+        for suffix in self.suffixes:
+            text = f"List[{text}]" if suffix == "[]" else f"Optional[{text}]"
+        return text
+
+    def with_alias(self, alias: str) -> Argument:
+        """This argument with another annotation of the memory that it shares."""
+        return Argument(
+            self.name, self.base, self.suffixes, self.size, self.default, self.keyword_only, alias
+        )
 
 
 class Schema:
-    """A parsed schema."""
+    """The name of an operator with that of its overload, its arguments and what it returns.
+
+    That of an operator which a program defines has a namespace; its kernels are the program's.
+    """
 
     def __init__(
         self, name: str, arguments: tuple[Argument, ...], returns: tuple[str, ...], text: str
@@ -59,74 +100,9 @@ class Schema:
         self.arguments = arguments
         self.returns = returns
         self.text = text
+        self.positional = sum([not a.keyword_only for a in arguments])
+        self.is_custom = "::" in name
         self.names = {a.name: i for i, a in enumerate(arguments)}
 
     def __str__(self) -> str:
         return self.text
-
-
-def parse(text: str) -> Schema:
-    """Read one schema line."""
-    head, _, result = text.partition(" -> ")
-    name, _, inside = head.partition("(")
-    arguments = []
-    keyword_only = False
-    for part in _split(inside.rpartition(")")[0]):
-        if part == "*":
-            keyword_only = True
-        else:
-            arguments.append(_argument(part, keyword_only))
-    returns = _split(result[1:-1]) if result.startswith("(") else [result]
-    return Schema(name, tuple(arguments), tuple(r for r in returns if r), text)
-
-
-def _split(text: str) -> list[str]:
-    """Split at the commas that are not inside brackets."""
-    parts: list[str] = []
-    for piece in text.split(","):
-        if parts and _is_open(parts[-1]):
-            parts[-1] += "," + piece
-        else:
-            parts.append(piece)
-    return [part.strip() for part in parts if part.strip()]
-
-
-def _is_open(text: str) -> bool:
-    """Whether a bracket is not closed."""
-    return text.count("(") + text.count("[") > text.count(")") + text.count("]")
-
-
-@cache
-def _argument(text: str, keyword_only: bool) -> Argument:
-    """One argument; schemas share those that are written alike."""
-    declared, equals, default = text.partition("=")
-    kind, _, name = declared.strip().rpartition(" ")
-    base, opened, rest = kind.strip().partition("(")
-    alias, closed, suffix = rest.partition(")")
-    element, listed, rest = (base + suffix).partition("[")
-    kind = element + listed + rest.lstrip("0123456789")  # how many a list has is not looked at
-    element = element.removesuffix("?")
-    if not (
-        name.isidentifier()
-        and element.isalnum()
-        and not suffix[:1].isalnum()
-        and kind[len(element) :] in _SUFFIXES
-        and bool(alias) == bool(opened) == bool(closed)
-        and bool(default.strip()) == bool(equals)
-    ):
-        raise ValueError(f"not a schema argument: {text!r}")
-    value = _literal(default.strip()) if default else REQUIRED
-    return Argument(name, kind, value, keyword_only, alias or None)
-
-
-def _literal(text: str) -> Any:
-    if text in _LITERALS:
-        return _LITERALS[text]
-    if text[0] in "\"'":
-        return text[1:-1]
-    if text[0] == "[":
-        return tuple(_literal(part) for part in _split(text[1:-1]))
-    try:
-        return int(text)
-    except ValueError:
-        return float(text)

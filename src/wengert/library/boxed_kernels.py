@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..dispatch.binding import bind_overload
 from .custom_ops import CustomOpDef
 from .keys import ALIAS_KEYS, DispatchKey, DispatchKeySet, after_autograd_keyset
 from .libraries import get_known_kernel
@@ -67,7 +68,7 @@ def _custom_kernel(operator: CustomOperator, key: str) -> Callable[..., Any]:
     found = kernel
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        bound = operator.binder.bind(args, kwargs)
+        bound = bind_overload(operator, args, kwargs)
         return operator.result_types.convert(operator.apply(found, bound))
 
     return call

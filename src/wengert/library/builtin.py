@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .schema import FunctionSchema
-from .schema_parser import parse_schema
+from .schema import FunctionSchema, function_schema
 
 NAMESPACE = "aten"
 
@@ -50,7 +49,6 @@ def builtin_schema(operator: Any) -> FunctionSchema:
     known = _schemas.get(operator)
     if known is None:
         name, overload = overload_name(operator.name)
-        text = operator.schema.text
-        head = f"{NAMESPACE}::{name}" + (f".{overload}" if overload else "")
-        known = _schemas[operator] = parse_schema(head + text[text.index("(") :])
+        full = f"{NAMESPACE}::{name}" + (f".{overload}" if overload else "")
+        known = _schemas[operator] = function_schema(operator.schema, full)
     return known

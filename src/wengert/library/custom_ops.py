@@ -9,11 +9,11 @@ from typing import Any, overload
 
 from ..core.devices import device
 from ..core.native import native
+from ..dispatch.binding import bind_overload
 from ..dispatch.torch_dispatch import register_rule
 from .operator import ANY_DEVICE, CustomOperator
 from .overloads import OpOverload, add_custom, overload_of, split_qualname
-from .schema import FunctionSchema
-from .schema_parser import parse_schema
+from .schema import FunctionSchema, parse_schema
 from .signatures import infer_schema
 from .tags import Tag, Tags, tag_tuple
 
@@ -157,7 +157,7 @@ class CustomOpDef:
         if native.overriding:
             return operator(*args, **kwargs)
         try:
-            bound = operator.binder.bind(args, kwargs)
+            bound = bind_overload(operator, args, kwargs)
         except RuntimeError:
             return operator(*args, **kwargs)  # asks the classes of arguments, or fails the same way
         return operator.call(bound)

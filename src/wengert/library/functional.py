@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..dispatch.binding import bind_overload
 from .operator import ANY_DEVICE, CustomOperator
 from .overloads import find_custom
 from .schema import Argument, FunctionSchema
@@ -38,7 +39,7 @@ class FunctionalForm(CustomOperator):
         self.kernels[ANY_DEVICE] = self._on_copies
 
     def _on_copies(self, *args: Any, **kwargs: Any) -> Any:
-        values = list(self.binder.bind(args, kwargs))
+        values = list(bind_overload(self, args, kwargs))
         for i in self.written:
             if values[i] is not None:
                 values[i] = values[i].clone()
@@ -76,7 +77,7 @@ _forms: dict[CustomOperator, FunctionalForm] = {}
 def functional_form(operator: CustomOperator) -> FunctionalForm:
     """The functional form of an operator that mutates, made once."""
     for i in operator.mutated:
-        if operator._schema.arguments[i].type.text("", None) not in ("Tensor", "Tensor?"):
+        if operator.schema.arguments[i].type not in ("Tensor", "Tensor?"):
             raise NotImplementedError(
                 f"{operator.name} changes the tensors of a list, which a graph cannot express"
             )

@@ -23,7 +23,7 @@ from .overloads import (
     remove_custom,
     split_qualname,
 )
-from .schema_parser import parse_schema
+from .schema import parse_schema
 from .tags import Tags, tag_tuple
 
 _RESERVED = ("prim",)

@@ -18,14 +18,14 @@ from ..core.scopes import DualsAside
 from ..core.state import ThreadState, call_user, thread_state
 from ..core.tensor import AbstractOperator, Tensor, bump_version, requires_of
 from ..dispatch.arguments import any_foreign, any_requires
+from ..dispatch.binding import OVERLOAD, bind_overload, convert_declared
 from ..dispatch.inplace import check_inplace
-from ..dispatch.schema import REQUIRED
-from ..dispatch.schema import Argument as InnerArgument
-from ..dispatch.schema import Schema as InnerSchema
+from ..dispatch.schema import REQUIRED, TENSORS
+from ..dispatch.schema_parser import parse, parse_results
 from ..dispatch.torch_function import PLAIN, override_operator
-from .arguments import Binder, Results
 from .node import plan_for, record_call
-from .schema import Argument, FunctionSchema
+from .results import Results
+from .schema import FunctionSchema
 from .tags import Tag
 from .unregistered import warn_in_backward
 
@@ -53,24 +53,22 @@ class CustomOperator(AbstractOperator):
         self.namespace, _, self.base_name = schema.name.partition("::")
         self.overload = schema.overload_name
         self.name = schema.name + (f".{self.overload}" if self.overload else "")
-        arguments = schema.arguments
-        self.schema = _inner_schema(self.name, schema)
-        self.binder = Binder(schema)
-        self.result_types = Results(schema)
-        self.positional = self.binder.positional
-        self.keyword_names = tuple(a.name for a in arguments if a.kwarg_only)
-        self.list_positions = tuple(i for i, a in enumerate(arguments) if _is_tensor_list(a))
+        self.schema = parse(str(schema))
+        arguments, returns = self.schema.arguments, parse_results(self.schema)
+        self.result_types = Results(self.schema)
+        self.positional = self.schema.positional
+        self.keyword_names = tuple(a.name for a in arguments if a.keyword_only)
+        self.list_positions = tuple(i for i, a in enumerate(arguments) if a.code == TENSORS)
         self.grad_positions = tuple(
-            i for i, a in enumerate(arguments) if a.type.base == "Tensor" and not a.kwarg_only
+            i for i, a in enumerate(arguments) if a.base == "Tensor" and not a.keyword_only
         )
         self.may_lack_tensors = not any(
-            a.type.text("", None) == "Tensor" and not a.kwarg_only for a in arguments
+            a.type == "Tensor" and not a.keyword_only for a in arguments
         )
-        self.mutated = tuple(i for i, a in enumerate(arguments) if a.is_write)
-        self.has_lists = any(map(_is_tensor_list, (*arguments, *schema.returns)))
-        self.returns_one_tensor = (
-            len(schema.returns) == 1 and schema.returns[0].type.text("", None) == "Tensor"
-        )
+        self.mutated = tuple(i for i, a in enumerate(arguments) if a.is_written())
+        self.has_lists = any(each.code == TENSORS for each in (*arguments, *returns))
+        self.returned_lists = tuple(each.code == TENSORS for each in returns)
+        self.returns_one_tensor = len(returns) == 1 and returns[0].type == "Tensor"
         self.kernels: dict[str, Callable] = {}
         self.composite: Callable | None = None
         self.autograd_kernel: Callable | None = None
@@ -96,17 +94,22 @@ class CustomOperator(AbstractOperator):
 
     def optional_list(self, index: int) -> bool:
         """Whether the elements of a list argument may be None."""
-        return self._schema.arguments[index].type.text("", None) == "Tensor?[]"
+        return self.schema.arguments[index].type == "Tensor?[]"
 
     def has_default(self, index: int) -> bool:
-        return self._schema.arguments[index].has_default_value()
+        return self.schema.arguments[index].default is not REQUIRED
 
     def returns_list(self, index: int) -> bool:
-        return _is_tensor_list(self._schema.returns[index])
+        return self.returned_lists[index]
 
     def keywords_of(self, args: tuple) -> dict[str, Any]:
         """The keyword-only arguments by name."""
         return dict(zip(self.keyword_names, args[self.positional :], strict=True))
+
+    @property
+    def functional(self) -> Any:
+        """The operator that computes what this one returns or writes."""
+        return self
 
     # The call ----------------------------------------------------------------------------------
 
@@ -116,7 +119,7 @@ class CustomOperator(AbstractOperator):
             if out is not PLAIN:
                 return out
         try:
-            bound = self.binder.bind(args, kwargs)
+            bound = bind_overload(self, args, kwargs)
         except RuntimeError:
             out = self._override(args, kwargs)
             if out is not PLAIN:
@@ -151,7 +154,13 @@ class CustomOperator(AbstractOperator):
 
     def converted(self, args: tuple) -> tuple:
         """All arguments as their schema types."""
-        return tuple([self.binder.convert(i, value) for i, value in enumerate(args)])
+        arguments = self.schema.arguments
+        return tuple(
+            [
+                convert_declared(self, arguments[i], i, value, OVERLOAD)
+                for i, value in enumerate(args)
+            ]
+        )
 
     def call_recorded(self, state: ThreadState, args: tuple) -> Any:
         """A call with something active below autograd or in forward mode."""
@@ -282,8 +291,8 @@ class CustomOperator(AbstractOperator):
                     if found != "cpu":
                         return found
         if found is None:
-            for argument, value in zip(self._schema.arguments, args, strict=True):
-                if argument.type.base == "Device" and value is not None:
+            for argument, value in zip(self.schema.arguments, args, strict=True):
+                if argument.base == "Device" and value is not None:
                     return value.type
         return found or NO_DEVICE
 
@@ -350,30 +359,6 @@ class CustomOperator(AbstractOperator):
 
     def __repr__(self) -> str:
         return f"<operator {self._schema}>"
-
-
-def _is_tensor_list(argument: Argument) -> bool:
-    return argument.type.base == "Tensor" and argument.type.text("", None).rstrip("?")[-1] == "]"
-
-
-def _inner_schema(name: str, schema: FunctionSchema) -> InnerSchema:
-    """The schema in the form that the layers above a kernel read."""
-    arguments = tuple(
-        InnerArgument(
-            a.name,
-            _inner_type(a),
-            a.default_value if a.has_default_value() else REQUIRED,
-            a.kwarg_only,
-            None if a.alias_info is None else str(a.alias_info)[1:-1],
-        )
-        for a in schema.arguments
-    )
-    return InnerSchema(name, arguments, tuple(str(r) for r in schema.returns), str(schema))
-
-
-def _inner_type(argument: Argument) -> str:
-    text = argument.type.text("", None)
-    return text.replace("SymInt", "int").replace("ScalarType", "dtype")
 
 
 def _flat_tensors(values: tuple) -> list[Tensor]:

@@ -12,7 +12,7 @@ from typing import Any
 from ..core.native import native
 from ..core.registry import operators
 from ..core.state import thread_state
-from ..dispatch.binding import bind_arguments
+from ..dispatch.binding import bind_overload
 from ..dispatch.function_schemas import HANDLED, HandledFunction
 from ..dispatch.torch_function import PLAIN, override_operator
 from .builtin import NAMESPACE, builtin_schema, overload_name
@@ -83,7 +83,7 @@ class OpOverload:
             out = override_operator(self, args, kwargs)
             if out is not PLAIN:
                 return out
-        return self._op(*args, **kwargs)
+        return _call(self._op, args, kwargs)
 
     def redispatch(self, keyset: DispatchKeySet, /, *args: Any, **kwargs: Any) -> Any:
         """Call the layers in `keyset` only: without Autograd, nothing is recorded."""
@@ -97,7 +97,7 @@ class OpOverload:
         state = thread_state()
         enabled, state.grad_enabled = state.grad_enabled, False
         try:
-            return self._op(*args, **kwargs)
+            return _call(self._op, args, kwargs)
         finally:
             state.grad_enabled = enabled
 
@@ -149,7 +149,7 @@ class OpOverloadPacket:
         failures = []
         for operator in found:
             try:
-                bound = _bind(operator, args, kwargs)
+                bound = bind_overload(operator, args, kwargs)
             except (RuntimeError, TypeError) as error:
                 failures.append(str(error))
             else:
@@ -194,10 +194,10 @@ class OpNamespace:
         return f"<namespace 'wengert.ops.{self.name}'>"
 
 
-def _bind(operator: Any, args: tuple, kwargs: dict[str, Any]) -> tuple:
-    if type(operator) is CustomOperator:
-        return operator.binder.bind(args, kwargs)
-    return bind_arguments(operator, args, kwargs)
+def _call(operator: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
+    if isinstance(operator, HandledFunction) or "out" in kwargs:
+        return operator(*args, **kwargs)
+    return operator.call(bind_overload(operator, args, kwargs))
 
 
 def _operators_of(namespace: str, name: str) -> dict[str, Any]:

@@ -1,7 +1,7 @@
-"""What an operator takes and returns, as objects: schemas, their arguments, types and aliases.
+"""Schemas as programs see them: their arguments, types and aliases as objects.
 
 The attributes have PyTorch's names. `str` of a schema is its canonical text, which `parse_schema`
-reads back to an equal schema.
+reads back to an equal schema. Calls read `dispatch/schema.py`; this view is made on demand.
 """
 
 from __future__ import annotations
@@ -12,22 +12,20 @@ from typing import Any
 from ..core.devices import device
 from ..core.dtypes import dtype
 from ..core.layouts import layout, memory_format
+from ..dispatch.schema import ANNOTATIONS, REQUIRED, Schema
+from ..dispatch.schema import Argument as DeclaredArgument
+from ..dispatch.schema_parser import parse, parse_results
 
-# What `str` and `kind()` of a type are, by the word that stands for it in a schema.
-BASE_TYPES = {
-    "Tensor": ("Tensor", "TensorType"),
-    "Scalar": ("number", "NumberType"),
-    "int": ("int", "IntType"),
-    "SymInt": ("int", "IntType"),
-    "float": ("float", "FloatType"),
-    "bool": ("bool", "BoolType"),
-    "complex": ("complex", "ComplexType"),
-    "str": ("str", "StringType"),
-    "ScalarType": ("ScalarType", "ScalarTypeType"),
-    "Device": ("Device", "DeviceObjType"),
-    "Layout": ("Layout", "LayoutType"),
-    "MemoryFormat": ("MemoryFormat", "MemoryFormatType"),
-    "Generator": ("Generator", "GeneratorType"),
+# What `kind()` of a type is, where it is not the word for it in a schema and "Type".
+_KINDS = {
+    "Scalar": "NumberType",
+    "int": "IntType",
+    "SymInt": "IntType",
+    "float": "FloatType",
+    "bool": "BoolType",
+    "complex": "ComplexType",
+    "str": "StringType",
+    "Device": "DeviceObjType",
 }
 _ESCAPES = {
     "\\": "\\\\", '"': '\\"', "'": "\\'", "\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n",
@@ -48,11 +46,11 @@ class SchemaType:
 
     @property
     def annotation_str(self) -> str:
-        return BASE_TYPES[self.base][0]
+        return ANNOTATIONS.get(self.base, self.base)
 
     def kind(self) -> str:
         """PyTorch's name for the class of the type, such as ``TensorType``."""
-        return BASE_TYPES[self.base][1]
+        return _KINDS.get(self.base, f"{self.base}Type")
 
     def text(self, alias: str, size: int | None) -> str:
         """The type in a schema, with an alias annotation and the size of a list."""
@@ -150,13 +148,6 @@ class AliasInfo:
         return f"AliasInfo{self}"
 
 
-class _NoDefault:
-    """The default of an argument that has none."""
-
-
-NO_DEFAULT: Any = _NoDefault()
-
-
 class Argument:
     """An argument or a return value of an operator; `N` is the fixed size of a list."""
 
@@ -167,7 +158,7 @@ class Argument:
         name: str,
         type: SchemaType,
         N: int | None = None,
-        default: Any = NO_DEFAULT,
+        default: Any = REQUIRED,
         kwarg_only: bool = False,
         alias_info: AliasInfo | None = None,
     ) -> None:
@@ -180,12 +171,12 @@ class Argument:
 
     def has_default_value(self) -> bool:
         """Whether the argument may be left out."""
-        return self._default is not NO_DEFAULT
+        return self._default is not REQUIRED
 
     @property
     def default_value(self) -> Any:
         """The default, None if there is none; a list is new each time."""
-        if self._default is NO_DEFAULT:
+        if self._default is REQUIRED:
             return None
         return list(self._default) if isinstance(self._default, list) else self._default
 
@@ -275,9 +266,54 @@ class FunctionSchema:
         return hash(self._text)
 
     def __reduce__(self) -> tuple:
-        from .schema_parser import parse_schema
-
         return (parse_schema, (self._text,))
+
+
+def parse_schema(text: str) -> FunctionSchema:
+    """Read one schema; RuntimeError if it is not one."""
+    return function_schema(parse(text))
+
+
+def function_schema(schema: Schema, name: str | None = None) -> FunctionSchema:
+    """What a schema says, under PyTorch's names; `name` in place of its own, with the overload."""
+    base, _, overload = (name or schema.name).partition(".")
+    return FunctionSchema(
+        base,
+        overload,
+        [_shown(each) for each in schema.arguments],
+        [_shown(each) for each in parse_results(schema)],
+    )
+
+
+def _shown(argument: DeclaredArgument) -> Argument:
+    default = argument.default
+    return Argument(
+        argument.name,
+        _type_of(argument.base, argument.suffixes),
+        argument.size,
+        list(default) if type(default) is tuple else default,
+        argument.keyword_only,
+        _alias_of(argument.alias, argument.suffixes.count("[]")),
+    )
+
+
+def _type_of(base: str, suffixes: tuple[str, ...]) -> SchemaType:
+    kind = SchemaType(base)
+    for suffix in suffixes:
+        kind = ListType(kind) if suffix == "[]" else OptionalType(kind)
+    return kind
+
+
+def _alias_of(text: str | None, lists: int) -> AliasInfo | None:
+    """An annotation such as ``a|b! -> *``; that of a list concerns its elements."""
+    if text is None:
+        return None
+    before, _, after = text.partition(" -> ")
+    names = before.rstrip("!").split("|")
+    alias = AliasInfo(names, after.split("|") if after else names, before.endswith("!"))
+    for _ in range(lists):
+        alias = AliasInfo((), (), alias.is_write, alias)
+    return alias
 
 
 # Default values as text --------------------------------------------------------------------------

@@ -12,8 +12,7 @@ from typing import Any, NoReturn
 from ..core.devices import device
 from ..core.dtypes import dtype
 from ..core.tensor import Tensor
-from .schema import literal_text
-from .schema_parser import parse_schema
+from .schema import literal_text, parse_schema
 
 _WORDS: dict[Any, str] = {
     Tensor: "Tensor",

@@ -39,7 +39,8 @@ from ..core.dtypes import result_dtype
 from ..core.registry import register
 from ..dispatch.inplace import InplaceOperator
 from ..dispatch.operator import Operator
-from ..dispatch.schema import Argument, Schema, parse
+from ..dispatch.schema import Schema
+from ..dispatch.schema_parser import parse
 from ..tape.plans import rule_reads, slot_of
 from ..transforms.batching import rules as batch_rules
 
@@ -261,7 +262,7 @@ def _named_kernel(name: str) -> Callable:
 def _declare_inplace(operator: Operator) -> None:
     schema = operator.schema
     first = schema.arguments[0]
-    target = Argument(first.name, first.type, first.default, first.keyword_only, "a!")
+    target = first.with_alias("a!")
     text = schema.text.replace("(Tensor self", "_(Tensor(a!) self", 1).replace(
         "-> Tensor", "-> Tensor(a!)", 1
     )

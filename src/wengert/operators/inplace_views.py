@@ -17,7 +17,8 @@ from ..dispatch.layers import call_outside, has_inner_tangents, run_below
 from ..dispatch.levels import innermost
 from ..dispatch.operator import Operator, any_requires
 from ..dispatch.recording import fill_saved, record
-from ..dispatch.schema import Schema, parse
+from ..dispatch.schema import Schema
+from ..dispatch.schema_parser import parse
 from ..dispatch.torch_dispatch import override_below
 from ..dispatch.torch_function import marked
 from ..tape.tangents import set_tangent, tangent_of

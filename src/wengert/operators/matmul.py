@@ -18,7 +18,7 @@ from ..core.tensor import Tensor
 from ..dispatch.binding import check_operand
 from ..dispatch.operator import Operator
 from ..dispatch.out import copy_to_out
-from ..dispatch.schema import parse
+from ..dispatch.schema_parser import parse
 from ..dispatch.torch_function import PLAIN, override_operands, override_operator
 from ..transforms.batching import products as batched
 from ..transforms.batching.moving import at_front

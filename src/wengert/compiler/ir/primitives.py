@@ -15,7 +15,8 @@ from typing import Any
 from ...core.registry import operator_named
 from ...core.tensor import Tensor
 from ...creation.factories import full
-from ...dispatch.schema import Schema, parse
+from ...dispatch.schema import Schema
+from ...dispatch.schema_parser import parse
 
 OPERATOR = "wengert::"
 PRIMITIVE = "prim::"

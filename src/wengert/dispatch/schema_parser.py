@@ -1,27 +1,20 @@
 """Reads schemas: ``ns::name.overload(Tensor(a!) self, *, int[2] size=1) -> (Tensor(a!), int)``.
 
 One method of the parser per rule of the grammar; an error shows where it stands in the text.
+Schemas share the arguments that are written alike, so that a declared operator costs little.
 """
 
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import Any, NoReturn
 
 from ..core import dtypes, layouts
 from ..core.devices import device
 from ..core.dtypes import dtype
 from ..core.layouts import layout, memory_format
-from .schema import (
-    BASE_TYPES,
-    NO_DEFAULT,
-    AliasInfo,
-    Argument,
-    FunctionSchema,
-    ListType,
-    OptionalType,
-    SchemaType,
-)
+from .schema import REQUIRED, Argument, Schema
 
 _TOKEN = re.compile(
     r"""\s*(?:
@@ -32,6 +25,7 @@ _TOKEN = re.compile(
     )""",
     re.VERBOSE,
 )
+_NAME = re.compile(r"(?:[A-Za-z_]\w*::)?[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)?")
 _OTHER_WORDS = {"number": "Scalar", "dtype": "ScalarType"}
 _CONSTANTS = {"None": None, "True": True, "False": False}
 _UNESCAPES = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
@@ -46,11 +40,106 @@ _NUMBERED: dict[str, dict[int, str]] = {
     "Layout": {0: "strided"},
     "MemoryFormat": {0: "contiguous_format", 1: "preserve_format"},
 }  # fmt: skip
+# The words for types, and the Python types that a default value of each may have.
+_LITERALS: dict[str, tuple[Any, ...]] = {
+    "Tensor": (),
+    "Scalar": (int, float, bool, complex),
+    "int": (int,),
+    "SymInt": (int,),
+    "float": (float, int),
+    "bool": (bool,),
+    "complex": (complex, float, int),
+    "str": (str,),
+    "ScalarType": (dtype,),
+    "Device": (device, str),
+    "Layout": (layout,),
+    "MemoryFormat": (memory_format,),
+    "Generator": (),
+}
 
 
-def parse_schema(text: str) -> FunctionSchema:
+def parse(text: str) -> Schema:
     """Read one schema; RuntimeError if it is not one."""
+    head, arrow, result = text.partition(") -> ")
+    name, _, rest = head.partition("(")
+    if arrow and _NAME.fullmatch(name) and not name.endswith(".default"):
+        try:
+            found = _arguments(rest)
+            if _in_order(found):
+                return Schema(name, found, _returns(result), text)
+        except RuntimeError:
+            pass  # read as a whole, which tells where the error stands
     return _Parser(text).schema()
+
+
+def parse_results(schema: Schema) -> list[Argument]:
+    """What a schema returns, as arguments; those without a name have an empty one."""
+    return [_result(text) for text in schema.returns]
+
+
+def _arguments(text: str) -> tuple[Argument, ...]:
+    found: list[Argument] = []
+    keyword_only = False
+    for part in _split(text):
+        if part == "*" and not keyword_only:
+            keyword_only = True
+        else:
+            found.append(_argument(part, keyword_only))
+    return tuple(found)
+
+
+@cache
+def _argument(text: str, keyword_only: bool) -> Argument:
+    parser = _Parser(text)
+    argument = parser.argument(keyword_only)
+    parser.expect_end()
+    return argument
+
+
+@cache
+def _result(text: str) -> Argument:
+    parser = _Parser(text)
+    result = parser.result()
+    parser.expect_end()
+    return result
+
+
+@cache
+def _returns(text: str) -> tuple[str, ...]:
+    """The texts of the results, each of which is known to be one."""
+    parts = tuple(_split(text[1:-1]) if text.startswith("(") else [text])
+    for part in parts:
+        _result(part)
+    return parts
+
+
+def _in_order(arguments: tuple[Argument, ...]) -> bool:
+    """Whether names differ and arguments that must be given come before those with defaults."""
+    required_ends = False
+    for argument in arguments:
+        if argument.keyword_only:
+            break
+        if argument.default is not REQUIRED:
+            required_ends = True
+        elif required_ends:
+            return False
+    return len({a.name for a in arguments}) == len(arguments)
+
+
+def _split(text: str) -> list[str]:
+    """Split at the commas that are not inside brackets."""
+    parts: list[str] = []
+    for piece in text.split(","):
+        if parts and _is_open(parts[-1]):
+            parts[-1] += "," + piece
+        else:
+            parts.append(piece)
+    return [part.strip() for part in parts] if text.strip() else []
+
+
+def _is_open(text: str) -> bool:
+    """Whether a bracket is not closed."""
+    return text.count("(") + text.count("[") > text.count(")") + text.count("]")
 
 
 class _Parser:
@@ -95,6 +184,10 @@ class _Parser:
             found = self.tokens[self.at][1] or "the end"
             self._fail(f"expected {sign} but found {found!r}")
 
+    def expect_end(self) -> None:
+        if self.tokens[self.at][0] != "end":
+            self._fail("expected the end")
+
     def word(self, what: str) -> str:
         kind, value, _ = self.tokens[self.at]
         if kind != "word":
@@ -104,22 +197,25 @@ class _Parser:
 
     # The grammar -----------------------------------------------------------------------------
 
-    def schema(self) -> FunctionSchema:
+    def schema(self) -> Schema:
         name = self.word("the name of an operator")
         if self.takes("::"):
             name += "::" + self.word("the name of an operator")
-        overload = self.word("the name of an overload") if self.takes(".") else ""
-        if overload == "default":
-            self.at -= 1
-            self._fail("default is not a legal overload name: it is that of the overload without")
+        if self.takes("."):
+            overload = self.word("the name of an overload")
+            if overload == "default":
+                self.at -= 1
+                self._fail(
+                    "default is not a legal overload name: it is that of the overload without"
+                )
+            name += "." + overload
         arguments = self.arguments()
         self.expect("->")
         returns = self.returns()
-        if self.tokens[self.at][0] != "end":
-            self._fail("expected the end")
-        return FunctionSchema(name, overload, arguments, returns)
+        self.expect_end()
+        return Schema(name, arguments, returns, self.text)
 
-    def arguments(self) -> list[Argument]:
+    def arguments(self) -> tuple[Argument, ...]:
         self.expect("(")
         found: list[Argument] = []
         keyword_only = False
@@ -135,57 +231,66 @@ class _Parser:
             argument = self.argument(keyword_only)
             self._check(argument, found)
             found.append(argument)
-        return found
+        return tuple(found)
 
     def _check(self, argument: Argument, found: list[Argument]) -> None:
         if any(argument.name == other.name for other in found):
             self._fail(f"a second argument {argument.name!r}")
         if (
             found
-            and not argument.kwarg_only
-            and found[-1].has_default_value()
-            and not argument.has_default_value()
+            and not argument.keyword_only
+            and found[-1].default is not REQUIRED
+            and argument.default is REQUIRED
         ):
             self._fail(f"Non-default positional argument follows default argument: {argument.name}")
 
     def argument(self, keyword_only: bool) -> Argument:
-        kind, size, alias = self.type()
+        base, suffixes, size, alias = self.type()
         name = self.word("the name of an argument")
-        default = self.default(kind, size) if self.takes("=") else NO_DEFAULT
-        return Argument(name, kind, size, default, keyword_only, alias)
+        default = self.default(base, suffixes, size) if self.takes("=") else REQUIRED
+        return Argument(name, base, suffixes, size, default, keyword_only, alias)
 
-    def returns(self) -> list[Argument]:
+    def returns(self) -> tuple[str, ...]:
+        """The texts of the results, each checked."""
         if not self.takes("("):
-            return [self.result()]
-        found: list[Argument] = []
+            return (self.result_text(),)
+        found: list[str] = []
         while not self.takes(")"):
             if found:
                 self.expect(",")
-            found.append(self.result())
-        return found
+            found.append(self.result_text())
+        return tuple(found)
+
+    def result_text(self) -> str:
+        start = self.tokens[self.at][2]
+        self.result()
+        return self.text[start : self.tokens[self.at][2]].strip()
 
     def result(self) -> Argument:
-        kind, size, alias = self.type()
+        base, suffixes, size, alias = self.type()
         name = self.word("a name") if self.tokens[self.at][0] == "word" else ""
-        return Argument(name, kind, size, alias_info=alias)
+        return Argument(name, base, suffixes, size, alias=alias)
 
-    def type(self) -> tuple[SchemaType, int | None, AliasInfo | None]:
+    def type(self) -> tuple[str, tuple[str, ...], int | None, str | None]:
         word = self.word("a type")
         word = _OTHER_WORDS.get(word, word)
-        if word not in BASE_TYPES:
+        if word not in _LITERALS:
             self.at -= 1
             self._fail(
-                f"unknown type specifier {word}; the types are {', '.join(BASE_TYPES)}, with ? for "
+                f"unknown type specifier {word}; the types are {', '.join(_LITERALS)}, with ? for "
                 "an optional one and [] for a list"
             )
-        kind = SchemaType(word)
+        suffixes: list[str] = []
         size = None
         alias = self.alias() if self.sees("(") else None
         if alias is not None and word != "Tensor":
             self._fail(f"an alias annotation of {word}, which is not a Tensor,")
         while self.sees("[") or self.sees("?"):
-            if self.takes("?"):
-                kind = OptionalType(kind)
+            if self.sees("?"):
+                if suffixes[-1:] == ["?"]:
+                    self._fail("what is optional already is not made optional again")
+                self.at += 1
+                suffixes.append("?")
                 continue
             if size is not None:
                 self._fail("expected the name of an argument: a list of a fixed size has no lists")
@@ -193,10 +298,8 @@ class _Parser:
             if self.tokens[self.at][0] == "number":
                 size = self.size()
             self.expect("]")
-            kind = ListType(kind)
-            if alias is not None:
-                alias = AliasInfo((), (), alias.is_write, alias)
-        return kind, size, alias
+            suffixes.append("[]")
+        return word, tuple(suffixes), size, alias
 
     def size(self) -> int:
         value = self.tokens[self.at][1]
@@ -205,42 +308,43 @@ class _Parser:
         self.at += 1
         return int(value)
 
-    def alias(self) -> AliasInfo:
+    def alias(self) -> str:
+        """An annotation such as ``(a|b! -> *)`` in its canonical form, without brackets."""
         self.expect("(")
         before = self.alias_set()
-        is_write = self.takes("!")
+        mark = "!" if self.takes("!") else ""
         after = self.alias_set() if self.takes("->") else before
         self.expect(")")
-        return AliasInfo(before, after, is_write)
+        return before + mark + ("" if after == before else f" -> {after}")
 
-    def alias_set(self) -> set[str]:
+    def alias_set(self) -> str:
         if self.takes("*"):
-            return {"*"}
+            return "*"
         names = {self.word("the name of an alias set")}
         while self.takes("|"):
             names.add(self.word("the name of an alias set"))
-        return names
+        return "|".join(sorted(names))
 
     # Defaults --------------------------------------------------------------------------------
 
-    def default(self, kind: SchemaType, size: int | None) -> Any:
+    def default(self, base: str, suffixes: tuple[str, ...], size: int | None) -> Any:
+        """A default value; those of lists are tuples, which nobody can change."""
         if self.tokens[self.at][1] == "None":
             self.at += 1
             return None
-        if isinstance(kind, OptionalType):
-            kind = kind.element
-        if not isinstance(kind, ListType):
-            return self.literal(kind.base)
+        inner = suffixes[:-1] if suffixes[-1:] == ("?",) else suffixes
+        if inner[-1:] != ("[]",):
+            return self.literal(base)
         if not self.takes("["):
             if size is None:
                 self._fail("expected [")
-            return [self.literal(kind.base)] * size
+            return (self.literal(base),) * size
         items: list[Any] = []
         while not self.takes("]"):
             if items:
                 self.expect(",")
-            items.append(self.literal(kind.base))
-        return items
+            items.append(self.literal(base))
+        return tuple(items)
 
     def literal(self, base: str) -> Any:
         """One default value of a base type."""
@@ -285,21 +389,3 @@ def _named_value(name: str | None) -> Any:
     if not name:
         return None
     return getattr(dtypes, name, None) or getattr(layouts, name, None)
-
-
-# The Python types that a default value of a base type may have.
-_LITERALS: dict[str, tuple[Any, ...]] = {
-    "Tensor": (),
-    "Generator": (),
-    "Scalar": (int, float, bool, complex),
-    "int": (int,),
-    "SymInt": (int,),
-    "float": (float, int),
-    "bool": (bool,),
-    "complex": (complex, float, int),
-    "str": (str,),
-    "ScalarType": (dtype,),
-    "Device": (device, str),
-    "Layout": (layout,),
-    "MemoryFormat": (memory_format,),
-}
