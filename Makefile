@@ -18,7 +18,7 @@ SOURCES := $(shell find src pyproject.toml setup.py MANIFEST.in -type f \
 CONTENT := $(shell cksum $(SOURCES) | LC_ALL=C sort | cksum | cut -d' ' -f1)
 DEMO_STAMP := $(VENV)/.installed-$(CONTENT)
 
-.PHONY: help venv demo test install lint types test-compiled test-uncompiled bench fuzz clean
+.PHONY: help venv demo test install generate lint types test-compiled test-uncompiled bench fuzz clean
 
 help:
 	@echo "make demo    install into .venv and run the demo: demo/report.html"
@@ -56,6 +56,10 @@ install: $(BIN)/python
 
 lint:
 	$(BIN)/ruff check .
+
+# What is derived from the declarations of operators: their names, the typed stub, a page of docs.
+generate:
+	PYTHONPATH="$$PWD/src" $(BIN)/python -P tools/generate.py
 
 types:
 	$(BIN)/mypy

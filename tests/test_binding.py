@@ -404,13 +404,19 @@ def test_out_is_changed_in_place_for_autograd(lib):
 @pytest.mark.parametrize(
     ("call", "text"),
     [
-        (lambda lib, x: lib.ops.aten.exp(x, x), "takes 1 positional argument"),
-        (lambda lib, x: lib.ops.aten.exp(), "missing value for argument 'self'"),
-        (lambda lib, x: lib.ops.aten.exp("a"), "Expected a value of type 'Tensor' for argument"),
-        (lambda lib, x: lib.ops.aten.exp(x, speed=1), "Unknown keyword argument 'speed'"),
+        (lambda lib, x: lib.ops.aten.exp.default(x, x), "exp() expected at most 1 argument(s)"),
+        (lambda lib, x: lib.ops.aten.exp.default(), "missing value for argument 'self'"),
         (
-            lambda lib, x: lib.ops.aten.permute(x, "a"),
+            lambda lib, x: lib.ops.aten.exp.default("a"),
+            "Expected a value of type 'Tensor' for argument 'self' but instead found type 'str'",
+        ),
+        (
+            lambda lib, x: lib.ops.aten.permute.default(x, "a"),
             "Expected a value of type 'List[int]' for argument 'dims'",
+        ),
+        (
+            lambda lib, x: lib.ops.aten.add.Tensor(x, x, nonsense=1),
+            "Unknown keyword argument 'nonsense'",
         ),
     ],
 )

@@ -11,7 +11,7 @@ from wengert.core.registry import operators
 from wengert.dispatch.inplace import InplaceOperator
 from wengert.dispatch.operator import Operator
 from wengert.operators import catalogue, declare
-from wengert.tensor.registration import ALIASES, FUNCTIONS_ONLY, METHODS_ONLY
+from wengert.operators.names import ALIASES, FUNCTIONS_ONLY, METHODS_ONLY
 
 # Forks a child for each line that it reads, so that each is the first use of a fresh import.
 RUN_EACH = """
@@ -131,8 +131,13 @@ def test_every_in_place_operator_is_a_method():
             assert isinstance(operator, (InplaceOperator, Operator))
 
 
-def test_no_alias_stands_for_a_deferred_operator():
-    assert not set(ALIASES.values()) & set(catalogue.MODULE_OF)
+@pytest.mark.parametrize("alias", sorted(ALIASES))
+def test_aliases_are_the_functions_and_methods_that_they_stand_for(alias):
+    name = ALIASES[alias]
+    assert getattr(wengert, alias) is getattr(wengert, name)
+    assert getattr(wengert.Tensor, alias) is getattr(wengert.Tensor, name)
+    if hasattr(wengert.Tensor, name + "_"):
+        assert getattr(wengert.Tensor, alias + "_") is getattr(wengert.Tensor, name + "_")
 
 
 def test_function_and_method_are_one():

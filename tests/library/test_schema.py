@@ -378,7 +378,7 @@ def test_every_operator_has_a_schema():
     for operator in operators().values():
         schema = operator._schema
         assert parse_schema(str(schema)) == schema
-        assert schema.name == "aten::" + overload_name(operator.name)[0]
+        assert schema.name == "aten::" + overload_name(operator)[0]
         assert [a.name for a in schema.arguments] == [a.name for a in operator.schema.arguments]
         assert schema.is_mutable == operator.name.partition(".")[0].endswith("_")
     assert wengert.add._schema is wengert.add._schema

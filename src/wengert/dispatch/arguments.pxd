@@ -5,7 +5,7 @@ from ..core.tensor cimport Tensor, requires_of, wrap
 cdef type _ndarray
 
 
-cdef Tensor fresh(object out)
+cpdef Tensor fresh(object out)
 cpdef bint is_foreign(object array)
 @cython.locals(t=Tensor)
 cpdef bint any_foreign(tuple args)

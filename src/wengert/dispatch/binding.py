@@ -61,6 +61,11 @@ class OverloadManner:
 
     def too_many(self, operator: Any, args: tuple) -> Exception:
         schema = operator.schema
+        if len(args) > len(schema.arguments):
+            return RuntimeError(
+                f"{_qualified(operator)}() expected at most {len(schema.arguments)} argument(s) "
+                f"but received {len(args)} argument(s). Declaration: {schema}"
+            )
         return RuntimeError(
             f"{_qualified(operator)}() takes {schema.positional} positional argument(s) but "
             f"{len(args)} was/were given. Declaration: {schema}"

@@ -81,6 +81,7 @@ class HandledFunction:
     """One overload of a function, called by its public name."""
 
     family = "function"
+    facts: dict[str, Any] = {}
 
     def __init__(self, schema: str) -> None:
         self.name = schema[: schema.index("(")]

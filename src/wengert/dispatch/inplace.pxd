@@ -21,6 +21,7 @@ cdef class InplaceOperator(AbstractOperator):
     cdef public object schema
     cdef public tuple tail
     cdef public str doc
+    cdef public dict facts
     cdef public object aliases
     cdef public bint casts_freely
     cdef public bint uniform

@@ -51,6 +51,7 @@ class InplaceOperator(AbstractOperator):
         self.tail = functional.tail
         self.doc = f"In-place form of {functional.name}()."
         self.aliases = functional.aliases
+        self.facts = _facts_in_place(functional.facts)
         self.casts_freely = False
         self.uniform = False
         self.mutates = True
@@ -212,6 +213,18 @@ class InplaceOperator(AbstractOperator):
 
 if not _native.compiled:
     without_getattr(InplaceOperator)
+
+
+def _facts_in_place(facts: dict[str, Any]) -> dict[str, Any]:
+    """What the declaration of an operator says of its in-place form."""
+    found: dict[str, Any] = {}
+    for key in ("aten", "overridden_as"):
+        if key in facts:
+            found[key] = facts[key] + "_"
+    overload = facts.get("inplace_overload", facts.get("overload"))
+    if overload is not None:
+        found["overload"] = overload
+    return found
 
 
 def _plain_floats(arrays: tuple, functional: Operator) -> bool:

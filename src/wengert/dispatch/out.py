@@ -19,26 +19,16 @@ from ..tape.tangents import tangent_of
 from .overlap import check_not_overlapping, check_sources
 from .torch_function import marked
 
-# Operators that do not broadcast and write their result into a tensor of another type,
-_CASTING = {
-    "addr", "all", "angle", "any", "linalg_vector_norm", "logsumexp", "max", "mean", "min", "norm",
-    "stack", "std", "std_mean", "var", "var_mean",
-}  # fmt: skip
-# elementwise ones that write into tensors of their own type only,
-_KEEPING = {"ceil", "clamp", "floor", "hardshrink", "neg", "round", "sign", "trunc"}
-# and those that compute in the type of the tensor that they write into.
-_TYPED_BY_OUT = {"cumprod", "cumsum", "nansum", "prod", "sum"}
-
 
 def bound_for_out(operator: Any, args: tuple, out: Any) -> tuple:
     """The arguments of a call with ``out=``, with the type of `out` if that decides."""
     if not isinstance(out, Tensor):
         return args
-    if operator.name in ("all", "any") and out.dtype not in (dtypes.bool, dtypes.uint8):
+    if operator.facts.get("out") == "flags" and out.dtype not in (dtypes.bool, dtypes.uint8):
         raise RuntimeError(
             f"{operator.name} only supports bool tensor for result, got: {out.dtype.scalar_name}"
         )
-    if operator.name.partition(".")[0] in _TYPED_BY_OUT:
+    if operator.facts.get("out") == "typed":
         position = operator.schema.names["dtype"]
         if args[position] is None:
             return (*args[:position], out.dtype, *args[position + 1 :])
@@ -50,10 +40,10 @@ def casts_to_out(operator: Any, args: tuple) -> bool:
     position = operator.schema.names.get("dtype")
     if position is not None and args[position] is not None:
         return False
-    if operator.family == "elementwise":
-        return operator.name not in _KEEPING
-    name = operator.name.partition(".")[0]
-    return name in _CASTING or operator.broadcasts and operator.family == "nondifferentiable"
+    rule = operator.facts.get("out")
+    if rule is None:
+        return operator.broadcasts and operator.family in ("elementwise", "nondifferentiable")
+    return rule in ("casts", "flags")
 
 
 def copy_to_out(

@@ -168,20 +168,12 @@ def override_bound(operator: Any, args: tuple) -> Any:
     state = thread_state()
     if state.inside:
         return PLAIN
-    if operator.name in _REFLECTED and not isinstance(args[0], Tensor):
-        func = getattr(Tensor, _REFLECTED[operator.name])
+    facts = operator.facts
+    if "reflected" in facts and not isinstance(args[0], Tensor):
+        func = getattr(Tensor, facts["reflected"])
         return override(state, func, (args[1], args[0]), {})
-    func = getattr(Tensor, _PUBLIC[operator.name]) if operator.name in _PUBLIC else operator
+    func = getattr(Tensor, facts["overridden_as"]) if "overridden_as" in facts else operator
     return override(state, func, *call_form(operator.schema, args))
-
-
-# Operators behind symbols, by the methods that the symbols stand for in the eyes of overrides.
-_PUBLIC = {"div": "div", "div_": "div_", "rsub": "__rsub__", "_rsub_tensor": "__rsub__"}
-# The same where the first operand is a number.
-_REFLECTED = {
-    "div": "__rtruediv__", "floor_divide": "__rfloordiv__", "remainder": "__rmod__",
-    "pow": "__rpow__", "bitwise_left_shift": "__rlshift__", "bitwise_right_shift": "__rrshift__",
-}  # fmt: skip
 
 
 def override_operands(operator: Any, x: Any, y: Any) -> Any:

@@ -45,6 +45,7 @@ class CustomOperator(AbstractOperator):
     batch_rule = None
     batches_by_loop = False
     rules: dict[str, Any] = {}
+    facts: dict[str, Any] = {}
     no_output = np.empty(())
 
     def __init__(self, schema: FunctionSchema, tags: tuple[Tag, ...] = ()) -> None:

@@ -145,7 +145,7 @@ class OpOverloadPacket:
                 return out
         found = list(self._operators().values())
         if len(found) == 1 or isinstance(found[0], HandledFunction):
-            return found[0](*args, **kwargs)
+            return _call(found[0], args, kwargs)
         failures = []
         for operator in found:
             try:
@@ -187,7 +187,8 @@ class OpNamespace:
     def __dir__(self) -> list[str]:
         names = set(_custom.get(self.name, ()))
         if self.name in (NAMESPACE, OWN_NAMESPACE):
-            names.update(overload_name(name)[0] for name in (*operators(), *HANDLED))
+            own = (*operators().values(), *HANDLED.values())
+            names.update(overload_name(each)[0] for each in own)
         return sorted(names)
 
     def __repr__(self) -> str:
@@ -216,8 +217,8 @@ def _own_operators() -> dict[str, dict[str, Any]]:
     if len(declared) != _own_count:
         count = len(declared)
         found: dict[str, dict[str, Any]] = {}
-        for full_name, operator in (*declared.items(), *HANDLED.items()):
-            name, overload = overload_name(full_name)
+        for operator in (*declared.values(), *HANDLED.values()):
+            name, overload = overload_name(operator)
             found.setdefault(name, {}).setdefault(overload, operator)
         _own, _own_count = found, count
     return _own
@@ -247,7 +248,7 @@ def overload_of(operator: Any) -> OpOverload:
                 operator, operator.namespace, operator.base_name, operator.overload
             )
         else:
-            known = OpOverload(operator, NAMESPACE, *overload_name(operator.name))
+            known = OpOverload(operator, NAMESPACE, *overload_name(operator))
         _overloads[operator] = known
     return known
 

@@ -19,6 +19,8 @@ from .declare import elementwise, primitive, promote
 from .joining import cat
 from .pointwise import erf, error_function, exp, logistic, sigmoid, tanh, where, zeros_like
 
+__all__ = ["hardshrink"]
+
 _tied = primitive(
     "_tied(Tensor self, Tensor other) -> Tensor",
     lambda xp, x, other: x.copy(),
@@ -42,6 +44,7 @@ leaky_relu = elementwise(
     lambda t, self, negative_slope: tied(where(self > 0, t, t * negative_slope), self),
     refuses="biuc",
     doc="The tensor where positive, else multiplied by `negative_slope`.",
+    aten="leaky_relu",
 )
 silu = elementwise(
     "_silu(Tensor self) -> Tensor",
@@ -49,6 +52,7 @@ silu = elementwise(
     lambda t, self: _silu_differential(t, self, sigmoid(self)),
     refuses="biu",
     doc="`x * sigmoid(x)`.",
+    aten="silu",
 )
 
 
@@ -67,6 +71,7 @@ softplus = elementwise(
     refuses="biuc",
     inplace=False,
     doc="Smooth version of relu.",
+    aten="softplus",
 )
 
 
@@ -96,6 +101,7 @@ gelu = elementwise(
     refuses="biuc",
     inplace=False,
     doc="Gaussian error linear unit, exact or with the tanh approximation.",
+    aten="gelu",
 )
 
 
@@ -120,6 +126,7 @@ elu = elementwise(
     ),
     refuses="biuc",
     doc="The tensor where positive, else `alpha * (exp(x) - 1)`.",
+    aten="elu",
 )
 celu = elementwise(
     "_celu(Tensor self, Scalar alpha=1.0) -> Tensor",
@@ -127,6 +134,7 @@ celu = elementwise(
     lambda t, self, alpha: _elu_differential(t, self, alpha, 1, 1 / alpha),
     refuses="biuc",
     doc="The tensor where positive, else `alpha * (exp(x / alpha) - 1)`.",
+    aten="celu",
 )
 
 
@@ -147,6 +155,7 @@ hardtanh = elementwise(
     refuses="bc",
     refusal="Bool inputs not supported for hardtanh",
     doc="The tensor limited to a range; the slope is zero at its ends.",
+    aten="hardtanh",
 )
 hardsigmoid = elementwise(
     "_hardsigmoid(Tensor self) -> Tensor",
@@ -154,6 +163,7 @@ hardsigmoid = elementwise(
     lambda t, self: where((self > -3) & (self < 3), t / 6, 0),
     refuses="biuc",
     doc="A piecewise linear sigmoid.",
+    aten="hardsigmoid",
 )
 hardswish = elementwise(
     "_hardswish(Tensor self) -> Tensor",
@@ -161,6 +171,7 @@ hardswish = elementwise(
     lambda t, self: where(self <= -3, 0, where(self < 3, t * (self / 3 + 0.5), t)),
     refuses="biuc",
     doc="`x * hardsigmoid(x)`.",
+    aten="hardswish",
 )
 
 
@@ -179,6 +190,7 @@ mish = elementwise(
     lambda t, self: _mish_differential(t, self),
     refuses="biuc",
     doc="`x * tanh(softplus(x))`.",
+    aten="mish",
 )
 log_sigmoid = elementwise(
     "_log_sigmoid(Tensor self) -> Tensor",
@@ -203,6 +215,7 @@ threshold = elementwise(
     lambda t, self, threshold: tied(where(_exceeds(self, threshold), t, 0), self),
     refuses="bc",
     doc="The tensor where it exceeds a threshold, else a value.",
+    aten="threshold",
 )
 
 
@@ -224,6 +237,7 @@ hardshrink = elementwise(
     inplace=False,
     refuses="biuc",
     doc="The tensor with zeros where it is at most `lambd` in size.",
+    out="exact",
 )
 softshrink = elementwise(
     "_softshrink(Tensor self, Scalar lambd=0.5) -> Tensor",
@@ -232,6 +246,7 @@ softshrink = elementwise(
     inplace=False,
     refuses="biuc",
     doc="The tensor moved towards zero by `lambd`.",
+    aten="softshrink",
 )
 prelu_kernel = elementwise(
     "_prelu_kernel(Tensor self, Tensor weight) -> Tensor",

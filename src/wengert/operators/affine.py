@@ -13,9 +13,11 @@ from ..core.numbers import check_number
 from ..core.tensor import Tensor
 from ..transforms.batching import products as batched
 from . import products, shapes
-from .declare import by_loop, primitive
+from .declare import by_loop, composite, primitive
 from .matmul import bmm, bmm_left, bmm_right, matmul, mm, mm_left, mm_right, mv, outer
 from .pointwise import ADD
+
+__all__ = ["addbmm", "addmm", "addmv", "addr", "baddbmm", "linear"]
 
 _native = native
 
@@ -289,6 +291,7 @@ addr = primitive(
     shape=lambda x, y, z, *rest: (*y.shape, *z.shape),
     batch=batched.added(batched.outer, promotes=True),
     doc="`beta * input + alpha * outer(vec1, vec2)`.",
+    out="casts",
 )
 
 
@@ -342,6 +345,7 @@ def _affine_tangent(tangents: dict, x: Tensor, weight: Tensor) -> Tensor:
     return _total(terms).expand((x.array.shape[0], weight.array.shape[0]))
 
 
+@composite(public="")
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """`input @ weight.T + bias`, over the last dimension of `input`."""
     ndim = input.array.ndim

@@ -162,6 +162,7 @@ def presented(function: Any, name: str, module: str, likeness: Any) -> Callable[
     function.__module__ = module
     function.__doc__ = getattr(likeness, "doc", likeness.__doc__)
     function.__wrapped__ = likeness
+    function.facts = getattr(likeness, "facts", {})
     return function
 
 

@@ -16,6 +16,7 @@ from ..dispatch.operator import Operator
 from .comparison import zeros_like
 from .declare import (
     by_loop,
+    composite,
     elementwise,
     promote,
     promote_factors,
@@ -68,6 +69,7 @@ add = elementwise(
     },
     native=ADD,
     doc="Sum of two tensors, the second multiplied by `alpha`.",
+    overload="Tensor",
 )
 
 
@@ -96,6 +98,8 @@ sub = elementwise(
     dtype=_difference_dtype,
     native=SUB,
     doc="Difference of two tensors, the second multiplied by `alpha`.",
+    overload="Tensor",
+    also="subtract",
 )
 
 
@@ -109,6 +113,8 @@ def _reversed_difference(name: str, node_name: str, rules: dict) -> Operator:
         native=RSUB,
         ordering=lambda x, y: (y, x),
         name=node_name,
+        overload="Tensor",
+        overridden_as="__rsub__",
         doc="The second tensor minus the first, the first multiplied by `alpha`.",
     )
 
@@ -117,6 +123,7 @@ from_number = _reversed_difference("rsub", "RsubBackward1", {})
 from_tensor = _reversed_difference("_rsub_tensor", "RsubBackward0", {"other": lambda t: t})
 
 
+@composite(public="function")
 def rsub(input: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
     """The second tensor or number minus the first tensor, the first multiplied by `alpha`."""
     minuend = from_tensor if isinstance(other, Tensor) else from_number
@@ -133,6 +140,8 @@ mul = elementwise(
     dtype=promote_factors,
     native=MUL,
     doc="Product of two tensors.",
+    overload="Tensor",
+    also="multiply",
 )
 
 
@@ -146,6 +155,9 @@ true_divide = elementwise(
     dtype=promote_quotient,
     native=DIV,
     doc="Quotient of two tensors.",
+    overload="Tensor",
+    overridden_as="div",
+    reflected="__rtruediv__",
 )
 
 
@@ -180,6 +192,7 @@ rounded_divide = elementwise(
 )
 
 
+@composite(also="divide true_divide")
 def div(
     input: Any, other: Any, *, rounding_mode: str | None = None, out: Tensor | None = None
 ) -> Tensor:
@@ -203,6 +216,8 @@ floor_divide = elementwise(
     dtype=promote_factors,
     refuses="bc",
     doc="Quotient rounded down.",
+    inplace_overload="Tensor",
+    reflected="__rfloordiv__",
 )
 remainder = elementwise(
     "remainder(Tensor self, Tensor other) -> Tensor",
@@ -214,6 +229,8 @@ remainder = elementwise(
     refuses="bc",
     name=lambda self, other: f"RemainderBackward{int(isinstance(other, Tensor))}",
     doc="Remainder with the sign of the divisor, as Python's %.",
+    overload="Tensor",
+    reflected="__rmod__",
 )
 fmod = elementwise(
     "fmod(Tensor self, Tensor other) -> Tensor",
@@ -225,6 +242,7 @@ fmod = elementwise(
     refuses="bc",
     name=lambda self, other: f"FmodBackward{int(isinstance(other, Tensor))}",
     doc="Remainder with the sign of the dividend, as C's fmod.",
+    overload="Tensor",
 )
 
 
@@ -245,6 +263,8 @@ neg = elementwise(
     dtype=_number_dtype,
     native=NEG,
     doc="The negative.",
+    out="exact",
+    also="negative",
 )
 
 
@@ -357,6 +377,10 @@ pow = elementwise(
     ),
     doc="Power of two tensors or numbers.",
     aliases={"other": "exponent"},
+    inplace_overload="Tensor",
+    overload="Tensor_Tensor",
+    numpy="power",
+    reflected="__rpow__",
 )
 square = elementwise(
     "square(Tensor self) -> Tensor",
@@ -443,4 +467,5 @@ lerp = elementwise(
     refuses="biu",
     name=lambda self, end, weight: f"LerpBackward{int(isinstance(weight, Tensor))}",
     doc="Linear interpolation from the tensor to `end`.",
+    overload="Tensor",
 )

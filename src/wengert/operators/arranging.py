@@ -21,6 +21,8 @@ from .declare import linear, nondifferentiable
 from .getitem import refuse_meta
 from .views import expand, flatten, reshape, unsqueeze
 
+__all__ = ["flip", "fliplr", "flipud", "repeat", "repeat_interleave", "roll", "rot90", "tile"]
+
 # Reversed and shifted ----------------------------------------------------------------------------
 
 
@@ -156,6 +158,7 @@ repeat = linear(
     meta=lambda x, repeats: meta.empty(_repeated_shape(x, repeats), x.dtype),
     batch=batched.repeat,
     doc="Copies of the tensor side by side, so many along each dimension.",
+    public="method",
 )
 
 

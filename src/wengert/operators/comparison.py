@@ -18,30 +18,38 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _comparison(name: str, ufunc: str, doc: str, refuses: str = "") -> Any:
+def _comparison(
+    word: str, ufunc: str, summary: str, refuses: str = "", **facts: Any
+) -> Any:
     operator = nondifferentiable(
-        f"{name}(Tensor self, Tensor other) -> Tensor",
+        f"{word}(Tensor self, Tensor other) -> Tensor",
         ufunc,
         broadcasts=True,
         dtype=promote,
         refuses=refuses,
         batch=batched,
-        doc=doc,
+        overload="Tensor",
+        doc=summary,
+        **facts,
     )
     differentiable_in_place(
         operator,
         {"self": lambda t: zeros_like(t), "other": lambda t: zeros_like(t)},
-        lambda self, other: f"{name.title()}Backward{int(isinstance(other, Tensor))}",
+        lambda self, other: f"{word.title()}Backward{int(isinstance(other, Tensor))}",
     )
     return operator
 
 
-eq = _comparison("eq", "equal", "Whether elements are equal.")
-ne = _comparison("ne", "not_equal", "Whether elements differ.")
-lt = _comparison("lt", "less", "Whether elements are smaller.", "c")
-le = _comparison("le", "less_equal", "Whether elements are smaller or equal.", "c")
-gt = _comparison("gt", "greater", "Whether elements are larger.", "c")
-ge = _comparison("ge", "greater_equal", "Whether elements are larger or equal.", "c")
+eq = _comparison("eq", "equal", "Whether elements are equal.", numpy="equal")
+ne = _comparison("ne", "not_equal", "Whether elements differ.", also="not_equal")
+lt = _comparison("lt", "less", "Whether elements are smaller.", "c", also="less")
+le = _comparison(
+    "le", "less_equal", "Whether elements are smaller or equal.", "c", also="less_equal"
+)
+gt = _comparison("gt", "greater", "Whether elements are larger.", "c", also="greater")
+ge = _comparison(
+    "ge", "greater_equal", "Whether elements are larger or equal.", "c", also="greater_equal"
+)
 
 
 def _logical(name: str, operands: str, doc: str) -> Any:
@@ -63,37 +71,50 @@ logical_xor = _logical("logical_xor", _TWO, "Exactly one is non-zero.")
 logical_not = _logical("logical_not", "Tensor self", "Is zero.")
 
 
-def _bitwise(name: str, ufunc: str, operands: str, dtype: Any, doc: str) -> Any:
-    kinds = "iu" if name.endswith("shift") else "biu"
+def _bitwise(
+    word: str, ufunc: str, operands: str, dtype: Any, summary: str, **facts: Any
+) -> Any:
+    kinds = "iu" if word.endswith("shift") else "biu"
 
     def kernel(xp: Any, *args: Any) -> Any:
         for a in args:
             if hasattr(a, "dtype") and a.dtype.kind not in kinds:
                 kind = from_numpy(a.dtype).scalar_name
-                raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{kind}'")
+                raise NotImplementedError(f"\"{word}_cpu\" not implemented for '{kind}'")
         return getattr(xp, ufunc)(*args)
 
     return nondifferentiable(
-        f"{name}({operands}) -> Tensor",
+        f"{word}({operands}) -> Tensor",
         kernel,
         broadcasts=True,
         dtype=dtype,
         inplace=True,
         batch=batched,
-        doc=doc,
+        doc=summary,
+        **facts,
     )
 
 
-bitwise_and = _bitwise("bitwise_and", "bitwise_and", _TWO, promote, "Bits set in both.")
-bitwise_or = _bitwise("bitwise_or", "bitwise_or", _TWO, promote, "Bits set in one.")
-bitwise_xor = _bitwise("bitwise_xor", "bitwise_xor", _TWO, promote, "Bits set in exactly one.")
-bitwise_not = _bitwise("bitwise_not", "invert", "Tensor self", keep, "Bits inverted.")
+bitwise_and = _bitwise(
+    "bitwise_and", "bitwise_and", _TWO, promote, "Bits set in both.", overload="Tensor"
+)
+bitwise_or = _bitwise(
+    "bitwise_or", "bitwise_or", _TWO, promote, "Bits set in one.", overload="Tensor"
+)
+bitwise_xor = _bitwise(
+    "bitwise_xor", "bitwise_xor", _TWO, promote, "Bits set in exactly one.", overload="Tensor"
+)
+bitwise_not = _bitwise(
+    "bitwise_not", "invert", "Tensor self", keep, "Bits inverted.", numpy="invert"
+)
 bitwise_left_shift = _bitwise(
-    "bitwise_left_shift", "left_shift", _TWO, promote, "Bits moved left."
-)
+    "bitwise_left_shift", "left_shift", _TWO, promote, "Bits moved left.",
+    overload="Tensor", numpy="left_shift", reflected="__rlshift__",
+)  # fmt: skip
 bitwise_right_shift = _bitwise(
-    "bitwise_right_shift", "right_shift", _TWO, promote, "Bits moved right."
-)
+    "bitwise_right_shift", "right_shift", _TWO, promote, "Bits moved right.",
+    overload="Tensor", numpy="right_shift", reflected="__rrshift__",
+)  # fmt: skip
 
 
 def _predicate(name: str, doc: str) -> Any:

@@ -17,10 +17,15 @@ from ..transforms.batching.rules import elementwise
 from . import shapes
 from .along import packed
 from .copying import pack
-from .declare import linear, primitive
+from .declare import composite, linear, primitive
 from .pointwise import abs as absolute
 from .pointwise import cos, sin, where, zeros_like
 from .views import select
+
+__all__ = [
+    "angle", "complex", "conj", "conj_physical", "imag", "is_conj", "is_neg", "polar", "real",
+    "resolve_conj", "resolve_neg", "view_as_complex", "view_as_real",
+]  # fmt: skip
 
 _COMPLEX_OF = {
     dtypes.float32.numpy: dtypes.complex64.numpy,
@@ -54,6 +59,7 @@ def _is_complex(input: Tensor) -> bool:
     return input.array.dtype.kind == "c"
 
 
+@composite(numpy="conjugate")
 def conj(input: Tensor) -> Tensor:
     """The complex conjugate; a real tensor is its own."""
     return _conjugate.call1(input) if _is_complex(input) else input
@@ -135,6 +141,7 @@ view_as_real = linear(
     view=True,
     batch=batched.in_place,
     doc="A complex tensor as a real one with a last dimension for real and imaginary part.",
+    public="function",
 )
 view_as_complex = linear(
     "view_as_complex(Tensor(a) self) -> Tensor(a)",
@@ -143,9 +150,11 @@ view_as_complex = linear(
     view=True,
     batch=batched.reinterpreted,
     doc="A real tensor with a last dimension of size two as a complex one.",
+    public="function",
 )
 
 
+@composite(public="function")
 def real(input: Tensor) -> Tensor:
     """The real part as a view; a real tensor is its own."""
     if not _is_complex(input):
@@ -153,6 +162,7 @@ def real(input: Tensor) -> Tensor:
     return select.call((view_as_real.call((input,)), -1, 0))
 
 
+@composite(public="function")
 def imag(input: Tensor) -> Tensor:
     """The imaginary part as a view."""
     if not _is_complex(input):
@@ -205,6 +215,7 @@ complex = primitive(
     shape=shapes.broadcast,
     batch=elementwise,
     doc="The complex tensor with the given real and imaginary part.",
+    public="function",
 )
 
 
@@ -236,6 +247,7 @@ polar = primitive(
     shape=shapes.broadcast,
     batch=elementwise,
     doc="The complex tensor with the given absolute value and angle.",
+    public="function",
 )
 
 
@@ -270,4 +282,5 @@ angle = primitive(
     shape=shapes.as_first,
     batch=elementwise,
     doc="The angle of complex numbers; of real ones zero or, for negative ones, pi.",
+    out="casts",
 )

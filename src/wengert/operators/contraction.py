@@ -9,7 +9,10 @@ from ..backends.geometry import wrap_dim
 from ..core.errors import shape_text
 from ..core.tensor import Tensor
 from ..dispatch.out import copy_to_out
+from .declare import composite
 from .products import total_size
+
+__all__ = ["chain_matmul", "einsum", "inner", "tensordot"]
 
 _ELLIPSIS = "..."
 _SUBSCRIPTS = 52
@@ -18,6 +21,7 @@ _SUBSCRIPTS = 52
 # tensordot ----------------------------------------------------------------------------------------
 
 
+@composite(public="function")
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) -> Tensor:
     """Products summed over the last `dims` dimensions of `a` and first of `b`, or over pairs."""
     first, second = _paired_dims(a.array.ndim, b.array.ndim, dims)
@@ -93,6 +97,7 @@ def _permuted(x: Tensor, dims: list[int]) -> Tensor:
 # einsum -------------------------------------------------------------------------------------------
 
 
+@composite(public="function")
 def einsum(*args: Any) -> Tensor:
     """Products summed over the indices that an equation names, as in ``einsum("ij,jk->ik", a, b)``.
 
@@ -361,6 +366,7 @@ def _reshaped(x: Tensor, shape: tuple[int, ...]) -> Tensor:
 # Chains of matrices -------------------------------------------------------------------------------
 
 
+@composite(public="function")
 def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
     """Product of several matrices, in the order that takes the fewest multiplications.
 

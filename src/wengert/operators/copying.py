@@ -155,6 +155,7 @@ fill: Operator = primitive(
     batch=Rewriting(_fill_rewritten, _fill_each),
     name=lambda self, value: f"FillBackward{2 + int(isinstance(value, Tensor))}",
     doc="One value in the shape and dtype of the tensor.",
+    overload="Tensor",
 )
 zero = primitive(
     "zero(Tensor self) -> Tensor",

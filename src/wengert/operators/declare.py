@@ -16,6 +16,9 @@ string names its nodes, where PyTorch has a rule of its own for it.
 `batch` says what becomes of a batch of examples, see `batching`: elementwise operators broadcast,
 for all others it has to be said. None is a loop over the examples, which warns.
 
+What any declaration may say besides stands in `Facts`: other names, PyTorch's name for the
+overload, whether it is a function, a method or both. A composite says it by `composite`.
+
 `shape` computes the shape of the result, or a list of shapes, from what the kernel gets, see
 `shapes`: what a meta tensor needs beside the kernel, which it runs on a few elements. Where that
 says nothing, `meta` computes the whole result. Elementwise operators and views need neither.
@@ -28,7 +31,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, TypedDict, TypeVar, Unpack
 
 import numpy as np
 
@@ -47,6 +50,47 @@ from ..transforms.batching import rules as batch_rules
 Rules = Callable | dict[str, Callable | None]
 
 _LOOPS: dict[Callable, int] = {}
+
+
+class Facts(TypedDict, total=False):
+    """What a declaration may say of an operator beside what its family asks for."""
+
+    #: The name of its nodes, or a function of the arguments that gives it.
+    name: str | Callable[..., str]
+    doc: str
+    #: Other words for its arguments, beside those that all operators know.
+    aliases: dict[str, str]
+    #: ``function`` or ``method`` where it is only one of them, empty where it is neither.
+    public: str
+    #: Further public names, separated by blanks.
+    also: str
+    #: Names of NumPy's ufuncs that mean it, where no public name of that spelling does.
+    numpy: str
+    #: PyTorch's name, if the operator lies behind a function and has one of its own.
+    aten: str
+    #: PyTorch's name for the overload whose arguments it has, and for that of the in-place form.
+    overload: str
+    inplace_overload: str
+    #: What a tensor given as ``out=`` may be: of another dtype (``casts``), of bools (``flags``),
+    #: of the dtype of the result (``exact``), or of one in which the operator then computes
+    #: (``typed``). Where nothing is said, elementwise operators cast, and others do not.
+    out: str
+    #: The methods of Tensor that overrides are told of, for it and for a number as first operand.
+    overridden_as: str
+    reflected: str
+
+
+Function = TypeVar("Function", bound=Callable)
+
+
+def composite(**facts: Unpack[Facts]) -> Callable[[Function], Function]:
+    """Say facts of a function that is made of operators."""
+
+    def declare(function: Function) -> Function:
+        function.facts = facts  # type: ignore[attr-defined]
+        return function
+
+    return declare
 
 
 def by_loop(loop: int, rule: Callable) -> Callable:
@@ -70,9 +114,7 @@ def elementwise(
     inplace: bool | str = True,
     ordering: Callable[..., tuple] | None = None,
     batch: Callable | None = None,
-    name: str | Callable[..., str] | None = None,
-    doc: str = "",
-    aliases: dict[str, str] | None = None,
+    **facts: Unpack[Facts],
 ) -> Operator:
     """Declare a broadcasting operator. `kernel` is a ufunc's name or a function of (xp, *args).
 
@@ -80,7 +122,7 @@ def elementwise(
     says so for the first of them in words of its own. `ordering`
     picks the operands that decide on the order of the result in memory; by default all do, in turn.
     """
-    operator = _operator(schema, "elementwise", kernel, differentials, name, doc, aliases)
+    operator = _operator(schema, "elementwise", kernel, differentials, facts)
     operator.batch_rule = batch or batch_rules.elementwise
     operator.broadcasts = True
     operator.dtype_rule = dtype or promote
@@ -102,15 +144,13 @@ def linear(
     shape: Callable | None = None,
     meta: Callable | None = None,
     batch: Callable | None,
-    name: str | Callable[..., str] | None = None,
-    doc: str = "",
-    aliases: dict[str, str] | None = None,
+    **facts: Unpack[Facts],
 ) -> Operator:
     """Declare an operator that is linear in each argument that has a transpose.
 
-    A kernel that cannot meet NumPy's floating-point warnings needs not be `guarded` from them.
+    A kernel that cannot meet NumPy's floating-point warnings need not be `guarded` from them.
     """
-    operator = _operator(schema, "linear", kernel, transpose, name, doc, aliases)
+    operator = _operator(schema, "linear", kernel, transpose, facts)
     operator.batch_rule = batch
     operator.is_view = view
     operator.widens = widens
@@ -133,9 +173,7 @@ def primitive(
     shape: Callable | None = None,
     meta: Callable | None = None,
     batch: Callable | None,
-    name: str | Callable[..., str] | None = None,
-    doc: str = "",
-    aliases: dict[str, str] | None = None,
+    **facts: Unpack[Facts],
 ) -> Operator:
     """Declare an operator by its reverse rules and its forward rule.
 
@@ -143,7 +181,7 @@ def primitive(
     takes a dictionary from argument name to tangent (absent where there is none), then what it
     reads, and returns the tangent of the output (a tuple for several).
     """
-    operator = _operator(schema, "primitive", kernel, vjp, name, doc, aliases)
+    operator = _operator(schema, "primitive", kernel, vjp, facts)
     operator.batch_rule = batch
     operator.jvp_rule = jvp
     operator.dtype_rule = dtype
@@ -166,12 +204,10 @@ def nondifferentiable(
     shape: Callable | None = None,
     meta: Callable | None = None,
     batch: Callable | None,
-    name: str | Callable[..., str] | None = None,
-    doc: str = "",
-    aliases: dict[str, str] | None = None,
+    **facts: Unpack[Facts],
 ) -> Operator:
     """Declare an operator whose results carry no gradient: comparisons, indices, samplers."""
-    operator = _operator(schema, "nondifferentiable", kernel, None, name, doc, aliases)
+    operator = _operator(schema, "nondifferentiable", kernel, None, facts)
     operator.batch_rule = batch
     operator.refuses = refuses
     operator.broadcasts = broadcasts
@@ -192,7 +228,7 @@ def differentiable_in_place(operator: Operator, differentials: dict, name: Calla
 def _twin(operator: Operator, family: str, rules: Rules, name: str | Callable) -> Operator:
     """The same operator with other rules or another name of its nodes."""
     twin = _operator(
-        operator.schema.text, family, operator.kernel, rules, name, operator.doc, operator.aliases
+        operator.schema.text, family, operator.kernel, rules, {**operator.facts, "name": name}
     )
     for field in (
         "ufunc", "batch_rule", "broadcasts", "dtype_rule", "refuses", "refusal", "meta_rule",
@@ -207,17 +243,17 @@ def _operator(
     family: str,
     kernel: str | Callable,
     rules: Rules | None,
-    node_name: str | Callable[..., str] | None,
-    doc: str,
-    aliases: dict[str, str] | None,
+    facts: Any,
 ) -> Operator:
     parsed = parse(schema)
     function = _named_kernel(kernel) if isinstance(kernel, str) else kernel
     operator = Operator(parsed.name, parsed, family, function)
     if isinstance(kernel, str):
         operator.ufunc = getattr(np, kernel)
-    operator.doc = doc
-    operator.aliases = aliases or {}
+    operator.facts = facts
+    operator.doc = facts.get("doc", "")
+    operator.aliases = facts.get("aliases", {})
+    node_name = facts.get("name")
     if isinstance(node_name, str):
         operator.node_name = node_name
     elif node_name is not None:

@@ -16,6 +16,10 @@ from . import shapes
 from .declare import linear
 from .views import ravel
 
+__all__ = [
+    "diag", "diag_embed", "diagflat", "diagonal", "diagonal_copy", "tril", "tril_", "triu", "triu_",
+]  # fmt: skip
+
 
 def _on_diagonal(xp: Any, g: Any, input_sizes: tuple, offset: int, dim1: int, dim2: int) -> Any:
     out = xp.zeros(input_sizes, g.dtype)
@@ -113,6 +117,7 @@ diagonal_copy = linear(
     shape=lambda x, offset, dim1, dim2: x.diagonal(offset, dim1, dim2).shape,
     batch=batched.diagonal,
     doc="A copy of the diagonal of two dimensions.",
+    public="function",
 )
 
 

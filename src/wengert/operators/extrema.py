@@ -29,6 +29,8 @@ from .declare import nondifferentiable, primitive
 from .pointwise import maximum, minimum
 from .reduce import sum
 
+__all__ = ["amax", "amin", "aminmax", "argmax", "argmin", "max", "min"]
+
 
 def _check_any(name: str, x: Any, error: type[Exception] = RuntimeError) -> None:
     if x.size == 0:
@@ -125,6 +127,7 @@ def _of_all(name: str) -> Any:
         name=f"{name.title()}Backward1",
         shape=shapes.number,
         batch=over_all("a" + name),
+        out="casts",
         doc=f"The {name}imum of all elements; ties share the gradient.",
     )
 
@@ -155,6 +158,7 @@ def _along(name: str) -> Any:
         name=f"{name.title()}Backward0",
         shape=reduced_pair,
         batch=along("dim"),
+        out="casts",
         doc=f"The {name}imum of all elements; given `dim`, along it and with its index; given a "
         "second tensor, elementwise.",
     )

@@ -33,6 +33,8 @@ from .declare import linear, nondifferentiable, primitive
 from .pointwise import zeros_like
 from .shapes import as_first
 
+__all__ = ["index", "index_put", "index_put_"]
+
 INTEGER_TYPES = (dtypes.int64.numpy, dtypes.int32.numpy)
 _MASK_TYPES = (dtypes.bool.numpy, dtypes.uint8.numpy)
 _INDEX_TYPES = (*INTEGER_TYPES, *_MASK_TYPES)
@@ -222,6 +224,8 @@ index = linear(
     meta=_index_meta,
     batch=batched.index,
     doc="The elements at given indices: one tensor of indices, or None, per dimension.",
+    overload="Tensor",
+    public="method",
 )
 index_sum: Operator = linear(
     "_index_sum(Tensor self, Tensor?[] indices, int[] size) -> Tensor",

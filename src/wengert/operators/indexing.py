@@ -33,6 +33,11 @@ from .pointwise import new_zeros, where, zeros_like
 from .products import total_size
 from .scatter import gather
 
+__all__ = [
+    "argwhere", "embedding", "index_add", "index_copy", "index_fill", "index_select", "masked_fill",
+    "masked_scatter", "masked_select", "nonzero", "one_hot", "put", "take", "take_along_dim",
+]  # fmt: skip
+
 _OUT_OF_RANGE = "index out of range in self: "
 
 
@@ -246,6 +251,7 @@ index_fill: Operator = update(
     shape=shapes.as_first,
     batch=batched.index_fill,
     doc="The tensor with one value written into the slices at given indices.",
+    overload="int_Tensor",
 )
 index_fill.broadcasts = True
 
@@ -301,6 +307,7 @@ masked_fill: Operator = update(
     shape=shapes.broadcast,
     batch=batched.masked_fill,
     doc="The tensor with one value where the mask is true.",
+    overload="Tensor",
 )
 masked_fill.broadcasts = True
 
@@ -548,6 +555,8 @@ one_hot = nondifferentiable(
     meta=_one_hot_meta,
     batch=batched.one_hot,
     doc="For each class number a row of zeros with a one in its place.",
+    public="",
+    aten="one_hot",
 )
 
 
@@ -595,4 +604,5 @@ embedding = linear(
     shape=lambda weight, indices, *rest: (*indices.shape, *weight.shape[1:]),
     batch=batched.embedding,
     doc="The rows of a table at given indices.",
+    public="function",
 )

@@ -24,6 +24,8 @@ from ..dispatch.torch_function import marked
 from ..tape.tangents import set_tangent, tangent_of
 from . import strides, views
 
+__all__ = ["as_strided_", "squeeze_", "swapaxes_", "swapdims_", "t_", "transpose_", "unsqueeze_"]
+
 
 class InplaceView(InplaceOperator):
     """Makes a tensor a view of itself; as every in-place change, that is recorded and counted."""

@@ -16,9 +16,16 @@ from ..dispatch.operator import Operator
 from ..dispatch.out import copy_to_out
 from ..transforms.batching import joining as batched
 from ..transforms.batching.views import parts as parts_rule
-from .declare import linear
+from .declare import composite, linear
 from .pointwise import new_zeros
 from .views import expand, reshape, slice_, unsqueeze, view_
+
+__all__ = [
+    "atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_tensors", "cartesian_prod",
+    "cat", "chunk", "column_stack", "concat", "concatenate", "dsplit", "dstack", "hsplit", "hstack",
+    "meshgrid", "row_stack", "split", "split_with_sizes", "stack", "tensor_split", "unbind",
+    "vsplit", "vstack",
+]  # fmt: skip
 
 _native = native
 
@@ -104,6 +111,7 @@ cat_ = linear(
 )
 
 
+@composite(public="function")
 def cat(
     tensors: Any, dim: int = 0, *, axis: int | None = None, out: Tensor | None = None
 ) -> Tensor:
@@ -144,6 +152,7 @@ def _cat_sizes(shapes: list[tuple], dim: int) -> tuple[int, tuple[int, ...]]:
     return dim, tuple(sizes)
 
 
+@composite(public="function")
 def concat(
     tensors: Any, dim: int = 0, *, axis: int | None = None, out: Tensor | None = None
 ) -> Tensor:
@@ -178,19 +187,24 @@ stack = linear(
     lambda g, dim: unbind.call((g, dim)),
     batch=batched.stack,
     doc="Tensors of one shape joined along a new dimension.",
+    out="casts",
+    public="function",
 )
 
 
+@composite(public="function")
 def atleast_1d(*tensors: Any) -> Any:
     """Tensors with at least one dimension; one tensor for one, a tuple for several."""
     return _each(tensors, lambda x: x if x.array.ndim else reshape(x, (1,)))
 
 
+@composite(public="function")
 def atleast_2d(*tensors: Any) -> Any:
     """Tensors with at least two dimensions, new ones in front."""
     return _each(tensors, _two_dims)
 
 
+@composite(public="function")
 def atleast_3d(*tensors: Any) -> Any:
     """Tensors with at least three dimensions; the last is new in a matrix, both in a vector."""
     return _each(tensors, _three_dims)
@@ -223,11 +237,13 @@ def _stacked(name: str, tensors: Any, prepare: Any, dim: int, out: Tensor | None
     return cat(items, min(dim, items[0].array.ndim - 1), out=out)
 
 
+@composite(public="function")
 def hstack(tensors: Any, *, out: Tensor | None = None) -> Tensor:
     """Tensors joined along the second dimension, vectors along their only one."""
     return _stacked("hstack", tensors, atleast_1d, 1, out)
 
 
+@composite(public="function")
 def vstack(tensors: Any, *, out: Tensor | None = None) -> Tensor:
     """Tensors joined along the first dimension, vectors as rows."""
     return _stacked("vstack", tensors, atleast_2d, 0, out)
@@ -236,11 +252,13 @@ def vstack(tensors: Any, *, out: Tensor | None = None) -> Tensor:
 row_stack = vstack
 
 
+@composite(public="function")
 def dstack(tensors: Any, *, out: Tensor | None = None) -> Tensor:
     """Tensors joined along the third dimension."""
     return _stacked("dstack", tensors, atleast_3d, 2, out)
 
 
+@composite(public="function")
 def column_stack(tensors: Any, *, out: Tensor | None = None) -> Tensor:
     """Tensors joined along the second dimension, vectors as columns."""
     return _stacked(
@@ -287,6 +305,7 @@ block_diag_ = linear(
 )
 
 
+@composite(public="function")
 def block_diag(*tensors: Any) -> Tensor:
     """A matrix with the given matrices, rows and numbers along its diagonal."""
     items = _several(tensors)
@@ -339,6 +358,7 @@ unbind: Operator = _parts(
         view=True,
         batch=parts_rule(removes=True),
         doc="All parts along one dimension, without it.",
+        overload="int",
     )
 )
 
@@ -374,6 +394,7 @@ split_ = _parts(
         view=True,
         batch=parts_rule(removes=False),
         doc="Parts of one size along a dimension; the last may be smaller.",
+        overload="Tensor",
     )
 )
 
@@ -508,6 +529,7 @@ def _even_split(name: str, input: Tensor, given: Any, dim: int) -> tuple[Tensor,
 # Tensors made to fit each other ------------------------------------------------------------------
 
 
+@composite(public="function")
 def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
     """Tensors expanded to their common shape."""
     items = _tensor_list("broadcast_tensors", _several(tensors))
@@ -515,6 +537,7 @@ def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
     return tuple([x if x.array.shape == shape else expand.call((x, shape, False)) for x in items])
 
 
+@composite(public="function")
 def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     """Vectors expanded to the grid they span, one tensor of coordinates for each."""
     items = _tensor_list("meshgrid", _several(tensors))
@@ -550,6 +573,7 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     return tuple(grids)
 
 
+@composite(public="function")
 def cartesian_prod(*tensors: Any) -> Tensor:
     """All combinations of the elements of vectors, one per row."""
     items = _tensor_list("cartesian_prod", _several(tensors))

@@ -29,6 +29,8 @@ from .along import widened, working_dtype
 from .declare import linear, primitive
 from .pointwise import clamp, log, log1p, sigmoid, sign, where
 
+__all__ = []
+
 NONE, MEAN, SUM = range(3)
 
 

@@ -25,6 +25,8 @@ from ..transforms.batching.moving import at_front
 from . import products, shapes, views
 from .declare import by_loop, linear
 
+__all__ = ["bmm", "dot", "ger", "kron", "matmul", "mm", "mv", "outer", "trace", "vdot"]
+
 _native = native
 
 # Matrices -----------------------------------------------------------------------------------------

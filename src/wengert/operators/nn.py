@@ -18,6 +18,8 @@ from .along import is_half, packed, widened
 from .declare import primitive
 from .pointwise import rsqrt
 
+__all__ = ["constant_pad_nd", "native_layer_norm"]
+
 # Layer normalisation ------------------------------------------------------------------------------
 
 
@@ -196,6 +198,7 @@ native_layer_norm = primitive(
     meta=_layer_norm_meta,
     batch=_layer_norm_batched,
     doc="Normalised input, mean and reciprocal standard deviation over the last dimensions.",
+    public="function",
 )
 
 
@@ -261,4 +264,5 @@ constant_pad_nd: Operator = primitive(
     meta=lambda x, pad, value: meta.empty(_padding(x, pad)[0], x.dtype),
     batch=_pad_batched,
     doc="The tensor with a border of one value.",
+    public="function",
 )

@@ -14,6 +14,8 @@ from .declare import primitive
 from .pointwise import abs, isnan, pow, sgn, where, zeros_like
 from .reduce import sum
 
+__all__ = ["norm"]
+
 
 def _check_norm(x: Any, order: float, dim: Any, dtype: Any) -> None:
     if x.dtype.kind in "biu":
@@ -118,6 +120,7 @@ vector_norm = primitive(
     shape=lambda x, ord, dim, keepdim, dtype: reduced(x, dim, keepdim),
     batch=along("dim"),
     doc="Norm of the elements as vectors over all or the given dimensions.",
+    out="casts",
 )
 
 

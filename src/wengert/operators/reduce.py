@@ -29,8 +29,13 @@ from .along import (
     widened,
     working_dtype,
 )
-from .declare import linear, nondifferentiable, primitive
+from .declare import composite, linear, nondifferentiable, primitive
 from .pointwise import isnan, logical_not, where, zeros_like
+
+__all__ = [
+    "all", "allclose", "any", "count_nonzero", "equal", "isclose", "mean", "nanmean", "nansum",
+    "prod", "std", "std_mean", "sum", "sum_to_size", "var", "var_mean",
+]  # fmt: skip
 
 # Sums --------------------------------------------------------------------------------------------
 
@@ -59,6 +64,7 @@ _sum_whole = linear(
     shape=shapes.number,
     batch=over_all("sum.dim_IntList"),
     doc="Sum of all elements.",
+    out="typed",
 )
 _sum_along = linear(
     "sum.dim_IntList(Tensor self, int[]? dim, bool keepdim=False, *, dtype? dtype=None) -> Tensor",
@@ -70,10 +76,12 @@ _sum_along = linear(
     shape=reduced,
     batch=along("dim"),
     doc="Sum over all or the given dimensions.",
+    out="typed",
 )
 sum = overloaded(_sum_whole, _sum_along)
 
 
+@composite(public="method")
 def sum_to_size(input: Tensor, *size: Any) -> Tensor:
     """Sum over the dimensions that were broadcast from `size`."""
     shape = tuple(size[0]) if len(size) == 1 and not isinstance(size[0], int) else size
@@ -147,6 +155,7 @@ nansum = primitive(
     shape=reduced,
     batch=along("dim"),
     doc="Sum over all or the given dimensions, NaN taken as zero.",
+    out="typed",
 )
 
 # Means -------------------------------------------------------------------------------------------
@@ -193,6 +202,7 @@ _mean_whole = linear(
     shape=shapes.number,
     batch=over_all("mean.dim"),
     doc="Mean of all elements.",
+    out="casts",
 )
 _mean_along = linear(
     "mean.dim(Tensor self, int[]? dim, bool keepdim=False, *, dtype? dtype=None) -> Tensor",
@@ -204,6 +214,7 @@ _mean_along = linear(
     shape=reduced,
     batch=along("dim"),
     doc="Mean over all or the given dimensions.",
+    out="casts",
 )
 mean = overloaded(_mean_whole, _mean_along)
 
@@ -268,6 +279,7 @@ _prod_whole = primitive(
     shape=shapes.number,
     batch=flat("prod.dim_int"),
     doc="Product of all elements.",
+    out="typed",
 )
 _prod_along = primitive(
     "prod.dim_int(Tensor self, int dim, bool keepdim=False, *, dtype? dtype=None) -> Tensor",
@@ -284,6 +296,7 @@ _prod_along = primitive(
     shape=reduced,
     batch=along("dim"),
     doc="Product of all elements, or over one dimension.",
+    out="typed",
 )
 prod = overloaded(_prod_whole, _prod_along)
 
@@ -381,6 +394,8 @@ _var = primitive(
     ),
     meta=lambda x, *args: _moments("var", x, *args)[0],
     batch=along("dim"),
+    out="casts",
+    overload="correction",
     doc="Variance over all or the given dimensions, by default with Bessel's correction.",
 )
 _std = primitive(
@@ -394,6 +409,8 @@ _std = primitive(
     ),
     meta=lambda x, *args: _moments("std", x, *args)[0],
     batch=along("dim"),
+    out="casts",
+    overload="correction",
     doc="Standard deviation over all or the given dimensions.",
 )
 _var_mean = primitive(
@@ -408,6 +425,9 @@ _var_mean = primitive(
     ),
     meta=lambda x, *args: _moments("var_mean", x, *args),
     batch=along("dim"),
+    out="casts",
+    overload="correction",
+    public="function",
     doc="Variance and mean over all or the given dimensions.",
 )
 _std_mean = primitive(
@@ -422,6 +442,9 @@ _std_mean = primitive(
     ),
     meta=lambda x, *args: _moments("std_mean", x, *args),
     batch=along("dim"),
+    out="casts",
+    overload="correction",
+    public="function",
     doc="Standard deviation and mean over all or the given dimensions.",
 )
 
@@ -474,6 +497,7 @@ all = nondifferentiable(
     shape=reduced,
     batch=along("dim", empty_means_all=False),
     doc="Whether all elements are non-zero, over all or the given dimensions.",
+    out="flags",
 )
 any = nondifferentiable(
     "any(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor",
@@ -481,6 +505,7 @@ any = nondifferentiable(
     shape=reduced,
     batch=along("dim", empty_means_all=False),
     doc="Whether one element is non-zero, over all or the given dimensions.",
+    out="flags",
 )
 count_nonzero = nondifferentiable(
     "count_nonzero(Tensor self, int[]? dim=None) -> Tensor",

@@ -21,9 +21,14 @@ from .along import (
     sum_dtype,
     working_dtype,
 )
-from .declare import linear, primitive
+from .declare import composite, linear, primitive
 from .pointwise import exp, real_part, where, zeros_like
 from .reduce import sum
+
+__all__ = [
+    "cummax", "cummin", "cumprod", "cumsum", "cumulative_trapezoid", "diff", "logcumsumexp",
+    "trapezoid",
+]  # fmt: skip
 
 # Building blocks of the gradient rules -----------------------------------------------------------
 
@@ -136,6 +141,7 @@ cumsum = linear(
     shape=shapes.as_first,
     batch=along("dim"),
     doc="Sums of the elements up to each place along a dimension.",
+    out="typed",
 )
 cumprod = primitive(
     "cumprod(Tensor self, int dim, *, dtype? dtype=None) -> Tensor",
@@ -151,6 +157,7 @@ cumprod = primitive(
     shape=shapes.as_first,
     batch=along("dim"),
     doc="Products of the elements up to each place along a dimension.",
+    out="typed",
 )
 
 # logcumsumexp ------------------------------------------------------------------------------------
@@ -319,6 +326,7 @@ def _trapezoids(name: str, y: Tensor, x: Tensor | None, dx: Any, dim: int) -> Te
     return heights * (diff(x, dim=along) / 2)
 
 
+@composite(public="function")
 def trapezoid(
     y: Tensor, x: Tensor | None = None, *, dx: Any = 1, dim: int = -1
 ) -> Tensor:
@@ -326,6 +334,7 @@ def trapezoid(
     return sum(_trapezoids("trapezoid", y, x, dx, dim), normal_dim(dim, y.array.ndim))
 
 
+@composite(public="function")
 def cumulative_trapezoid(
     y: Tensor, x: Tensor | None = None, *, dx: Any = 1, dim: int = -1
 ) -> Tensor:

@@ -25,6 +25,8 @@ from .joining import cat
 from .pointwise import where, zeros_like
 from .scan import recurrence, shift
 
+__all__ = ["gather", "scatter", "scatter_add", "scatter_reduce"]
+
 # gather and scatter -------------------------------------------------------------------------------
 
 
@@ -220,6 +222,7 @@ scatter: Operator = update(
     batch=batched.scatter,
     doc="The tensor with elements of `src`, or one number, written along a dimension.",
     aliases={"value": "src"},
+    overload="src",
 )
 scatter.broadcasts = True
 
@@ -438,4 +441,5 @@ scatter_reduce: Operator = update(
     shape=shapes.as_first,
     batch=batched.scatter,
     doc="The tensor with elements of `src` reduced into it along a dimension.",
+    overload="two",
 )

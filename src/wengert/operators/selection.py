@@ -15,7 +15,7 @@ from ..dispatch.out import copy_to_out
 from ..transforms.batching.rules import elementwise as batched
 from . import shapes
 from .comparison import zeros_like
-from .declare import elementwise, primitive, promote
+from .declare import composite, elementwise, primitive, promote
 
 __all__ = [
     "abs", "ceil", "clamp", "floor", "maximum", "minimum", "round", "sgn", "sign", "trunc", "where",
@@ -37,6 +37,7 @@ sign = elementwise(
     lambda t: zeros_like(t),
     refuses="c",
     doc="-1, 0 or 1 by sign.",
+    out="exact",
 )
 floor = elementwise(
     "floor(Tensor self) -> Tensor",
@@ -44,6 +45,7 @@ floor = elementwise(
     lambda t: zeros_like(t),
     refuses="bc",
     doc="Largest integer not above.",
+    out="exact",
 )
 ceil = elementwise(
     "ceil(Tensor self) -> Tensor",
@@ -51,6 +53,7 @@ ceil = elementwise(
     lambda t: zeros_like(t),
     refuses="bc",
     doc="Smallest integer not below.",
+    out="exact",
 )
 trunc = elementwise(
     "trunc(Tensor self) -> Tensor",
@@ -58,6 +61,8 @@ trunc = elementwise(
     lambda t: zeros_like(t),
     refuses="bc",
     doc="Integer part.",
+    out="exact",
+    also="fix",
 )
 round = elementwise(
     "round(Tensor self, *, int decimals=0) -> Tensor",
@@ -68,6 +73,8 @@ round = elementwise(
     refuses="bc",
     name=lambda self, decimals: f"RoundBackward{int(decimals != 0)}",
     doc="Nearest integer, halves to even; or to `decimals` places.",
+    out="exact",
+    numpy="rint",
 )
 
 
@@ -111,7 +118,7 @@ clamp = elementwise(
     "clamp(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor",
     _clamp,
     {
-        "self": lambda t, self, min, max: where(_within(self, min, max), t, 0),
+        "self": lambda t, self, min, max: where(_within(self, min, max), t, 0),  # type: ignore[has-type]
         "min": lambda t, self, min, max: _clamp_low(t, self, min, max),
         "max": lambda t, self, min, max: _clamp_high(t, self, min, max),
     },
@@ -123,6 +130,9 @@ clamp = elementwise(
         else "ClampBackward1"
     ),
     doc="The tensor limited to the range from `min` to `max`.",
+    overload="Tensor",
+    out="exact",
+    also="clip",
 )
 maximum = elementwise(
     "maximum(Tensor self, Tensor other) -> Tensor",
@@ -176,9 +186,11 @@ where_: Operator = elementwise(
     dtype=lambda args, count: (args[0], *_holding_numbers(args[1:], count - 1, halves=False)),
     inplace=False,
     doc="Elements of one tensor where the condition holds, else of the other.",
+    overload="self",
 )
 
 
+@composite(public="function")
 def where(
     condition: Tensor, input: Any = None, other: Any = None, *, out: Tensor | None = None
 ) -> Any:
@@ -202,6 +214,8 @@ abs = primitive(
     shape=shapes.as_first,
     batch=batched,
     doc="Absolute value.",
+    also="absolute",
+    numpy="fabs",
 )
 abs.native_code = ABS
 

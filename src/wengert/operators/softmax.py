@@ -9,9 +9,11 @@ from ..core.tensor import Tensor
 from ..transforms.batching.rules import along
 from . import shapes
 from .along import in_dtype, normal_dims, packed, reduced, restore_dims, scalar_name, working_dtype
-from .declare import primitive
+from .declare import composite, primitive
 from .pointwise import exp
 from .reduce import sum
+
+__all__ = ["log_softmax", "logsumexp", "softmax", "softmin"]
 
 # logsumexp ---------------------------------------------------------------------------------------
 
@@ -51,6 +53,7 @@ logsumexp = primitive(
     shape=reduced,
     batch=along("dim"),
     doc="Logarithm of the sum of exponentials over the given dimensions, without overflow.",
+    out="casts",
 )
 
 # softmax -----------------------------------------------------------------------------------------
@@ -95,6 +98,7 @@ softmax = primitive(
     shape=shapes.as_first,
     batch=along("dim"),
     doc="Exponentials along a dimension, divided by their sum.",
+    overload="int",
 )
 log_softmax = primitive(
     "log_softmax(Tensor self, int dim, dtype? dtype=None) -> Tensor",
@@ -105,9 +109,11 @@ log_softmax = primitive(
     shape=shapes.as_first,
     batch=along("dim"),
     doc="Logarithm of softmax, without the loss of accuracy of taking it afterwards.",
+    overload="int",
 )
 
 
+@composite(public="")
 def softmin(input: Tensor, dim: int, dtype: dtypes.dtype | None = None) -> Tensor:
     """Softmax of the negative."""
     return softmax(-input, dim, dtype)

@@ -34,10 +34,15 @@ from .along import (
     take_along,
     widened,
 )
-from .declare import nondifferentiable, primitive
+from .declare import composite, nondifferentiable, primitive
 from .getitem import refuse_meta
 from .pointwise import ceil, floor, isnan, lerp, logical_not, round, where
 from .reduce import any, sum
+
+__all__ = [
+    "argsort", "bucketize", "kthvalue", "median", "mode", "msort", "nanmedian", "nanquantile",
+    "quantile", "searchsorted", "sort", "topk", "unique", "unique_consecutive",
+]  # fmt: skip
 
 _INT64 = dtypes.int64.numpy
 
@@ -602,9 +607,11 @@ _search = nondifferentiable(
     shape=lambda sequence, values, *rest: values.shape,
     batch=_search_batched,
     doc="Where values would be inserted into sorted sequences, the last dimension of a tensor.",
+    overload="Tensor",
 )
 
 
+@composite(public="function")
 def searchsorted(
     sorted_sequence: Tensor,
     input: Tensor | float,
@@ -622,6 +629,7 @@ def searchsorted(
     )
 
 
+@composite(public="function")
 def bucketize(
     input: Tensor | float,
     boundaries: Tensor,

@@ -25,6 +25,8 @@ from . import shapes
 from .declare import linear
 from .pointwise import zeros_like
 
+__all__ = ["as_strided", "unfold"]
+
 
 def _as_strided(
     xp: Any,
@@ -196,6 +198,7 @@ unfold = linear(
     view=True,
     batch=batched.unfold,
     doc="All windows of `size` indices of a dimension, `step` apart, as a last dimension.",
+    public="method",
 )
 _unfold_backward: Operator = linear(
     "unfold_backward(Tensor grad_in, int[] input_sizes, int dim, int size, int step) -> Tensor",

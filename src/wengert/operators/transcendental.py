@@ -117,6 +117,7 @@ asin = elementwise(
     lambda t, self: t * rsqrt(1 - self * self),
     dtype=promote_float,
     doc="Inverse sine.",
+    also="arcsin",
 )
 acos = elementwise(
     "acos(Tensor self) -> Tensor",
@@ -124,6 +125,7 @@ acos = elementwise(
     lambda t, self: t * -rsqrt(1 - self * self),
     dtype=promote_float,
     doc="Inverse cosine.",
+    also="arccos",
 )
 atan = elementwise(
     "atan(Tensor self) -> Tensor",
@@ -131,6 +133,7 @@ atan = elementwise(
     lambda t, self: t / (self * self + 1),
     dtype=promote_float,
     doc="Inverse tangent.",
+    also="arctan",
 )
 sinh = elementwise(
     "sinh(Tensor self) -> Tensor",
@@ -161,6 +164,7 @@ asinh = elementwise(
     dtype=promote_float,
     inplace="AsinhBackward1",
     doc="Inverse hyperbolic sine.",
+    also="arcsinh",
 )
 acosh = elementwise(
     "acosh(Tensor self) -> Tensor",
@@ -169,6 +173,7 @@ acosh = elementwise(
     dtype=promote_float,
     inplace="AcoshBackward1",
     doc="Inverse hyperbolic cosine.",
+    also="arccosh",
 )
 atanh = elementwise(
     "atanh(Tensor self) -> Tensor",
@@ -177,6 +182,7 @@ atanh = elementwise(
     dtype=promote_float,
     inplace="AtanhBackward1",
     doc="Inverse hyperbolic tangent.",
+    also="arctanh",
 )
 
 
@@ -215,6 +221,7 @@ atan2 = elementwise(
     dtype=promote_float,
     refuses="c",
     doc="Angle of the points (other, input).",
+    also="arctan2",
 )
 hypot = elementwise(
     "hypot(Tensor self, Tensor other) -> Tensor",

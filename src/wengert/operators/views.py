@@ -26,7 +26,13 @@ from ..transforms.batching import views as batched
 from ..transforms.batching.rules import sized
 from . import shapes
 from .copying import pack
-from .declare import linear, nondifferentiable
+from .declare import composite, linear, nondifferentiable
+
+__all__ = [
+    "adjoint", "broadcast_to", "expand", "expand_as", "flatten", "moveaxis", "movedim", "narrow",
+    "permute", "ravel", "reshape", "reshape_as", "select", "squeeze", "swapaxes", "swapdims", "t",
+    "transpose", "unflatten", "unsqueeze", "view", "view_as",
+]  # fmt: skip
 
 # Other shapes ------------------------------------------------------------------------------------
 
@@ -107,6 +113,7 @@ view_dtype_ = nondifferentiable(
 )
 
 
+@composite(public="method")
 def view(input: Tensor, *shape: Any, size: Any = None, dtype: Any = None) -> Tensor:
     """The same memory in another shape, or taken for another dtype."""
     if len(shape) == 1 and isinstance(shape[0], dtypes.dtype):
@@ -130,11 +137,13 @@ def reshape(input: Tensor, *sizes: Any, shape: Any = None) -> Tensor:
     return unsafe_view.call((pack.call1(input), size))
 
 
+@composite(public="method")
 def view_as(input: Tensor, other: Tensor) -> Tensor:
     """The same memory in the shape of `other`."""
     return view_.call((input, other.array.shape))
 
 
+@composite(public="method")
 def reshape_as(input: Tensor, other: Tensor) -> Tensor:
     """The same elements in the shape of `other`."""
     return reshape(input, other.array.shape)
@@ -220,9 +229,11 @@ expand = linear(
     view=True,
     batch=batched.expand,
     doc="A view in which dimensions of size one are repeated without copying.",
+    public="method",
 )
 
 
+@composite(public="method")
 def expand_as(input: Tensor, other: Tensor) -> Tensor:
     """The tensor expanded to the shape of `other`."""
     return expand.call((input, other.array.shape, False))
@@ -316,6 +327,7 @@ transpose: Operator = linear(
     view=True,
     batch=batched.transpose,
     doc="Two dimensions exchanged.",
+    overload="int",
 )
 
 
@@ -448,6 +460,7 @@ select = linear(
     view=True,
     batch=batched.parts(removes=True),
     doc="The part at one index of a dimension, without that dimension.",
+    overload="int",
 )
 _select_backward: Operator = linear(
     "select_backward(Tensor grad_output, int[] input_sizes, int dim, int index) -> Tensor",
@@ -484,6 +497,7 @@ slice_ = linear(
     view=True,
     batch=batched.parts(removes=False),
     doc="A range of one dimension.",
+    overload="Tensor",
 )
 _slice_backward: Operator = linear(
     "slice_backward(Tensor grad_output, int[] input_sizes, int dim, int? start, int? end, "

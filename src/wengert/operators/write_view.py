@@ -14,6 +14,8 @@ from ..transforms.batching.moving import at_front, batch_size, padded, with_batc
 from .copying import pack
 from .declare import linear
 
+__all__ = []
+
 
 def step_text(name: str, args: tuple) -> str:
     """One step towards a view, such as ``select(0, 1)``."""

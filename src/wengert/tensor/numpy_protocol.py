@@ -11,43 +11,14 @@ from typing import Any
 import numpy as np
 
 from ..core.tensor import Tensor, wrap
-
-# NumPy's name -> ours, where they differ.
-_UFUNCS = {
-    "multiply": "mul",
-    "divide": "div",
-    "true_divide": "div",
-    "subtract": "sub",
-    "negative": "neg",
-    "power": "pow",
-    "absolute": "abs",
-    "arcsin": "asin",
-    "arccos": "acos",
-    "arctan": "atan",
-    "arctan2": "atan2",
-    "arcsinh": "asinh",
-    "arccosh": "acosh",
-    "arctanh": "atanh",
-    "equal": "eq",
-    "not_equal": "ne",
-    "less": "lt",
-    "less_equal": "le",
-    "greater": "gt",
-    "greater_equal": "ge",
-    "invert": "bitwise_not",
-    "left_shift": "bitwise_left_shift",
-    "right_shift": "bitwise_right_shift",
-    "conjugate": "conj",
-    "fabs": "abs",
-    "rint": "round",
-}
+from ..operators.names import NUMPY_NAMES
 
 
 def array_ufunc(self: Tensor, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
     """NumPy's ufunc protocol."""
     import wengert
 
-    function = getattr(wengert, _UFUNCS.get(ufunc.__name__, ufunc.__name__), None)
+    function = getattr(wengert, NUMPY_NAMES.get(ufunc.__name__, ufunc.__name__), None)
     if method != "__call__" or options or function is None:
         return NotImplemented
     return function(*[wrap(x) if isinstance(x, np.ndarray) else x for x in inputs])

@@ -31,36 +31,16 @@ from ..dispatch.torch_function import (
     override_method,
 )
 from ..operators import arithmetic, comparison, copying, selection, transcendental
-from ..operators.catalogue import DEFERRED, MODULE_OF
+from ..operators.catalogue import MODULE_OF
+from ..operators.names import ALIASES, DEFERRED, FUNCTIONS_ONLY, METHODS_ONLY
 from ..tape import engine
 from ..tape.cycles import show_graph
 from . import attributes, methods, numpy_protocol, subclasses
 
-# What a module lists in `__all__`, or the catalogue for it, becomes a function and a method, but
-# for the names below.
+# What a module lists in `__all__` becomes a function and a method, unless its facts say otherwise.
 CORE_MODULES: tuple[ModuleType, ...] = (
     arithmetic, transcendental, selection, comparison, copying,
 )  # fmt: skip
-FUNCTIONS_ONLY = {
-    "atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_tensors", "bucketize",
-    "cartesian_prod", "cat", "chain_matmul", "column_stack", "complex", "concat", "concatenate",
-    "constant_pad_nd", "cumulative_trapezoid", "diagonal_copy", "dstack", "einsum", "embedding",
-    "gelu", "hstack", "leaky_relu", "linear", "meshgrid", "native_layer_norm", "one_hot", "polar",
-    "row_stack", "rsub", "searchsorted", "silu", "softmin", "softplus", "stack", "std_mean",
-    "tensordot", "trapezoid", "var_mean", "view_as_complex", "view_as_real", "vstack", "where",
-    "real", "imag",
-}  # fmt: skip
-METHODS_ONLY = {
-    "expand", "expand_as", "gelu", "index", "leaky_relu", "linear", "one_hot", "repeat",
-    "reshape_as", "silu", "softmin", "softplus", "sum_to_size", "unfold", "view", "view_as",
-}  # fmt: skip
-ALIASES = {
-    "absolute": "abs", "arccos": "acos", "arcsin": "asin", "arctan": "atan", "arctan2": "atan2",
-    "arccosh": "acosh", "arcsinh": "asinh", "arctanh": "atanh", "clip": "clamp", "divide": "div",
-    "fix": "trunc", "greater": "gt", "greater_equal": "ge", "less": "lt", "less_equal": "le",
-    "multiply": "mul", "negative": "neg", "not_equal": "ne", "subtract": "sub",
-    "true_divide": "div",
-}  # fmt: skip
 
 
 # What nobody can override: settings, and what only converts what it is given.
@@ -137,7 +117,7 @@ def function_of(name: str) -> Any:
     if module not in _deferred:
         source = load("operators." + module)
         made = _overridable_functions(
-            {each: _declared(source, each) for each in DEFERRED[module]}
+            {each: _declared(source, _original(each)) for each in DEFERRED[module]}
         )
         # Threads that come here together agree on what the first of them has made. What a program
         # has put into Tensor or taken from it in the meantime remains so.
@@ -145,6 +125,13 @@ def function_of(name: str) -> Any:
             if isinstance(Tensor.__dict__.get(each), _DeferredMethod):
                 native.attach(Tensor, each, value)
     return _deferred[module][name]
+
+
+def _original(name: str) -> str:
+    """The name of which another one, or that of its in-place form, is an alias."""
+    if name.endswith("_") and name[:-1] in ALIASES:
+        return ALIASES[name[:-1]] + "_"
+    return ALIASES.get(name, name)
 
 
 def _declared(source: ModuleType, name: str) -> Any:
@@ -164,7 +151,7 @@ def deferred_functions() -> frozenset[str]:
 def _core_operators() -> dict[str, Any]:
     """What the modules of the core list, by name, with the aliases."""
     found = {name: getattr(m, name) for m in CORE_MODULES for name in m.__all__}
-    found.update({alias: found[name] for alias, name in ALIASES.items()})
+    found.update({alias: found[name] for alias, name in ALIASES.items() if name in found})
     return found
 
 

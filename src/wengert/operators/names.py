@@ -1,0 +1,101 @@
+"""Made by `make generate` from the declarations: do not edit.
+
+Which module declares which operators, and what is made of their names.
+"""
+
+from __future__ import annotations
+
+#: What each module that is imported on first use has; a last underscore: in place.
+DEFERRED: dict[str, tuple[str, ...]] = {
+    "activations": ("hardshrink",),
+    "affine": (
+        "addbmm", "addbmm_", "addmm", "addmm_", "addmv", "addmv_", "addr", "addr_", "baddbmm",
+        "baddbmm_", "linear",
+    ),
+    "arranging": (
+        "flip", "fliplr", "flipud", "repeat", "repeat_interleave", "roll", "rot90", "tile",
+    ),
+    "complex": (
+        "angle", "complex", "conj", "conj_physical", "conj_physical_", "imag", "is_conj", "is_neg",
+        "polar", "real", "resolve_conj", "resolve_neg", "view_as_complex", "view_as_real",
+    ),
+    "contraction": ("chain_matmul", "einsum", "inner", "tensordot"),
+    "diagonals": (
+        "diag", "diag_embed", "diagflat", "diagonal", "diagonal_copy", "tril", "tril_", "triu",
+        "triu_",
+    ),
+    "extrema": ("amax", "amin", "aminmax", "argmax", "argmin", "max", "min"),
+    "getitem": ("index", "index_put", "index_put_"),
+    "indexing": (
+        "argwhere", "embedding", "index_add", "index_add_", "index_copy", "index_copy_",
+        "index_fill", "index_fill_", "index_select", "masked_fill", "masked_fill_",
+        "masked_scatter", "masked_scatter_", "masked_select", "nonzero", "one_hot", "put", "put_",
+        "take", "take_along_dim",
+    ),
+    "inplace_views": (
+        "as_strided_", "squeeze_", "swapaxes_", "swapdims_", "t_", "transpose_", "unsqueeze_",
+    ),
+    "joining": (
+        "atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_tensors",
+        "cartesian_prod", "cat", "chunk", "column_stack", "concat", "concatenate", "dsplit",
+        "dstack", "hsplit", "hstack", "meshgrid", "row_stack", "split", "split_with_sizes", "stack",
+        "tensor_split", "unbind", "vsplit", "vstack",
+    ),
+    "losses": (),
+    "matmul": (
+        "bmm", "dot", "ger", "kron", "matmul", "mm", "mv", "outer", "trace", "vdot",
+    ),
+    "nn": ("constant_pad_nd", "native_layer_norm"),
+    "norms": ("norm",),
+    "reduce": (
+        "all", "allclose", "any", "count_nonzero", "equal", "isclose", "mean", "nanmean", "nansum",
+        "prod", "std", "std_mean", "sum", "sum_to_size", "var", "var_mean",
+    ),
+    "scan": (
+        "cummax", "cummin", "cumprod", "cumprod_", "cumsum", "cumsum_", "cumulative_trapezoid",
+        "diff", "logcumsumexp", "trapezoid",
+    ),
+    "scatter": (
+        "gather", "scatter", "scatter_", "scatter_add", "scatter_add_", "scatter_reduce",
+        "scatter_reduce_",
+    ),
+    "softmax": ("log_softmax", "logsumexp", "softmax", "softmin"),
+    "sorting": (
+        "argsort", "bucketize", "kthvalue", "median", "mode", "msort", "nanmedian", "nanquantile",
+        "quantile", "searchsorted", "sort", "topk", "unique", "unique_consecutive",
+    ),
+    "strides": ("as_strided", "unfold"),
+    "views": (
+        "adjoint", "broadcast_to", "expand", "expand_as", "flatten", "moveaxis", "movedim",
+        "narrow", "permute", "ravel", "reshape", "reshape_as", "select", "squeeze", "swapaxes",
+        "swapdims", "t", "transpose", "unflatten", "unsqueeze", "view", "view_as",
+    ),
+    "write_view": (),
+}  # fmt: skip
+#: Other names of functions and methods.
+ALIASES = {
+    "absolute": "abs", "arccos": "acos", "arccosh": "acosh", "arcsin": "asin", "arcsinh": "asinh",
+    "arctan": "atan", "arctan2": "atan2", "arctanh": "atanh", "clip": "clamp", "divide": "div",
+    "fix": "trunc", "greater": "gt", "greater_equal": "ge", "less": "lt", "less_equal": "le",
+    "multiply": "mul", "negative": "neg", "not_equal": "ne", "subtract": "sub",
+    "true_divide": "div",
+}  # fmt: skip
+#: What is no method of Tensor, and what is no function.
+FUNCTIONS_ONLY = frozenset((
+    "atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_tensors", "bucketize",
+    "cartesian_prod", "cat", "chain_matmul", "column_stack", "complex", "concat", "concatenate",
+    "constant_pad_nd", "cumulative_trapezoid", "diagonal_copy", "dstack", "einsum", "embedding",
+    "hstack", "imag", "linear", "meshgrid", "native_layer_norm", "one_hot", "polar", "real",
+    "row_stack", "rsub", "searchsorted", "softmin", "stack", "std_mean", "tensordot", "trapezoid",
+    "var_mean", "view_as_complex", "view_as_real", "vstack", "where",
+))  # fmt: skip
+METHODS_ONLY = frozenset((
+    "expand", "expand_as", "index", "linear", "one_hot", "repeat", "reshape_as", "softmin",
+    "sum_to_size", "unfold", "view", "view_as",
+))  # fmt: skip
+#: Ours for the names of NumPy's ufuncs, where they differ.
+NUMPY_NAMES = {
+    "conjugate": "conj", "equal": "eq", "fabs": "abs", "invert": "bitwise_not",
+    "left_shift": "bitwise_left_shift", "power": "pow", "right_shift": "bitwise_right_shift",
+    "rint": "round",
+}  # fmt: skip
