@@ -6,10 +6,10 @@ import sys
 import pytest
 
 import wengert
-from wengert.core.overridable import Overridable
 from wengert.core.registry import operators
 from wengert.dispatch.inplace import InplaceOperator
 from wengert.dispatch.operator import Operator
+from wengert.dispatch.overridable import Overridable
 from wengert.operators import catalogue, declare
 from wengert.operators.names import ALIASES, FUNCTIONS_ONLY, METHODS_ONLY
 

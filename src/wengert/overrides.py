@@ -17,7 +17,6 @@ import functools
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from .core.overridable import Overridable, OverridableProperty
 from .core.scopes import FunctionModeScope
 from .core.scopes import InnermostFunctionModeAside as _pop_mode_temporarily  # noqa: F401
 from .core.scopes import pop_function_mode as _pop_mode  # noqa: F401
@@ -25,6 +24,7 @@ from .core.scopes import push_function_mode as _push_mode  # noqa: F401
 from .core.state import thread_state
 from .core.tensor import AbstractOperator, Tensor
 from .dispatch import torch_function as mechanism
+from .dispatch.overridable import Overridable, OverridableProperty
 
 __all__ = [
     "BaseTorchFunctionMode",

@@ -55,6 +55,11 @@ def overrides_functions(cls: type) -> bool:
     return not (is_default and overrides_dispatch(cls))
 
 
+def takes_part(cls: type) -> bool:
+    """Whether calls with instances of a class have to ask it, above autograd or below."""
+    return overrides_functions(cls) or overrides_dispatch(cls)
+
+
 def overloaded_arguments(values: Iterable[Any]) -> list[Any]:
     """Those of `values`, or of lists among them, whose classes override; one for each class.
 
@@ -250,7 +255,7 @@ def unwrapped_functions() -> set[Any]:
 
 def marked(cls: type, array: Any) -> Any:
     """An array as an instance of `cls` carries it."""
-    if cls is Tensor or not (overrides_functions(cls) or overrides_dispatch(cls)):
+    if cls is Tensor or not takes_part(cls):
         return unmarked(array)
     native.watch_classes()
     return mark(array)

@@ -5,27 +5,20 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any
 
-from ..core import dtypes
-from ..core.devices import device
-from ..core.layouts import layout, memory_format
 from ..core.loading import load
 from ..core.native import native
-from ..core.overridable import Overridable, OverridableProperty
-from ..core.overridable import bind_overrides as bind_overridable
 from ..core.registry import declared_operators, operator_named
-from ..core.size import Size
 from ..core.tensor import AbstractOperator, Tensor, bind_operators, bind_overrides
 from ..creation import factories as creation
 from ..creation import random
-from ..creation.generator import Generator
 from ..dispatch.function_schemas import HANDLED, PUBLIC
 from ..dispatch.inplace import regenerate_view
+from ..dispatch.overridable import Overridable, OverridableProperty
 from ..dispatch.torch_dispatch import disabled_torch_dispatch_impl
 from ..dispatch.torch_function import (
     HANDLED_FUNCTIONS,
     MODES_ONLY,
     PLAIN,
-    call_overridable,
     default_torch_function,
     marked,
     override_method,
@@ -203,9 +196,6 @@ def _overridable_methods(table: dict[str, Any]) -> dict[str, Any]:
 
 def _bind_subclasses() -> None:
     """Complete Tensor for its subclasses."""
-    bind_overridable(
-        call_overridable, (Tensor, Size, dtypes.dtype, device, layout, memory_format, Generator)
-    )
     MODES_ONLY.add(creation.tensor)
     bind_overrides(override_method, PLAIN, marked, subclasses.fill)
     native.hide_init(Tensor)

@@ -53,8 +53,8 @@ from .losses import smooth_l1_loss as smooth_l1_loss
 
 def _make_overridable() -> None:
     """Let classes and modes override what is imported above."""
-    from ...core.overridable import Overridable
     from ...core.tensor import AbstractOperator
+    from ...dispatch.overridable import Overridable
 
     for name, value in list(globals().items()):
         if callable(value) and not name.startswith("_") and not isinstance(value, AbstractOperator):

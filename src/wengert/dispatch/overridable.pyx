@@ -1,13 +1,17 @@
 """Public functions and properties, which classes and modes may override.
 
 A call looks at the types of its arguments and goes on to the function unless one of them, or a
-mode, might override it. `overridable.py` beside this file is the same interface without C.
+mode, might override it. Whether a class does is found out once and known until the class changes.
+`overridable.py` beside this file is the same interface without C.
 """
 from cpython.object cimport PyObject
 
-from .native cimport Native
+from ..core.native cimport Native
 
-from .native import native
+from ..core.errors import argument_error, name_and_parameters
+from ..core.native import native
+from .torch_function import call_overridable as override_call
+from .torch_function import takes_part
 
 cdef extern from "Python.h":
     ctypedef struct PyTypeObject:
@@ -41,34 +45,51 @@ cdef extern from *:
     """
     void wengert_call_by_vector(type cls, Py_ssize_t offset)
 
+cdef extern from *:
+    """
+    /* A number that changes with every change of a class; 0 if the interpreter has given none. */
+    static unsigned int wengert_version_of(PyTypeObject* type) {
+    #ifdef Py_TPFLAGS_VALID_VERSION_TAG
+        if (!PyType_HasFeature(type, Py_TPFLAGS_VALID_VERSION_TAG)) return 0;
+    #endif
+        return type->tp_version_tag;
+    }
+    """
+    unsigned int wengert_version_of(PyTypeObject* kind) noexcept
+
+cdef struct Decision:
+    PyTypeObject* kind
+    unsigned int version
+    bint takes_part
+
 cdef enum:
-    MAX_PLAIN_KINDS = 16
+    DECISIONS = 256
 
 cdef Native shared = native
-cdef object override_call = None
-cdef tuple plain_kinds = ()
-cdef PyTypeObject* plain_pointers[MAX_PLAIN_KINDS]
-cdef int plain_count = 0
+# What was found out of classes, each in the place that its address gives.
+cdef Decision decisions[DECISIONS]
 
 
-def bind_overrides(object call, tuple plain_types):
-    """Say what a call goes through that may be overridden, and which types never override."""
-    global override_call, plain_kinds, plain_count
-    override_call, plain_kinds = call, plain_types
-    for plain_count, kind in enumerate(plain_types[:MAX_PLAIN_KINDS], 1):
-        plain_pointers[plain_count - 1] = <PyTypeObject*><PyObject*>kind
+cdef bint decide(PyTypeObject* kind, Decision* known) noexcept:
+    """Find out whether a class takes part in overriding, and note it."""
+    cdef bint found = True
+    try:
+        found = takes_part(<object><PyObject*>kind)
+    except BaseException:  # the call itself will meet the error
+        return True
+    known.kind, known.version, known.takes_part = kind, wengert_version_of(kind), found
+    return found
 
 
 cdef inline bint has_open_type(PyObject* value) noexcept:
-    """Whether a class statement made the type of a value, and none of ours did."""
+    """Whether a class statement made the type of a value, and it takes part in overriding."""
     cdef PyTypeObject* kind = Py_TYPE(value)
-    cdef int i
     if not PyType_HasFeature(kind, Py_TPFLAGS_HEAPTYPE):
         return False
-    for i in range(plain_count):
-        if kind is plain_pointers[i]:
-            return False
-    return True
+    cdef Decision* known = &decisions[(<size_t>kind >> 4) % DECISIONS]
+    if known.kind is kind and known.version and known.version == wengert_version_of(kind):
+        return known.takes_part
+    return decide(kind, known)
 
 
 cdef inline bint may_override(PyObject* value) noexcept:
@@ -117,8 +138,6 @@ cdef PyObject* call_overridable(
     for i in range(positional, total):
         keywords[<object>PyTuple_GET_ITEM(names, i - positional)] = <object>args[i]
     if failure is not None:
-        from .errors import argument_error, name_and_parameters
-
         raise argument_error(failure, *name_and_parameters(self.function), given, keywords) from None
     cdef object result = override_call(self.public, self.function, given, keywords)
     Py_INCREF(result)

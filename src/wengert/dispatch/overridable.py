@@ -9,33 +9,31 @@ from collections.abc import Callable, Iterable
 from types import MethodType
 from typing import Any
 
-from .native import native
+from ..core.errors import argument_error, name_and_parameters
+from ..core.native import native
+from ..core.tensor import Tensor
+from .torch_function import call_overridable, takes_part
 
 _HEAPTYPE = 1 << 9
-_override_call: Any = None
-_plain_types: frozenset[type] = frozenset()
-
-
-def bind_overrides(call: Callable[..., Any], plain_types: tuple[type, ...]) -> None:
-    """Say what a call goes through that may be overridden, and which types never override."""
-    global _override_call, _plain_types
-    _override_call = call
-    _plain_types = frozenset((*plain_types, int, float, bool, str, type(None)))
+_PLAIN = frozenset((Tensor, int, float, bool, str, type(None)))
 
 
 def _may_override(values: Iterable[Any]) -> bool:
-    """Whether a class statement made the type of a value, or of an item in it, and none of ours."""
-    plain = _plain_types
+    """Whether the class of a value, or of an item in it, takes part in overriding."""
     for value in values:
         kind = type(value)
-        if kind in plain:
+        if kind in _PLAIN:
             continue
         if kind is tuple or kind is list:
-            if any(type(item) not in plain and type(item).__flags__ & _HEAPTYPE for item in value):
+            if any(_is_open(type(item)) for item in value):
                 return True
-        elif kind.__flags__ & _HEAPTYPE:
+        elif _is_open(kind):
             return True
     return False
+
+
+def _is_open(kind: type) -> bool:
+    return kind not in _PLAIN and bool(kind.__flags__ & _HEAPTYPE) and takes_part(kind)
 
 
 class Overridable:
@@ -58,12 +56,10 @@ class Overridable:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if native.watching or _may_override(args) or (kwargs and _may_override(kwargs.values())):
-            return _override_call(self.public, self.function, args, kwargs)
+            return call_overridable(self.public, self.function, args, kwargs)
         try:
             return self.function(*args, **kwargs)
         except AttributeError as error:
-            from .errors import argument_error, name_and_parameters
-
             name, parameters = name_and_parameters(self.function)
             raise argument_error(error, name, parameters, args, kwargs) from None
 
@@ -91,14 +87,14 @@ class OverridableProperty:
         if instance is None:
             return self
         if native.watching or _may_override((instance,)):
-            return _override_call(self.__get__, self.fget, (instance,), {})
+            return call_overridable(self.__get__, self.fget, (instance,), {})
         return self.fget(instance)
 
     def __set__(self, instance: Any, value: Any) -> None:
         if self.fset is None:
             raise AttributeError(f"attribute '{self.__name__}' of Tensor objects is not writable")
         if native.watching or _may_override((instance, value)):
-            _override_call(self.__set__, self.fset, (instance, value), {})
+            call_overridable(self.__set__, self.fset, (instance, value), {})
         else:
             self.fset(instance, value)
 
@@ -106,7 +102,7 @@ class OverridableProperty:
         if self.fdel is None:
             raise AttributeError(f"attribute '{self.__name__}' of Tensor objects cannot be deleted")
         if native.watching or _may_override((instance,)):
-            _override_call(self.__delete__, self.fdel, (instance,), {})
+            call_overridable(self.__delete__, self.fdel, (instance,), {})
         else:
             self.fdel(instance)
 
