@@ -905,9 +905,11 @@ cdef class Native:
     cpdef hide_init(self, type cls):
         """Take `__init__` from a class, of which subclasses made from now on see nothing.
 
-        Instances of the compiled class itself are still initialised by it: the slot remains.
+        Instances of the compiled class itself are still initialised by it: the slot remains. So
+        does that of `__getattr__`, which would slow down every attribute of a subclass.
         """
-        wengert_type_dict(cls).pop("__init__", None)  # it is gone already after a reload
+        for name in ("__init__", "__getattr__"):
+            wengert_type_dict(cls).pop(name, None)  # it is gone already after a reload
         PyType_Modified(cls)
 
     cpdef set_attribute(self, object target, str name, object value):
