@@ -1,7 +1,7 @@
 """Tensor: one backend array with its version, its place in the graph and its view relation.
 
 The fields are the hot record; what few tensors need (hooks, tangents, user attributes) lives in a
-`Cold` object made on first use. Operators are bound after they are declared, see `bind_operators`.
+`Cold` object made on first use. Operators are bound after they are declared, see `complete`.
 """
 
 from __future__ import annotations
@@ -529,14 +529,13 @@ _override: Any = None
 _PLAIN = _marked = _fill = _override
 
 
-def bind_overrides(override_method: Any, plain: Any, marked: Any, fill: Any) -> None:
-    """Give Tensor what subclasses need: how methods are overridden, arrays marked, tensors made."""
+def complete(table: dict[str, Any]) -> None:
+    """Give Tensor what upper rooms have: operators for its symbols, ways to make and override.
+
+    The one place where a lower room learns of what stands above it: `tensor/registration.py` calls
+    this when the package is imported, and again when an operator has been declared.
+    """
     global _override, _PLAIN, _marked, _fill
-    _override, _PLAIN, _marked, _fill = override_method, plain, marked, fill
-
-
-def bind_operators(table: dict[str, Any]) -> None:
-    """Give the Tensor methods above the operators they stand for."""
     global _add, _sub, _mul, _div, _pow, _matmul, _neg, _abs, _remainder, _floor_divide
     global _rsub, _rsub_tensor, _lt, _le, _gt, _ge, _eq, _ne
     global _and, _or, _xor, _invert, _lshift, _rshift
@@ -560,3 +559,5 @@ def bind_operators(table: dict[str, Any]) -> None:
     _getitem, _setitem = table["getitem"], table["setitem"]
     _regenerate_view, _show_graph = table["regenerate_view"], table["show_graph"]
     _repr = table["repr"]
+    _override, _PLAIN = table["override_method"], table["plain"]
+    _marked, _fill = table["marked"], table["fill"]

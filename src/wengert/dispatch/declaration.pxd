@@ -1,6 +1,6 @@
 cimport cython
 from ..core.native cimport Native
-from ..core.tensor cimport AbstractOperator
+from .base_operator cimport BaseOperator
 
 
 cdef Native _native
@@ -8,10 +8,8 @@ cdef type _ndarray
 cdef object _quiet_set, _quiet_reset, _quiet_ignore
 
 
-cdef class Declaration(AbstractOperator):
-    cdef public str name
+cdef class Declaration(BaseOperator):
     cdef public str family
-    cdef public object schema
     cdef public object kernel
     cdef public object ufunc
     cdef public object dtype_rule
@@ -22,7 +20,6 @@ cdef class Declaration(AbstractOperator):
     cdef public bint broadcasts
     cdef public bint tail_has_defaults
     cdef public bint is_view
-    cdef public bint mutates
     cdef public bint widens
     cdef public tuple tail
     cdef public tuple tensor_positions
@@ -43,9 +40,6 @@ cdef class Declaration(AbstractOperator):
     cdef public str refuses
     cdef public str refusal
     cdef public bint guarded
-    cdef public str doc
-    cdef public dict facts
-    cdef public object aliases
 
     @cython.locals(position=cython.int)
     cpdef object run_kernel(self, tuple args)

@@ -17,7 +17,7 @@ from ..backends.numpy import quiet
 from ..core.dtypes import from_numpy
 from ..core.errors import broadcast_error
 from ..core.native import native
-from ..core.tensor import AbstractOperator
+from .base_operator import BaseOperator
 from .schema import REQUIRED
 
 _native = native
@@ -25,13 +25,12 @@ _ndarray = np.ndarray
 _quiet_set, _quiet_reset, _quiet_ignore = quiet.set, quiet.reset, quiet.ignore
 
 
-class Declaration(AbstractOperator):
+class Declaration(BaseOperator):
     """Everything known about an operator; `Operator` adds the calls."""
 
     def __init__(self, name: str, schema: Any, family: str, kernel: Callable) -> None:
-        self.name = name
+        BaseOperator.__init__(self, name, schema)
         _native.name_function(self, name)
-        self.schema = schema
         self.family = family
         self.kernel = kernel
         self.ufunc: Any = None
@@ -40,7 +39,6 @@ class Declaration(AbstractOperator):
         self.outputs = len(schema.returns)
         self.broadcasts = False
         self.is_view = False
-        self.mutates = False
         self.widens = False
         arguments = schema.arguments
         self.arity = len(arguments)
@@ -71,9 +69,6 @@ class Declaration(AbstractOperator):
         self.refuses = ""
         self.refusal = ""
         self.guarded = True
-        self.doc = ""
-        self.facts: dict[str, Any] = {}
-        self.aliases: dict[str, str] = {}
 
     @property
     def functional(self) -> Any:

@@ -2,12 +2,13 @@ cimport cython
 from ..tape.accumulation cimport edge_node, edges
 from ..tape.node cimport Node
 from .arguments cimport any_foreign, any_requires, arrays_of
-from .binding cimport bind_arguments, check_operand
+from .base_operator cimport BaseOperator
+from .binding cimport check_operand
 from .operator cimport Operator
 from ..core.native cimport Native
 from .recording cimport fill_saved, record
 from ..core.state cimport ThreadState, thread_state
-from ..core.tensor cimport AbstractOperator, Tensor, ViewMeta, bump_version, node_of, requires_of, wrap
+from ..core.tensor cimport Tensor, ViewMeta, bump_version, node_of, requires_of, wrap
 
 
 cdef Native _native
@@ -15,17 +16,11 @@ cdef type _ndarray
 cdef object _quiet_set, _quiet_reset, _quiet_ignore
 
 
-cdef class InplaceOperator(AbstractOperator):
-    cdef public str name
+cdef class InplaceOperator(BaseOperator):
     cdef public Operator functional
-    cdef public object schema
     cdef public tuple tail
-    cdef public str doc
-    cdef public dict facts
-    cdef public object aliases
     cdef public bint casts_freely
     cdef public bint uniform
-    cdef public bint mutates
 
     @cython.locals(state=ThreadState, target=Tensor, functional=Operator)
     cpdef object call2(self, object x, object y)

@@ -16,7 +16,6 @@ from ..core.registry import operator_named
 from ..core.state import ThreadState, thread_state
 from ..core.tensor import (
     VIEW_DEFAULT,
-    AbstractOperator,
     Tensor,
     bump_version,
     node_of,
@@ -28,26 +27,26 @@ from ..tape.copy_slices import CopySlices, replay, strided_steps
 from ..tape.node import Node
 from ..tape.tangents import copy_tangent
 from .arguments import any_foreign, any_requires, arrays_of
-from .binding import bind_arguments, check_operand, signature_text
+from .base_operator import BaseOperator, function_attribute, without_getattr
+from .binding import check_operand
 from .layers import call_layers, run_below
-from .operator import Operator, function_attribute, without_getattr
+from .operator import Operator
 from .overlap import check_not_overlapping, check_sources, same_array
 from .recording import fill_saved, record
-from .torch_function import PLAIN, override_operands, override_operator
+from .torch_function import override_operands
 
 _native = native
 _ndarray = np.ndarray
 _quiet_set, _quiet_reset, _quiet_ignore = quiet.set, quiet.reset, quiet.ignore
 
 
-class InplaceOperator(AbstractOperator):
+class InplaceOperator(BaseOperator):
     """The variant of an operator that writes its result into its first argument."""
 
     def __init__(self, functional: Operator, schema: Any) -> None:
-        self.name = functional.name + "_"
+        BaseOperator.__init__(self, functional.name + "_", schema)
         _native.name_function(self, self.name)
         self.functional = functional
-        self.schema = schema
         self.tail = functional.tail
         self.doc = f"In-place form of {functional.name}()."
         self.aliases = functional.aliases
@@ -185,30 +184,10 @@ class InplaceOperator(AbstractOperator):
             result = self.call2(args[0], args[1])
             if result is not NotImplemented:
                 return result
-        if _native.overriding:
-            result = override_operator(self, args, kwargs)
-            if result is not PLAIN:
-                return result
-        try:
-            args = bind_arguments(self, args, kwargs)
-        except TypeError:
-            result = override_operator(self, args, kwargs)
-            if result is not PLAIN:
-                return result
-            raise
-        return self.call(args)
-
-    def __get__(self, instance: Any, owner: Any) -> Any:
-        return self if instance is None else _native.method(self, instance)
+        return self.call_bound(args, kwargs)
 
     def __getattr__(self, name: str) -> Any:
         return function_attribute(self, name)
-
-    def __repr__(self) -> str:
-        return f"<operator {self.name}{signature_text(self.schema)}>"
-
-    def __reduce__(self) -> tuple:
-        return (operator_named, (self.name,))
 
 
 if not _native.compiled:

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core.errors import argument_error
 from ..core.native import native
-from ..core.registry import operator_named
 from ..core.state import ThreadState, thread_state
 from ..core.tensor import Tensor, requires_of, wrap_as
 from .arguments import any_foreign, any_requires, arrays_of, fresh, is_foreign, only_tensors
-from .binding import bind_arguments, check_operand, signature_of, signature_text
+from .base_operator import function_attribute, without_getattr
+from .binding import bind_arguments, check_operand
 from .declaration import Declaration
 from .layers import call_layers, run_below
 from .out import bound_for_out, casts_to_out, copy_to_out
@@ -156,76 +155,30 @@ class Operator(Declaration):
             if self.operands == 2:
                 return self.call2(args[0], args[1])
             return self.call(args + self.tail)
+        if kwargs and kwargs.get("out") is not None:
+            return self.call_into(args, kwargs)
+        return self.call_bound(args, kwargs)
+
+    def bind(self, args: tuple, kwargs: dict[str, Any]) -> tuple:
+        """The arguments of a call in schema order; ``out=`` is none of them."""
+        if kwargs:
+            kwargs.pop("out", None)
+        return bind_arguments(self, args, kwargs)
+
+    def call_into(self, args: tuple, kwargs: dict[str, Any]) -> Any:
+        """A call whose result goes into the tensor that is given as ``out=``."""
         if _native.overriding:
             result = override_operator(self, args, kwargs)
             if result is not PLAIN:
                 return result
-        out = kwargs.pop("out", None)
-        try:
-            bound = bind_arguments(self, args, kwargs)
-        except TypeError:
-            result = override_operator(self, args, kwargs)
-            if result is not PLAIN:
-                return result
-            raise
-        if out is not None:
-            bound = bound_for_out(self, bound, out)
-        try:
-            result = self.call(bound)
-        except AttributeError as error:
-            parameters = tuple(["input" if n == "self" else n for n in self.schema.names])
-            raise argument_error(error, self.name, parameters, bound, {}) from None
-        if out is None:
-            return result
+        out = kwargs["out"]
+        bound = bound_for_out(self, self.bind(args, kwargs), out)
+        result = self.call(bound)
         operands = bound if self.broadcasts else ()
         return copy_to_out(self.name, result, out, operands, not casts_to_out(self, bound))
 
-    def __get__(self, instance: Any, owner: Any) -> Any:
-        return self if instance is None else _native.method(self, instance)
-
     def __getattr__(self, name: str) -> Any:
         return function_attribute(self, name)
-
-    def __repr__(self) -> str:
-        return f"<operator {self.name}{signature_text(self.schema)}>"
-
-    def __reduce__(self) -> tuple:
-        return (operator_named, (self.name,))
-
-
-def function_attribute(operator: Any, name: str) -> Any:
-    """What `inspect` and `functools` look for on a function."""
-    if name in ("__name__", "__qualname__"):
-        return operator.name
-    if name == "__signature__":
-        return signature_of(operator.schema)
-    if name == "_schema":
-        from ..library.builtin import builtin_schema
-
-        return builtin_schema(operator)
-    raise AttributeError(f"operator '{operator.name}' has no attribute '{name}'")
-
-
-class FunctionAttribute:
-    """What `function_attribute` finds, as a descriptor; on the class there is none."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __get__(self, operator: Any, owner: Any) -> Any:
-        if operator is None:
-            raise AttributeError(self.name)
-        return function_attribute(operator, self.name)
-
-
-def without_getattr(cls: Any) -> None:
-    """Rid an uncompiled class of operators of __getattr__, which would slow all its fields down.
-
-    The names are fields: no class can have them in its body.
-    """
-    del cls.__getattr__
-    for name in ("__signature__", "_schema"):
-        setattr(cls, name, FunctionAttribute(name))
 
 
 if not _native.compiled:

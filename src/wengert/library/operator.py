@@ -16,13 +16,13 @@ from ..backends.placement import of_array
 from ..core.native import native
 from ..core.scopes import DualsAside
 from ..core.state import ThreadState, call_user, thread_state
-from ..core.tensor import AbstractOperator, Tensor, bump_version, requires_of
+from ..core.tensor import Tensor, bump_version, requires_of
 from ..dispatch.arguments import any_foreign, any_requires
+from ..dispatch.base_operator import BaseOperator
 from ..dispatch.binding import OVERLOAD, bind_overload, convert_declared
 from ..dispatch.inplace import check_inplace
 from ..dispatch.schema import REQUIRED, TENSORS
 from ..dispatch.schema_parser import parse, parse_results
-from ..dispatch.torch_function import PLAIN, override_operator
 from .node import plan_for, record_call
 from .results import Results
 from .schema import FunctionSchema
@@ -34,18 +34,16 @@ ANY_DEVICE = "any"
 NO_DEVICE = ""
 
 
-class CustomOperator(AbstractOperator):
+class CustomOperator(BaseOperator):
     """One overload of a custom operator."""
 
     family = "custom"
     broadcasts = False
-    mutates = False
     is_view = False
     nondifferentiable_outputs = ()
     batch_rule = None
     batches_by_loop = False
     rules: dict[str, Any] = {}
-    facts: dict[str, Any] = {}
     no_output = np.empty(())
 
     def __init__(self, schema: FunctionSchema, tags: tuple[Tag, ...] = ()) -> None:
@@ -53,8 +51,8 @@ class CustomOperator(AbstractOperator):
         self.tags = tags
         self.namespace, _, self.base_name = schema.name.partition("::")
         self.overload = schema.overload_name
-        self.name = schema.name + (f".{self.overload}" if self.overload else "")
-        self.schema = parse(str(schema))
+        name = schema.name + (f".{self.overload}" if self.overload else "")
+        super().__init__(name, parse(str(schema)))
         arguments, returns = self.schema.arguments, parse_results(self.schema)
         self.result_types = Results(self.schema)
         self.positional = self.schema.positional
@@ -114,25 +112,13 @@ class CustomOperator(AbstractOperator):
 
     # The call ----------------------------------------------------------------------------------
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if _native.overriding:
-            out = self._override(args, kwargs)
-            if out is not PLAIN:
-                return out
-        try:
-            bound = bind_overload(self, args, kwargs)
-        except RuntimeError:
-            out = self._override(args, kwargs)
-            if out is not PLAIN:
-                return out
-            raise
-        return self.call(bound)
+    def bind(self, args: tuple, kwargs: dict[str, Any]) -> tuple:
+        return bind_overload(self, args, kwargs)
 
-    def _override(self, args: tuple, kwargs: dict[str, Any]) -> Any:
-        """What classes and modes make of a call of this operator; PLAIN if there are none."""
+    def seen_by_overrides(self) -> Any:
         from .overloads import overload_of
 
-        return override_operator(overload_of(self), args, kwargs)
+        return overload_of(self)
 
     def call1(self, x: Any) -> Any:
         return self(x)

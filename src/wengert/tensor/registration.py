@@ -8,7 +8,7 @@ from typing import Any
 from ..core.loading import load
 from ..core.native import native
 from ..core.registry import declared_operators, operator_named
-from ..core.tensor import AbstractOperator, Tensor, bind_operators, bind_overrides
+from ..core.tensor import AbstractOperator, Tensor, complete
 from ..creation import factories as creation
 from ..creation import random
 from ..dispatch.function_schemas import HANDLED, PUBLIC
@@ -92,13 +92,13 @@ def _deferred_reduce_gradient(*args: Any) -> Tensor:
     return reduce_gradient(*args)
 
 
-# What Tensor's own methods call, see `bind_operators`.
+# What Tensor's own methods call, see `core.tensor.complete`.
 _table: dict[str, Any] = {}
 
 
 def _complete_table(**operators: Any) -> None:
     _table.update(operators)
-    bind_operators(_table)
+    complete(_table)
 
 
 _deferred: dict[str, dict[str, Any]] = {}
@@ -197,7 +197,6 @@ def _overridable_methods(table: dict[str, Any]) -> dict[str, Any]:
 def _bind_subclasses() -> None:
     """Complete Tensor for its subclasses."""
     MODES_ONLY.add(creation.tensor)
-    bind_overrides(override_method, PLAIN, marked, subclasses.fill)
     native.hide_init(Tensor)
     for name, value in subclasses.METHODS.items():
         native.attach(Tensor, name, value)
@@ -231,6 +230,10 @@ def bind() -> dict[str, Any]:
         regenerate_view=regenerate_view,
         show_graph=show_graph,
         repr=_deferred_repr,
+        override_method=override_method,
+        plain=PLAIN,
+        marked=marked,
+        fill=subclasses.fill,
     )
     engine.bind_operators(_table["add"], _deferred_reduce_gradient)
     _bind_handled()

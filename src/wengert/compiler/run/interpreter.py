@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ...autograd.function import once_only
+from ...core.registry import operator_named
 from ...core.state import thread_state
 from ...core.tensor import Tensor
 from ...creation.factories import full
-from ...dispatch import operator as dispatch
 from ...operators.copying import clone, pack
 from ...operators.joining import stack
 from ...operators.views import reshape
@@ -425,7 +425,7 @@ def _stacked(items: list[Tensor], known: Type) -> Tensor:
     return full((0, *known.concrete_shape), 0, dtype=known.dtype)
 
 
-_select = dispatch.operator_named("select")
+_select = operator_named("select")
 _WITH_BLOCKS: dict[str, Any] = {
     prim.GRAD_OF: _GradOf,
     prim.DIFFERENTIABLE_GRAPH: _Inner,
@@ -445,28 +445,28 @@ def _reshape(args: tuple) -> Tensor:
 def _unsafe_view(args: tuple) -> Tensor:
     """Unlike a reshape no view, which a result of the graph would stay for who gets it."""
     x, size = args
-    return dispatch.operator_named("_unsafe_view").call(
+    return operator_named("_unsafe_view").call(
         (x if x.array.flags.c_contiguous else pack.call1(x), size)
     )
 
 
 def _view_as_complex(args: tuple) -> Tensor:
     x = args[0]
-    return dispatch.operator_named("view_as_complex").call(
+    return operator_named("view_as_complex").call(
         (x if x.array.flags.c_contiguous else pack.call1(x),)
     )
 
 
 def _view_dtype(args: tuple) -> Tensor:
     x, dtype = args
-    return dispatch.operator_named("view.dtype").call(
+    return operator_named("view.dtype").call(
         (x if x.array.flags.c_contiguous else pack.call1(x), dtype)
     )
 
 
 def _copy(args: tuple) -> Tensor:
     """What `copy_` would write, in memory of its own."""
-    return clone.call1(dispatch.operator_named("copy").call(args))
+    return clone.call1(operator_named("copy").call(args))
 
 
 def _stop_gradient(args: tuple) -> Tensor:
