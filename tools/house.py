@@ -43,7 +43,7 @@ SURFACE = len(FLOORS) - 1
 #: Imports that point upward on purpose, each on first use.
 ALLOWED = {
     ("core.registry", "operators.catalogue"): "an operator is declared when it is asked for",
-    ("dispatch.base_operator", "library.builtin"): "a schema in full is made when somebody looks at it",
+    ("dispatch.base_operator", "library.builtin"): "a schema in full is made on demand",
     ("dispatch.torch_dispatch", "library.overloads"): "overloads are made for the first handler",
     ("tensor.numpy_protocol", ""): "NumPy's functions are answered by public ones of the same name",
     ("tensor.numpy_protocol", "tensor.numpy_functions"): "the table of NumPy's other functions",

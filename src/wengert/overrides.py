@@ -25,6 +25,7 @@ from .core.state import thread_state
 from .core.tensor import AbstractOperator, Tensor
 from .dispatch import torch_function as mechanism
 from .dispatch.overridable import Overridable, OverridableProperty
+from .library.overloads import OpOverload, OpOverloadPacket
 
 __all__ = [
     "BaseTorchFunctionMode",
@@ -258,8 +259,6 @@ def get_default_nowrap_functions() -> set[Callable[..., Any]]:
 
 def resolve_name(f: Callable[..., Any]) -> str | None:
     """The name under which a function is found, ``wengert.add`` or ``wengert.Tensor.add_``."""
-    from .library.overloads import OpOverload, OpOverloadPacket
-
     if isinstance(f, (OpOverload, OpOverloadPacket)):
         return str(f)
     return _overridable()[1].get(f)

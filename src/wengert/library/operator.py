@@ -21,12 +21,18 @@ from ..dispatch.arguments import any_foreign, any_requires
 from ..dispatch.base_operator import BaseOperator
 from ..dispatch.binding import OVERLOAD, bind_overload, convert_declared
 from ..dispatch.inplace import check_inplace
+from ..dispatch.layers import call_layers
+from ..dispatch.levels import innermost
 from ..dispatch.schema import REQUIRED, TENSORS
 from ..dispatch.schema_parser import parse, parse_results
+from ..dispatch.torch_dispatch import override_below, without_history
+from .forward_mode import push_tangents, tangents_of
 from .node import plan_for, record_call
+from .overloads import overload_of
 from .results import Results
 from .schema import FunctionSchema
 from .tags import Tag
+from .transforms import call_below
 from .unregistered import warn_in_backward
 
 _native = native
@@ -116,8 +122,6 @@ class CustomOperator(BaseOperator):
         return bind_overload(self, args, kwargs)
 
     def seen_by_overrides(self) -> Any:
-        from .overloads import overload_of
-
         return overload_of(self)
 
     def call1(self, x: Any) -> Any:
@@ -130,8 +134,6 @@ class CustomOperator(BaseOperator):
         """All arguments, in schema order."""
         state = thread_state()
         if state.layers or any_foreign(args):
-            from ..dispatch.layers import call_layers
-
             return call_layers(self, args)
         return self._run(state, args, False)
 
@@ -179,8 +181,6 @@ class CustomOperator(BaseOperator):
             and state.forward_grad_enabled
             and not state.tangents_aside
         ):
-            from .forward_mode import push_tangents, tangents_of
-
             tangents = tangents_of(self, args)
         if tangents is not None:
             with DualsAside(state):
@@ -215,10 +215,6 @@ class CustomOperator(BaseOperator):
     def _compute(self, state: ThreadState, args: tuple, layered: bool) -> Any:
         """The results, by the layers below autograd or by a kernel."""
         if layered:
-            from ..dispatch.levels import innermost
-            from ..dispatch.torch_dispatch import override_below, without_history
-            from .transforms import call_below
-
             level = innermost(args)
             if level is not None:
                 return call_below(self, args, level)

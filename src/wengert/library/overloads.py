@@ -17,13 +17,12 @@ from ..dispatch.function_schemas import HANDLED, HandledFunction
 from ..dispatch.torch_function import PLAIN, override_operator
 from .builtin import NAMESPACE, builtin_schema, overload_name
 from .keys import DispatchKeySet
-from .operator import CustomOperator
 from .schema import FunctionSchema
 
 OWN_NAMESPACE = "wengert"
 
 # name -> overload -> operator, for each namespace
-_custom: dict[str, dict[str, dict[str, CustomOperator]]] = {}
+_custom: dict[str, dict[str, dict[str, Any]]] = {}
 # the same for the operators of the library
 _own: dict[str, dict[str, Any]] = {}
 _own_count = 0
@@ -46,7 +45,7 @@ class OpOverload:
     @property
     def _schema(self) -> FunctionSchema:
         operator = self._op
-        return operator._schema if type(operator) is CustomOperator else builtin_schema(operator)
+        return operator._schema if operator.schema.is_custom else builtin_schema(operator)
 
     @property
     def namespace(self) -> str:
@@ -243,7 +242,7 @@ def overload_of(operator: Any) -> OpOverload:
     """The overload that stands for an operator, always the same object."""
     known = _overloads.get(operator)
     if known is None:
-        if type(operator) is CustomOperator:
+        if operator.schema.is_custom:
             known = OpOverload(
                 operator, operator.namespace, operator.base_name, operator.overload
             )
@@ -256,7 +255,7 @@ def overload_of(operator: Any) -> OpOverload:
 # Registration ------------------------------------------------------------------------------------
 
 
-def add_custom(operator: CustomOperator, *, replace: bool = False) -> None:
+def add_custom(operator: Any, *, replace: bool = False) -> None:
     """Make a custom operator known by its name."""
     overloads = _custom.setdefault(operator.namespace, {}).setdefault(operator.base_name, {})
     known = operator.overload in overloads
@@ -270,7 +269,7 @@ def add_custom(operator: CustomOperator, *, replace: bool = False) -> None:
     overloads[operator.overload] = operator
 
 
-def remove_custom(operator: CustomOperator) -> None:
+def remove_custom(operator: Any) -> None:
     """Forget a custom operator, unless another one has taken its name."""
     names = _custom.get(operator.namespace, {})
     overloads = names.get(operator.base_name, {})
@@ -281,7 +280,7 @@ def remove_custom(operator: CustomOperator) -> None:
     _overloads.pop(operator, None)
 
 
-def find_custom(qualname: str) -> CustomOperator:
+def find_custom(qualname: str) -> Any:
     """The custom operator of a qualified name, ``namespace::name`` or with ``.overload``."""
     namespace, name = split_qualname(qualname)
     name, _, overload = name.partition(".")

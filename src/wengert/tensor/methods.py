@@ -12,6 +12,7 @@ from ..backends.placement import of_array, transfer
 from ..core import dtypes
 from ..core.arrays import WrapperArray, is_level, unreadable_wrapper
 from ..core.devices import as_device, device
+from ..core.errors import dimension_error
 from ..core.layouts import contiguous_format, keeps_order, strided
 from ..core.native import native
 from ..core.size import Size, size_of, whole
@@ -48,8 +49,6 @@ def stride(self: Tensor, dim: int | None = None) -> Any:
 
 
 def _dimension(self: Tensor, dim: int) -> int:
-    from ..core.errors import dimension_error
-
     if type(dim) is not int:
         dim = whole("size", "dim", dim)
     ndim = self.array.ndim

@@ -6,14 +6,17 @@ from typing import Any
 
 from ..backends.numpy import dense_strides
 from ..core import dtypes
-from ..core.arrays import wrapper_array
+from ..core.arrays import made_here, wrapper_array
 from ..core.devices import as_device
 from ..core.layouts import check_options, keeps_order
 from ..core.native import native
+from ..core.size import sequence_size
 from ..core.state import thread_state
 from ..core.tensor import Tensor, set_fields, wrap
+from ..creation.factories import legacy_array
 from ..dispatch.torch_dispatch import overrides_dispatch
 from ..dispatch.torch_function import PLAIN, override_method
+from ..tape.leaves import require_grad
 from ..tape.tangents import set_tangent, tangent_of
 
 _new = Tensor.__new__
@@ -37,9 +40,6 @@ def tensor_new(cls: type, *args: Any, **options: Any) -> Any:
 
 def fill(out: Any, args: tuple[Any, ...], options: dict[str, Any]) -> None:
     """Give an instance without an array the data, the sizes or the tensor that it is made from."""
-    from ..core.arrays import made_here
-    from ..creation.factories import legacy_array
-
     device = options.pop("device", None)
     given = _by_keyword(args, options) if options else args
     if len(given) == 1 and device is None and isinstance(given[0], Tensor):
@@ -127,9 +127,6 @@ def make_wrapper_subclass(
         )
     if storage_size is not None:
         raise NotImplementedError("_make_wrapper_subclass(): a wrapper has no storage")
-    from ..core.size import sequence_size
-    from ..tape.leaves import require_grad
-
     check_options(layout, pin_memory)
     kind = dtypes.get_default_dtype() if dtype is None else dtypes.as_dtype(dtype)
     shape = sequence_size("_make_wrapper_subclass", size)

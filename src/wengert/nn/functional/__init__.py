@@ -1,5 +1,7 @@
 """Functions of networks: activations, losses, and layers that hold no parameters."""
 
+from ...core.tensor import AbstractOperator as _AbstractOperator
+from ...dispatch.overridable import Overridable as _Overridable
 from ...operators.affine import linear as linear
 from .activations import celu as celu
 from .activations import elu as elu
@@ -53,12 +55,10 @@ from .losses import smooth_l1_loss as smooth_l1_loss
 
 def _make_overridable() -> None:
     """Let classes and modes override what is imported above."""
-    from ...core.tensor import AbstractOperator
-    from ...dispatch.overridable import Overridable
-
     for name, value in list(globals().items()):
-        if callable(value) and not name.startswith("_") and not isinstance(value, AbstractOperator):
-            globals()[name] = Overridable(value, module=__name__, name=name)
+        public = callable(value) and not name.startswith("_")
+        if public and not isinstance(value, _AbstractOperator):
+            globals()[name] = _Overridable(value, module=__name__, name=name)
 
 
 _make_overridable()
