@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import timeit
 from collections.abc import Callable
+from functools import partial
 
 import wengert
 import wengert.nn.functional as F
@@ -39,8 +40,8 @@ def main() -> None:
     for name, use in ROWS.items():
         ours = theirs = float("inf")
         for _ in range(25):
-            ours = min(ours, nanoseconds(lambda: use(plain)))
-            theirs = min(theirs, nanoseconds(lambda: use(parameter)))
+            ours = min(ours, nanoseconds(partial(use, plain)))
+            theirs = min(theirs, nanoseconds(partial(use, parameter)))
         print(f"{name:16}{ours:8.0f}{theirs:11.0f}{theirs / ours:7.2f}")
 
 
