@@ -91,7 +91,7 @@ def wrap(array: Any) -> Tensor:
 
 
 def wrap_as(array: Any, inference: bool) -> Tensor:
-    """The same for a caller that knows whether it is in inference mode."""
+    """A fresh tensor around `array`, for a caller that knows whether it is in inference mode."""
     t = make(Tensor)
     t.array = array
     t.inference = inference

@@ -137,7 +137,7 @@ def is_traceable_wrapper_subclass(t: object) -> bool:
 
 
 def is_traceable_wrapper_subclass_type(t: type) -> bool:
-    """The same for a class."""
+    """Whether a class of tensors can be taken apart and put together again."""
     return (
         issubclass(t, Tensor)
         and t is not Tensor

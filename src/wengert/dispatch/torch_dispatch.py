@@ -35,7 +35,7 @@ def override_below(state: ThreadState, operator: Any, args: tuple) -> Any:
 
 
 def override_function(function: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
-    """The same for a function that is no operator, see `function_schemas.py`."""
+    """What modes and classes make of a function that is no operator; NotImplemented if none is."""
     state = thread_state()
     asked = dispatching_arguments(state, (*args, *kwargs.values()))
     if not state.modes and not asked:

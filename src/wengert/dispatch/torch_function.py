@@ -163,13 +163,13 @@ def override_operator(operator: Any, args: tuple, kwargs: dict[str, Any]) -> Any
 
 
 def override_method(name: str, args: tuple, kwargs: dict[str, Any] | None = None) -> Any:
-    """The same for a method of Tensor that is no function of its own."""
+    """What overrides make of a call of a method of Tensor that is no function; PLAIN if none."""
     state = thread_state()
     return PLAIN if state.inside else override(state, getattr(Tensor, name), args, kwargs or {})
 
 
 def override_bound(operator: Any, args: tuple) -> Any:
-    """The same for a call whose arguments have been bound to the operator's schema."""
+    """What overrides make of a call whose arguments are in schema order; PLAIN if there are none."""
     state = thread_state()
     if state.inside:
         return PLAIN
