@@ -169,7 +169,7 @@ def override_method(name: str, args: tuple, kwargs: dict[str, Any] | None = None
 
 
 def override_bound(operator: Any, args: tuple) -> Any:
-    """What overrides make of a call whose arguments are in schema order; PLAIN if there are none."""
+    """What overrides make of a call whose arguments are in schema order; PLAIN if none."""
     state = thread_state()
     if state.inside:
         return PLAIN
