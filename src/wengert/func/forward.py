@@ -10,7 +10,7 @@ from typing import Any
 from ..autograd.forward_ad import check_tangent
 from ..core.scopes import HOOKS_IGNORED
 from ..core.state import thread_state
-from ..core.tensor import Tensor
+from ..core.tensor import Tensor, set_fields
 from ..core.trees.pytree import tree_flatten, tree_unflatten
 from ..creation.factories import zeros_like
 from ..dispatch.levels import Level, lifted
@@ -136,7 +136,9 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
         leaves = [lifted(primal, level) for primal in flat]
         for leaf in leaves:
             require_grad(leaf)
-        output = func(*tree_unflatten(leaves, spec))
+        level.pushes_forward = True
+        output = func(*tree_unflatten([_changeable(leaf) for leaf in leaves], spec))
+        level.pushes_forward = False
         outputs, output_spec = tree_flatten(output)
         check_outputs(outputs, "linearize(f, *primals)")
         cotangents = [zeros_like(out) for out in outputs]
@@ -165,6 +167,13 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
         return tree_unflatten(filled(found, cotangents), output_spec)
 
     return output, push_forward
+
+
+def _changeable(leaf: Tensor) -> Tensor:
+    """An argument with the value of a leaf that, unlike the leaf, can be changed in place."""
+    argument = leaf.clone()
+    set_fields(argument, array=leaf.array)
+    return argument
 
 
 @contextmanager
