@@ -393,3 +393,24 @@ def test_nothing_can_be_selected_from_an_empty_dimension(lib):
         with pytest.raises(RuntimeError, match="self indexing axis dim should be positive"):
             x.index_select(dim, lib.tensor([0]))
         assert x.index_select(dim, lib.tensor([], dtype=lib.int64)).numel() == 0
+
+
+def test_divergence_where_there_is_no_logarithm(lib):
+    """An element of which nothing is used gets no gradient, though its value is not a number."""
+    x = lib.tensor([-1.0, 2.0], requires_grad=True)
+    loss = lib.nn.functional.kl_div(x, x, reduction="none")
+    assert loss[0].isnan()
+    loss[1].backward()
+    assert x.grad[0] == 0
+    assert lib.allclose(x.grad[1], x[1].log() + 1 - 2 * x[1])
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+def test_distance_of_equal_vectors(lib, dtype):
+    """The distance is so small that one over it may not be a number of the dtype."""
+    x = lib.tensor([[1.0, 2.0]], dtype=getattr(lib, dtype), requires_grad=True)
+    lib.nn.functional.pairwise_distance(x, x).sum().backward()
+    assert x.grad.tolist() == [[0.0, 0.0]]
+    y = x.detach().clone()
+    lib.nn.functional.pairwise_distance(x, y).sum().backward()
+    assert lib.isfinite(x.grad).all()

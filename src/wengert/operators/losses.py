@@ -26,7 +26,7 @@ from ..transforms.batching.rules import aligned
 from . import shapes
 from .activations import log_sigmoid, tied
 from .along import widened, working_dtype
-from .declare import linear, primitive
+from .declare import elementwise, linear, primitive
 from .pointwise import clamp, log, log1p, sigmoid, sign, where
 
 NONE, MEAN, SUM = range(3)
@@ -63,6 +63,24 @@ def _kernel(
         return xp.asarray(loss).astype(goal, copy=False)
 
     return kernel
+
+
+def _times_log(xp: Any, x: Any) -> Any:
+    return xp.where(x == 0, x, x * xp.log(xp.where(x == 0, 1, x)))
+
+
+def _times_log_differential(t: Tensor, x: Tensor) -> Tensor:
+    """Zero where `x` is; where there is no logarithm, what takes no part gets no gradient."""
+    nowhere = (x == 0) | ((x < 0) & (t == 0))
+    return where(nowhere, 0, t * (log(where(x == 0, 1, x)) + 1))
+
+
+times_log = elementwise(
+    "_times_log(Tensor self) -> Tensor",
+    _times_log,
+    lambda t, self: _times_log_differential(t, self),
+    doc="``self * log(self)``, and zero at zero.",
+)
 
 
 def _loss_batched(operator: Any, args: tuple, dims: tuple) -> tuple[Any, int]:
