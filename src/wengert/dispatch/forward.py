@@ -21,6 +21,8 @@ from ..tape.tangents import (
     tangent_base,
     tangent_of,
 )
+from .inplace import check_inplace, check_result_shape
+from .operator import any_requires
 
 
 def call_with_tangents(operator: Any, args: tuple, tangents: dict[str, Any]) -> Any:
@@ -166,12 +168,16 @@ def _fitted(tangent: Tensor, t: Tensor) -> Tensor:
 
 def _call_inplace(operator: Any, functional: Any, args: tuple, tangents: dict) -> Any:
     target = args[0]
+    state = thread_state()
+    recording = state.recording() and any_requires(args, functional.grad_positions)
+    check_inplace(target, recording, state)
     # A graph of the new tangent must not save what is about to be overwritten.
     kept = (target.clone(), *args[1:])
     name = functional.schema.arguments[0].name
     if name in tangents:
         tangents[name] = tangents[name].clone()
     result = functional.call(kept)
+    check_result_shape(result.array, target.array)
     tangent = _fitted(jvp(functional, kept, tangents, (result,)), target)
     operator.call(args)
     write_tangent(target, tangent)
