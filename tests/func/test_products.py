@@ -377,3 +377,17 @@ def test_a_pull_back_may_give_up_its_graph(lib):
     assert pull_back(lib.ones(2), retain_graph=False)[0].tolist() == [1.0, 1.0]
     with pytest.raises(RuntimeError, match="Trying to backward through the graph a second time"):
         pull_back(lib.ones(2))
+
+
+def test_a_view_made_without_recording_inside_two_derivatives(lib):
+    """It has no history, but the result of a differentiation is a view of it that has one."""
+
+    def f(x):
+        with lib.no_grad():
+            return x.view(2)
+
+    def pushed(x):
+        return lib.func.jvp(f, (x * 1,), (lib.ones(2),))[0]
+
+    _, pull_back = lib.func.vjp(pushed, lib.tensor([1.0, 2.0]))
+    assert pull_back(lib.ones(2))[0].tolist() == [0.0, 0.0]

@@ -8,6 +8,7 @@ from threading import Lock
 from typing import Any
 
 from ..autograd.forward_ad import check_tangent
+from ..core.registry import operator_named
 from ..core.scopes import HOOKS_IGNORED
 from ..core.state import thread_state
 from ..core.tensor import Tensor, set_fields
@@ -87,11 +88,19 @@ def jvp_in(
             )
         values, products = values_of(level, outputs), values_of(level, tangents)
         aux = outside(level, aux)
+    values = [_primal(value) for value in values]
     products = [
         zeros_like(value) if product is None else product
         for value, product in zip(values, products, strict=True)
     ]
     return tree_unflatten(values, output_spec), tree_unflatten(products, output_spec), aux
+
+
+def _primal(value: Tensor) -> Tensor:
+    """An output, or a view of it that can be differentiated where it has no history itself."""
+    if value.view_meta is None or value.node is not None or not value.requires():
+        return value
+    return operator_named("_primal").call((value,))
 
 
 def _dual(level: Level, primal: Tensor, tangent: Tensor) -> Tensor:

@@ -223,6 +223,8 @@ def _weighed(values: Any, weight: Any) -> Any:
 def _cross(xp: Any, x: Any, target: Any, weight: Any) -> Any:
     if not ((x >= 0) & (x <= 1)).all():
         raise RuntimeError("all elements of input should be between 0 and 1")
+    if not ((target >= 0) & (target <= 1)).all():
+        raise RuntimeError("all elements of target should be between 0 and 1")
     hit = xp.maximum(xp.log(x), -100)
     miss = xp.maximum(xp.log1p(-x), -100)
     return _weighed((target - 1) * miss - target * hit, weight)
