@@ -319,8 +319,12 @@ class UpdateOperator(InplaceOperator):
 
     def _check_memory(self, arrays: tuple) -> None:
         if not self.from_itself:
-            # a single element is read before anything is written
-            sources = [a for a in arrays[1:] if not (isinstance(a, np.ndarray) and a.ndim == 0)]
+            # a single value to fill with is read before anything is written
+            sources = [
+                array
+                for array, argument in zip(arrays[1:], self.schema.arguments[1:])
+                if not (argument.name in ("value", "values") and not getattr(array, "ndim", 1))
+            ]
             check_sources(self.name, arrays[0], sources, apart=True)
         if not self.to_expanded:
             check_not_overlapping(self.name, arrays[0])

@@ -53,6 +53,10 @@ class CopySlices(Node):
             part.zero_()
         else:
             part.copy_(new)
+        following = self.next_nodes[self.written]
+        needed = thread_state().needed
+        if following is None or (needed is not None and following not in needed):
+            result = None  # nobody asks for the gradient of what was there before
         through[self.written] = result
         return through
 
