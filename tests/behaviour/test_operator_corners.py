@@ -414,3 +414,19 @@ def test_distance_of_equal_vectors(lib, dtype):
     y = x.detach().clone()
     lib.nn.functional.pairwise_distance(x, y).sum().backward()
     assert lib.isfinite(x.grad).all()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "complex64"])
+@pytest.mark.parametrize("length", [3, 6, 7])
+def test_equal_numbers_have_no_variance(dtype, length):
+    """Their mean may be rounded; PyTorch gives the square of that error for some lengths."""
+    import wengert
+
+    x = wengert.full((2, length), 0.1, dtype=getattr(wengert, dtype))
+    assert x.var().item() == 0 and x.std(1).tolist() == [0.0, 0.0]
+    assert wengert.var_mean(x, 1, keepdim=True)[0].tolist() == [[0.0], [0.0]]
+    x.requires_grad_()
+    x.std(1).sum().backward()
+    assert not x.grad.any()
+    mixed = wengert.tensor([[0.1] * 3, [0.1, 0.1, 0.2]], dtype=getattr(wengert, dtype))
+    assert [v > 0 for v in mixed.var(1).tolist()] == [False, True]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import wengert
 from fuzz.comparison import Difference, Precision, differences
@@ -64,28 +65,31 @@ def first_difference(program: Program, ours: list[Seen], theirs: list[Seen]):
 
 def against_pytorch(program: Program) -> Difference | None:
     """Run a program on both libraries."""
-    ours = execute(program, wengert)
-    found = first_difference(program, ours, execute(program, torch))[0]
-    return None if found is not None and rounding_decides(program, found, ours) else found
+    ours, theirs = execute(program, wengert), execute(program, torch)
+    found = first_difference(program, ours, theirs)[0]
+    if found is None or found.field not in ("values", "grad", "value"):
+        return found
+    rounded = rounding_decides(program, found, wengert, ours) or rounding_decides(
+        program, found, torch, theirs
+    )
+    return None if rounded else found
 
 
 #: Relative changes of the numbers of a program that its dtypes hardly represent.
 NUDGES = {"float64": 4e-15, "float32": 2e-6, "half": 4e-3}
 
 
-def rounding_decides(program: Program, found: Difference, ours: list[Seen]) -> bool:
-    """Whether numbers that hardly differ give values that differ as much as those found.
+def rounding_decides(program: Program, found: Difference, lib: Any, seen: list[Seen]) -> bool:
+    """Whether numbers that hardly differ give one library values that differ as much.
 
     Both larger and smaller ones must: a jump of a function at a number is no matter of rounding.
     """
-    if found.field not in ("values", "grad", "value"):
-        return False
     kind = Precision(program.text).kind
     for nudge in (NUDGES[kind], -NUDGES[kind]):
-        others = execute(program, wengert, nudge=nudge)
+        others = execute(program, lib, nudge=nudge)
         if not any(
             other.field in (found.field, "error") and other.step <= found.step
-            for other in differences(program, ours, others)
+            for other in differences(program, seen, others)
         ):
             return False
     return True

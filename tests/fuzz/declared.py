@@ -31,7 +31,7 @@ def _is_gradient(d: Difference) -> bool:
 
 def _names_gradient(d: Difference) -> bool:
     """Whether a name is that of a gradient, or another one for the same tensor."""
-    return _is_gradient(d) or bool(re.search(r"= [dgr]\d+(\[\d+\])?$", _naming(d, d.name)))
+    return _is_gradient(d) or bool(re.search(r"= [dgr]\d", _naming(d, d.name)))
 
 
 def _raises(d: Difference, *phrases: str) -> bool:
@@ -329,7 +329,8 @@ TABLE: list[Declared] = [
     ),
     Declared(
         "The third derivative of layer_norm is that of its second.",
-        lambda d: d.field == "values" and _is_gradient(d) and d.program.uses("layer_norm")
+        lambda d: d.field == "values" and _is_gradient(d)
+        and d.program.uses("layer_norm", "native_layer_norm")
         and (bool(re.search(r"derivatives\(.*, 3\)", d.program.text)) or _order(d) >= 3
              or _order(d) == 2 and d.program.uses("jvp", "jacfwd", "hessian")),
     ),
@@ -353,7 +354,9 @@ TABLE: list[Declared] = [
         "Whether an operand or a copy of it is saved can differ in functions made of others.",
         lambda d: (_raises(d, "modified by an inplace operation")
                    or _refused_by_us(d, "modified by an inplace operation"))
-        and d.program.uses("tensordot", "kron", "einsum", "chain_matmul"),
+        and (d.program.uses("tensordot", "kron", "einsum", "chain_matmul",
+                            "scaled_dot_product_attention")
+             or d.program.uses("vmap") and d.program.uses("index_select")),
     ),
     Declared(
         "Integers beside floating point numbers do not overflow in rules",
@@ -441,7 +444,7 @@ TABLE: list[Declared] = [
     ),
     Declared(
         "A number as a tensor to the power of a tensor lies in memory as a number to that power.",
-        lambda d: d.field in ("stride", "offset") and bool(re.search(r"\*\*|pow", _made_by(d))),
+        lambda d: d.field in ("stride", "offset") and bool(re.search(r"\*\*|pow", d.program.text)),
     ),
     Declared(
         "A view of a tensor without elements can be changed where others can.",
