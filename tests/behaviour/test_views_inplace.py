@@ -830,3 +830,13 @@ class TestRefusedChangesOfDuals:
             target = lib.ones(1, 2)
             with pytest.raises(RuntimeError, match=r"output with shape \[1, 2\] doesn't match the"):
                 getattr(target, name)(dual)
+
+
+def test_a_view_by_parts_of_new_memory(lib):
+    """Strides cannot tell where the parts of complex numbers are after `.data` was set."""
+    z = lib.tensor([0.5j], requires_grad=True)
+    parts = lib.view_as_real(z)
+    with lib.no_grad():
+        z.zero_()
+    z.data = lib.ones(1, dtype=z.dtype)
+    assert parts.grad_fn.name() == "ViewAsRealBackward0"

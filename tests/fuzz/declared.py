@@ -98,6 +98,10 @@ def _not_floating(d: Difference) -> bool:
     return not d.dtype.startswith(("float", "bfloat", "complex"))
 
 
+VIEW_METHODS = (
+    "as_strided|view|expand|select|narrow|diagonal|unsqueeze|squeeze|transpose|swapaxes|swapdims|"
+    "movedim|permute|reshape|flatten|unfold|t"
+)
 #: An assignment to a part of a tensor.
 ASSIGNED = re.compile(r"^\s*\w+\[.*\] = ", re.MULTILINE)
 
@@ -142,11 +146,13 @@ def _hears_other_nodes(d: Difference) -> bool:
     return any(OTHER_NODES.search(_naming(d, name)) for name in heard)
 
 
-def _without_duals(text: str) -> str:
-    """The source with primals in place of the dual tensors that share their memory."""
-    for dual, primal in re.findall(r"(\w+) = forward_ad\.make_dual\((\w+),", text):
-        text = re.sub(rf"\b{dual}\b", primal, text)
-    return text
+def _without_aliases(text: str) -> str:
+    """The source with one name for dual tensors, primals and views that share their memory."""
+    shared = rf"(\w+) = (?:forward_ad\.make_dual\((\w+),|(\w+)(?:\[|\.(?:{VIEW_METHODS})\())"
+    roots: dict[str, str] = {}
+    for alias, primal, base in re.findall(shared, text):
+        roots[alias] = roots.get(primal or base, primal or base)
+    return re.sub(r"\w+", lambda word: roots.get(word[0], word[0]), text)
 
 
 def _calls(names: Iterable[str]) -> re.Pattern:
@@ -428,6 +434,11 @@ TABLE: list[Declared] = [
         and _refused(d, "its base or another view of its base has been modified inplace"),
     ),
     Declared(
+        "A view of a dual tensor that was changed can be changed itself.",
+        lambda d: d.program.uses("enter_dual_level")
+        and _refused(d, "leaf Variable that requires grad"),
+    ),
+    Declared(
         "A call with out= that is refused writes nothing.",
         lambda d: d.field in ("values", "version", "shape")
         and _after(d, "_out that does not support it because it is an out= function"),
@@ -548,7 +559,7 @@ TABLE: list[Declared] = [
     Declared(
         "A tensor that is changed by itself has the tangent of that.",
         lambda d: d.field == "values" and _is_gradient(d)
-        and bool(CHANGED_BY_ITSELF.search(_without_duals(d.program.text)))
+        and bool(CHANGED_BY_ITSELF.search(_without_aliases(d.program.text)))
         and d.program.uses("make_dual", "jvp", "jacfwd", "hessian", "linearized"),
     ),
     Declared(
