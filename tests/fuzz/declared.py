@@ -182,7 +182,7 @@ HAS_EDGES = re.compile(
 )
 #: Operators that save an operand in PyTorch, for its shape alone, or a result that no rule reads.
 SAVES_MORE = re.compile(
-    r"\.(gather|take|take_along_dim|put|complex|median|nanmedian|masked_select|cummax|cummin|logcumsumexp|"
+    r"\.(gather|take|take_along_dim|put|complex|pad|median|nanmedian|masked_select|cummax|cummin|logcumsumexp|"
     r"pow|float_power|layer_norm|native_layer_norm|jvp|jacfwd|hessian|linearize)_?\(|linearized\(|\*\*"
 )
 
@@ -517,7 +517,8 @@ TABLE: list[Declared] = [
     Declared(
         "conj() computes, it is not a lazy view.",
         lambda d: _refused(d, "unresolved conjugated tensors")
-        or d.dtype.startswith("complex") and d.source == "end" and d.field == "values"
+        or d.dtype.startswith("complex") and d.field == "values"
+        and (d.source == "end" or d.program.uses("compiled"))
         and bool(re.search(r"conj|H\b|adjoint", d.program.text)),
     ),
     Declared(

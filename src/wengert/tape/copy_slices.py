@@ -55,9 +55,8 @@ class CopySlices(Node):
             part.copy_(new)
         following = self.next_nodes[self.written]
         needed = thread_state().needed
-        if following is None or (needed is not None and following not in needed):
-            result = None  # nobody asks for the gradient of what was there before
-        through[self.written] = result
+        asked = following is not None and (needed is None or following in needed)
+        through[self.written] = result if asked else None
         return through
 
     def _run_rules(self, part: Tensor, base_array: Any) -> list:
