@@ -457,8 +457,9 @@ TABLE: list[Declared] = [
     ),
     Declared(
         "vmap computes all examples at once, and raises what the first of them does not.",
-        lambda d: d.program.ours and d.program.uses("vmap") and d.field in ("error", "message")
-        and None not in (d.ours, d.theirs),
+        lambda d: d.program.ours and d.program.uses("vmap")
+        and (d.field in ("error", "message") and None not in (d.ours, d.theirs)
+             or _refused(d, "modified by an inplace operation")),
     ),
     Declared(
         "A number as a tensor to the power of a tensor lies in memory as a number to that power.",
