@@ -129,7 +129,7 @@ def _numbers(value: object) -> list[str]:
     """All numbers among nested lists, whatever their places."""
     if isinstance(value, (list, tuple)):
         return sorted(number for item in value for number in _numbers(item))
-    return [repr(value)]
+    return [f"{value:.4g}" if isinstance(value, (float, complex)) else repr(value)]
 
 
 def _made_by(d: Difference) -> str:
@@ -182,7 +182,7 @@ OTHER_VIEWS = _calls(VIEWS)
 CHANGED_BY_ITSELF = re.compile(r"(\w+)(?:\.\w+_\(| [-+*/%]{1,2}= ).*\b\1\b")
 #: Functions with a place where a factor of their derivative is infinite or not a number.
 HAS_EDGES = re.compile(
-    r"\.(log\w*|rsqrt|sqrt|r?pow|float_power|norm|\w*_norm|normalize|\w*distance|cdist|dist|std|var|"
+    r"\.(abs|sgn|l1_loss|log\w*|rsqrt|sqrt|r?pow|float_power|norm|\w*_norm|normalize|\w*distance|cdist|dist|std|var|"
     r"std_mean|var_mean|atan2|asin|acos|acosh|atanh|arc\w+|erfinv|xlogy|polar|angle|hypot|prod|"
     r"cumprod|reciprocal|div|\w*softmax|\w*entropy\w*|kl_div|\w*nll_loss|logit|cosine_similarity)_?"
     r"\(|\*\*|/"
@@ -279,7 +279,7 @@ TABLE: list[Declared] = [
         lambda d: _refused(d, "not implemented", "does not support automatic differentiation",
                            "not supported", "does not support it",
                            "Expected a proper Tensor but got None", "but got .*Half")
-        or _raises(d, "derivative for .* is not implemented"),
+        or _raises(d, "derivative for .* is not implemented", "AD with .* does not support it"),
     ),
     Declared(
         "What PyTorch refuses as not implemented is refused as a RuntimeError, or the other way.",
