@@ -338,7 +338,7 @@ TABLE: list[Declared] = [
         "A number is saved as the number, and backward does not free it.",
         lambda d: d.field in ("error", "message") and d.theirs is not None
         and "backward through the graph a second time" in d.theirs.message
-        or d.field == "log" and bool(d.before) and "graph a second time" in d.before[-1],
+        or d.field in ("log", "grad") and _after(d, "graph a second time"),
     ),
     Declared(
         "The third derivative of layer_norm is that of its second.",
