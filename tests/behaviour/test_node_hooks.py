@@ -305,3 +305,36 @@ def test_post_accumulate_hook_runs_once_per_backward(lib):
     x.register_post_accumulate_grad_hook(lambda p: seen.append(p.grad.item()))
     (x * 2 + x * 3 + x).backward()
     assert seen == [6.0]
+
+
+class TestGradientsThatNobodyAsksFor:
+    """A hook of a node sees None for them, as other nodes on the way would get nothing."""
+
+    def seen_by_hook(self, t):
+        seen = []
+        t.grad_fn.register_hook(lambda inputs, outputs: seen.append(inputs))
+        return seen
+
+    def test_of_a_list(self, lib):
+        x = lib.ones(1, requires_grad=True)
+        y = lib.stack([x, x])
+        seen = self.seen_by_hook(y)
+        lib.cat([y]).sum().backward(inputs=[y])
+        assert seen == [(None, None)]
+
+    def test_of_a_constant_base(self, lib):
+        x = lib.ones(1, requires_grad=True)
+        y = lib.zeros(2, 1)
+        y[0] = x
+        seen = self.seen_by_hook(y)
+        y.sum().backward()
+        ((base, part),) = seen
+        assert base is None and part.tolist() == [1.0]
+
+    def test_of_a_base_that_is_asked_for_itself(self, lib):
+        x = lib.ones(1, requires_grad=True)
+        y = x * 2
+        y[None] = 0.5
+        seen = self.seen_by_hook(y)
+        y.sum().backward(inputs=[y])
+        assert seen == [(None, None)]

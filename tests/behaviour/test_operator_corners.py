@@ -393,3 +393,40 @@ def test_nothing_can_be_selected_from_an_empty_dimension(lib):
         with pytest.raises(RuntimeError, match="self indexing axis dim should be positive"):
             x.index_select(dim, lib.tensor([0]))
         assert x.index_select(dim, lib.tensor([], dtype=lib.int64)).numel() == 0
+
+
+def test_divergence_where_there_is_no_logarithm(lib):
+    """An element of which nothing is used gets no gradient, though its value is not a number."""
+    x = lib.tensor([-1.0, 2.0], requires_grad=True)
+    loss = lib.nn.functional.kl_div(x, x, reduction="none")
+    assert loss[0].isnan()
+    loss[1].backward()
+    assert x.grad[0] == 0
+    assert lib.allclose(x.grad[1], x[1].log() + 1 - 2 * x[1])
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+def test_distance_of_equal_vectors(lib, dtype):
+    """The distance is so small that one over it may not be a number of the dtype."""
+    x = lib.tensor([[1.0, 2.0]], dtype=getattr(lib, dtype), requires_grad=True)
+    lib.nn.functional.pairwise_distance(x, x).sum().backward()
+    assert x.grad.tolist() == [[0.0, 0.0]]
+    y = x.detach().clone()
+    lib.nn.functional.pairwise_distance(x, y).sum().backward()
+    assert lib.isfinite(x.grad).all()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "complex64"])
+@pytest.mark.parametrize("length", [3, 6, 7])
+def test_equal_numbers_have_no_variance(dtype, length):
+    """Their mean may be rounded; PyTorch gives the square of that error for some lengths."""
+    import wengert
+
+    x = wengert.full((2, length), 0.1, dtype=getattr(wengert, dtype))
+    assert x.var().item() == 0 and x.std(1).tolist() == [0.0, 0.0]
+    assert wengert.var_mean(x, 1, keepdim=True)[0].tolist() == [[0.0], [0.0]]
+    x.requires_grad_()
+    x.std(1).sum().backward()
+    assert not x.grad.any()
+    mixed = wengert.tensor([[0.1] * 3, [0.1, 0.1, 0.2]], dtype=getattr(wengert, dtype))
+    assert [v > 0 for v in mixed.var(1).tolist()] == [False, True]

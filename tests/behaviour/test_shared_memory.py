@@ -198,3 +198,25 @@ def test_out_made_in_inference_mode_is_refused_outside(lib):
         out = lib.zeros(2)
     with pytest.raises(RuntimeError, match="Inplace update to inference tensor outside"):
         lib.add(lib.ones(2), 1, out=out)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda lib, t, i: t.scatter_(0, i, t),
+        lambda lib, t, i: t.scatter_add_(0, i, t),
+        lambda lib, t, i: t.index_add_(0, i, t),
+        lambda lib, t, i: t.index_copy_(0, i, t),
+        lambda lib, t, i: t.put_(i, t),
+    ],
+)
+def test_a_single_number_is_not_read_from_where_it_is_written(lib, change):
+    with pytest.raises(RuntimeError, match="some elements of the input tensor and the written-to"):
+        change(lib, lib.tensor(1.0), lib.tensor(0))
+
+
+def test_a_value_to_fill_with_may_be_an_element(lib):
+    t = lib.tensor([1.0, 2.0])
+    assert t.index_fill_(0, lib.tensor([1]), t[0]).tolist() == [1.0, 1.0]
+    t = lib.tensor(3.0)
+    assert t.masked_fill_(lib.tensor(True), t).item() == 3.0

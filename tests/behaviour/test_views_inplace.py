@@ -778,3 +778,65 @@ def test_the_gradient_of_a_squeeze_that_removes_nothing_may_be_changed(lib):
     y = x.squeeze()
     (g,) = lib.autograd.grad(y, x, retain_graph=True)
     assert g.mul_(y).requires_grad
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda lib, t, x: t.add_(x),
+        lambda lib, t, x: t.mul_(x),
+        lambda lib, t, x: t.lerp_(x, 0.2),
+        lambda lib, t, x: t.fill_(x[0]),
+        lambda lib, t, x: t.__setitem__(slice(1), x[0]),
+        lambda lib, t, x: t.__setitem__([0], x),
+    ],
+    ids=["add_", "mul_", "lerp_", "fill_", "slice", "index"],
+)
+@pytest.mark.parametrize("dtype", ["int64", "bool"])
+def test_one_of_several_views_is_refused_before_its_dtype(lib, change, dtype):
+    x = lib.tensor([0.5], requires_grad=True)
+    first, _ = lib.tensor([[1], [0]], dtype=getattr(lib, dtype))
+    with pytest.raises(RuntimeError, match="returns multiple views"):
+        change(lib, first, x)
+    with lib.no_grad():
+        part = lib.tensor([1, 0], dtype=getattr(lib, dtype))[:1]
+    with pytest.raises(RuntimeError, match="view was created in no_grad mode"):
+        change(lib, part, x)
+
+
+def test_a_copy_into_integers_has_no_history(lib):
+    x = lib.tensor([2.0], requires_grad=True)
+    first, second = lib.tensor([[1], [0]])
+    first.copy_(x)
+    second[:] = x
+    assert (first.item(), second.item()) == (2, 2)
+    assert not first.requires_grad
+
+
+class TestRefusedChangesOfDuals:
+    def test_a_leaf_is_refused_before_the_dtype(self, lib):
+        forward_ad = lib.autograd.forward_ad
+        x = lib.ones(2, dtype=lib.float64, requires_grad=True)
+        with forward_ad.dual_level():
+            dual = forward_ad.make_dual(x, lib.ones(2, dtype=lib.float64))
+            with pytest.raises(RuntimeError, match="leaf Variable that requires grad"):
+                dual.lerp_(lib.ones(2), 0.2)
+
+    @pytest.mark.parametrize("name", ["remainder_", "atan2_", "div_", "mul_"])
+    def test_a_target_that_is_too_small(self, lib, name):
+        forward_ad = lib.autograd.forward_ad
+        with forward_ad.dual_level():
+            dual = forward_ad.make_dual(lib.ones(3, 1), lib.ones(3, 1))
+            target = lib.ones(1, 2)
+            with pytest.raises(RuntimeError, match=r"output with shape \[1, 2\] doesn't match the"):
+                getattr(target, name)(dual)
+
+
+def test_a_view_by_parts_of_new_memory(lib):
+    """Strides cannot tell where the parts of complex numbers are after `.data` was set."""
+    z = lib.tensor([0.5j], requires_grad=True)
+    parts = lib.view_as_real(z)
+    with lib.no_grad():
+        z.zero_()
+    z.data = lib.ones(1, dtype=z.dtype)
+    assert parts.grad_fn.name() == "ViewAsRealBackward0"

@@ -62,6 +62,50 @@ def test_changes_of_expanded_tensors(change):
         assert wengert.compile(function)(wengert.ones(3)).tolist() == [0.5, 0.5, 0.5]
 
 
+@pytest.mark.parametrize("mode", ["no_grad", "inference_mode", "enable_grad"])
+@pytest.mark.parametrize(
+    "parts",
+    [
+        lambda x: x.as_strided((2, 3), (2, 2)),
+        lambda x: x.as_strided((2, 3), (0, 2)),
+        lambda x: x[:3].expand(2, 3),
+        lambda x: x.unfold(0, 3, 1)[:2],
+    ],
+    ids=["strides", "one row", "expand", "unfold"],
+)
+def test_changes_of_one_of_overlapping_views(mode, parts):
+    def function(x):
+        with getattr(wengert, mode)():
+            first, second = [parts(x).select(0, i) for i in range(2)]
+            first += first
+        return second * 1
+
+    x, its = wengert.arange(8.0), wengert.arange(8.0)
+    assert wengert.equal(wengert.compile(function)(x), function(its))
+    assert wengert.equal(x, its)
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_views_by_strides_of_a_view_with_gaps(order):
+    """A change of the base shows in what lies in the gaps, and so does its gradient."""
+
+    def function(x):
+        y = x * 1
+        parts = y[::2].as_strided((2,), (1,), 1)
+        y *= x
+        return parts.sin()
+
+    results = []
+    for f in (function, wengert.compile(function)):
+        x = wengert.tensor([1.0, 2.0, 3.0, 4.0], requires_grad=True)
+        found = f(x)
+        for _ in range(order):
+            (found,) = wengert.autograd.grad(found.sum(), x, create_graph=True)
+        results.append(found)
+    assert wengert.allclose(*results)
+    assert results[0][1] != 0
+
+
 def test_a_reshaped_result_is_no_view():
     x = wengert.rand(1, 2, 3, requires_grad=True)
     y = wengert.compile(lambda x: x.exp().transpose(2, 0).reshape(-1))(x)

@@ -362,3 +362,36 @@ def test_strided_views_of_a_batch_keep_their_tangent_or_refuse():
     assert wengert.vmap(pushed)(wengert.ones(2, 2, 3)).tolist() == [expected] * 2
     with pytest.raises(RuntimeError, match="a view made by as_strided.* cannot be changed"):
         wengert.vmap(pushed, in_dims=2)(wengert.ones(2, 3, 2))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda y: y.mul_(2),
+        lambda y: y[:1].mul_(2),
+        lambda y: y.__setitem__(slice(1), 0.5),
+        lambda y: y.view(3, 1)[0].add_(1),
+    ],
+    ids=["whole", "part", "constant", "view of view"],
+)
+@pytest.mark.parametrize("outer", ["vjp", "backward", "vmap"])
+def test_tangents_changed_without_recording_keep_their_history(lib, change, outer):
+    def f(x):
+        y = x.clone()
+        with lib.no_grad():
+            change(y)
+        return y
+
+    def product(x):
+        return lib.func.jvp(f, (x,), (x.sin(),))[1].sum()
+
+    x = lib.ones(3)
+    if outer == "vjp":
+        (found,) = lib.func.vjp(product, x)[1](lib.ones(()))
+    elif outer == "vmap":
+        found = lib.vmap(lib.func.grad(product))(lib.ones(2, 3))[1]
+    else:
+        x.requires_grad_()
+        (found,) = lib.autograd.grad(product(x), x)
+    expected = lib.ones(3).cos()  # the derivative of the sine, whatever the change has done
+    assert lib.allclose(found, expected)

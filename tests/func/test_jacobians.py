@@ -185,6 +185,27 @@ def test_jacobian_of_an_empty_input():
     assert tuple(wengert.func.jacfwd(lambda x: x * 2)(wengert.ones(0)).shape) == (0, 0)
 
 
+@pytest.mark.parametrize(
+    "product",
+    [
+        lambda lib, a, v: lib.mv(a, v),
+        lambda lib, a, v: a @ v,
+        lambda lib, a, v: lib.mm(a, v[:, None])[:, 0],
+        lambda lib, a, v: lib.addmv(lib.zeros(2), a, v),
+        lambda lib, a, v: lib.addmm(lib.zeros(1), a, v[:, None])[:, 0],
+        lambda lib, a, v: lib.nn.functional.linear(a, v[None], lib.zeros(1))[:, 0],
+        lambda lib, a, v: lib.einsum("ij,j->i", a, v),
+    ],
+    ids=["mv", "matmul", "mm", "addmv", "addmm", "linear", "einsum"],
+)
+def test_jacobian_of_a_product_over_nothing(lib, product):
+    def f(a):
+        return product(lib, a, lib.zeros(0))
+
+    assert tuple(lib.func.jacfwd(f)(lib.zeros(2, 0)).shape) == (2, 2, 0)
+    assert tuple(lib.func.jacrev(f)(lib.zeros(2, 0)).shape) == (2, 2, 0)
+
+
 def test_hessian_through_layer_norm(lib):
     """Its statistics come from the forward pass and still depend on the input at every level."""
     layer_norm = lib.nn.functional.layer_norm

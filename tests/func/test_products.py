@@ -254,6 +254,95 @@ class TestLinearize:
         assert len(seen) == 2
 
 
+class Square:
+    """A custom Function with a derivative of its own, for either library."""
+
+    def __new__(cls, lib):
+        class Squared(lib.autograd.Function):
+            @staticmethod
+            def forward(x):
+                return x * x
+
+            @staticmethod
+            def setup_context(ctx, inputs, output):
+                ctx.save_for_backward(*inputs)
+                ctx.save_for_forward(*inputs)
+
+            @staticmethod
+            def backward(ctx, g):
+                return 2 * g * ctx.saved_tensors[0]
+
+            @staticmethod
+            def jvp(ctx, t):
+                return 2 * t * ctx.saved_tensors[0]
+
+        return Squared
+
+
+class TestLinearizeWithoutRecording:
+    """`no_grad` does not switch forward mode off, and `linearize` is forward mode."""
+
+    @pytest.mark.parametrize("transform", ["linearize", "jvp"])
+    @pytest.mark.parametrize(
+        "square",
+        [
+            lambda lib, x: x * x,
+            lambda lib, x: x.clone().mul_(x),
+            lambda lib, x: Square(lib).apply(x),
+            lambda lib, x: lib.vmap(lambda x: x * x)(x.expand(1)).squeeze(0),
+            lambda lib, x: lib.func.grad(lambda x: x**3 / 3)(x),
+        ],
+        ids=["function", "in place", "Function", "vmap", "grad"],
+    )
+    def test_the_tangent_goes_on(self, lib, transform, square):
+        def f(x):
+            with lib.no_grad():
+                y = square(lib, x)
+            return x * y
+
+        x, t = lib.tensor(3.0), lib.tensor(1.0)
+        if transform == "jvp":
+            assert lib.func.jvp(f, (x,), (t,))[1].item() == 27.0
+        else:
+            assert lib.func.linearize(f, x)[1](t).item() == 27.0
+
+    def test_inference_mode_ends_it(self, lib):
+        def f(x):
+            with lib.inference_mode():
+                y = x * x
+            return x * y.clone()
+
+        assert lib.func.linearize(f, lib.tensor(3.0))[1](lib.tensor(1.0)).item() == 9.0
+
+    def test_levels_below_do_not_record(self):
+        def f(x):
+            with wengert.no_grad():
+                y = x * x
+            return x * y
+
+        def product(x):
+            return wengert.func.linearize(f, x)[1](wengert.tensor(1.0))
+
+        plain = wengert.func.jvp(f, (wengert.tensor(3.0),), (wengert.tensor(1.0),))[1]
+        assert product(wengert.tensor(3.0)) == plain
+        value, pull_back = wengert.func.vjp(
+            lambda x: wengert.func.linearize(f, x)[0], wengert.tensor(3.0)
+        )
+        assert pull_back(wengert.ones(()))[0].item() == 9.0
+
+    def test_an_argument_may_be_changed_in_place(self):
+        def f(x):
+            x.mul_(2)
+            with wengert.no_grad():
+                x.view(1).mul_(2)
+            return x * 3
+
+        x = wengert.tensor(3.0)
+        value, push_forward = wengert.func.linearize(f, x)
+        assert (value.item(), x.item()) == (36.0, 12.0)
+        assert push_forward(wengert.tensor(1.0)).item() == 12.0
+
+
 def test_linearized_checkpoint_inside_transforms():
     from wengert.utils.checkpoint import checkpoint
 
@@ -288,3 +377,17 @@ def test_a_pull_back_may_give_up_its_graph(lib):
     assert pull_back(lib.ones(2), retain_graph=False)[0].tolist() == [1.0, 1.0]
     with pytest.raises(RuntimeError, match="Trying to backward through the graph a second time"):
         pull_back(lib.ones(2))
+
+
+def test_a_view_made_without_recording_inside_two_derivatives(lib):
+    """It has no history, but the result of a differentiation is a view of it that has one."""
+
+    def f(x):
+        with lib.no_grad():
+            return x.view(2)
+
+    def pushed(x):
+        return lib.func.jvp(f, (x * 1,), (lib.ones(2),))[0]
+
+    _, pull_back = lib.func.vjp(pushed, lib.tensor([1.0, 2.0]))
+    assert pull_back(lib.ones(2))[0].tolist() == [0.0, 0.0]

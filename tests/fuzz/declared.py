@@ -29,14 +29,65 @@ def _is_gradient(d: Difference) -> bool:
     return d.name[:1] in ("d", "g", "r")
 
 
-def _refused(d: Difference, *phrases: str) -> bool:
-    """Whether PyTorch alone raises, with one of these phrases."""
+def _names_gradient(d: Difference) -> bool:
+    """Whether a name is that of a gradient, or another one for the same tensor."""
+    return _is_gradient(d) or bool(re.search(r"= [dgr]\d", _naming(d, d.name)))
+
+
+def _raises(d: Difference, *phrases: str) -> bool:
+    """Whether PyTorch raises with one of these phrases, and we do not or otherwise."""
     return (
-        d.field == "error"
-        and d.ours is None
+        d.field in ("error", "message")
         and d.theirs is not None
         and any(re.search(phrase, d.theirs.message) for phrase in phrases)
     )
+
+
+def _refused(d: Difference, *phrases: str) -> bool:
+    """Whether PyTorch alone raises, with one of these phrases."""
+    return d.field == "error" and d.ours is None and _raises(d, *phrases)
+
+
+def _refused_by_us(d: Difference, *phrases: str) -> bool:
+    """Whether we alone raise, with one of these phrases."""
+    return (
+        d.field == "error"
+        and d.theirs is None
+        and any(re.search(phrase, d.ours.message) for phrase in phrases)
+    )
+
+
+def _after(d: Difference, phrase: str) -> bool:
+    """Whether PyTorch has raised with this phrase so far."""
+    return any(re.search(phrase, message) for message in d.before)
+
+
+#: Derivatives that transforms take, and their orders.
+ORDERS = {
+    "grad": 1, "grad_and_value": 1, "vjp": 1, "jvp": 1, "jacrev": 1, "jacfwd": 1, "hessian": 2,
+    "jacobian": 1, "linearized": 1,
+}  # fmt: skip
+
+
+def _order(d: Difference) -> int:
+    """The order of the derivatives that the nested transforms of a program take."""
+    return sum(
+        order * len(re.findall(rf"\b{name}\(", d.program.text)) for name, order in ORDERS.items()
+    )
+
+
+def _differ_by_nan(ours: object, theirs: object) -> bool:
+    """Whether numbers differ only where one of them is not a number."""
+    if isinstance(ours, (list, tuple)):
+        return (
+            isinstance(theirs, (list, tuple))
+            and len(ours) == len(theirs)
+            and all(map(_differ_by_nan, ours, theirs))
+        )
+    if ours == theirs or ours != ours or theirs != theirs:
+        return True
+    numbers = isinstance(ours, (float, complex)) and isinstance(theirs, (float, complex))
+    return numbers and abs(ours - theirs) <= 1e-3 * abs(theirs)
 
 
 def _kinds(d: Difference) -> tuple:
@@ -47,6 +98,10 @@ def _not_floating(d: Difference) -> bool:
     return not d.dtype.startswith(("float", "bfloat", "complex"))
 
 
+VIEW_METHODS = (
+    "as_strided|view|expand|select|narrow|diagonal|unsqueeze|squeeze|transpose|swapaxes|swapdims|"
+    "movedim|permute|reshape|flatten|unfold|t"
+)
 #: An assignment to a part of a tensor.
 ASSIGNED = re.compile(r"^\s*\w+\[.*\] = ", re.MULTILINE)
 
@@ -70,6 +125,13 @@ def _only_theirs_nan(ours: object, theirs: object) -> bool:
     return numbers and abs(ours - theirs) <= 1e-3 * abs(theirs)
 
 
+def _numbers(value: object) -> list[str]:
+    """All numbers among nested lists, whatever their places."""
+    if isinstance(value, (list, tuple)):
+        return sorted(number for item in value for number in _numbers(item))
+    return [f"{value:.4g}" if isinstance(value, (float, complex)) else repr(value)]
+
+
 def _made_by(d: Difference) -> str:
     """The source of what differs: its step or the one that named it, and functions called there."""
     text = _naming(d, d.name) if d.source == "end" else d.source
@@ -91,11 +153,13 @@ def _hears_other_nodes(d: Difference) -> bool:
     return any(OTHER_NODES.search(_naming(d, name)) for name in heard)
 
 
-def _without_duals(text: str) -> str:
-    """The source with primals in place of the dual tensors that share their memory."""
-    for dual, primal in re.findall(r"(\w+) = forward_ad\.make_dual\((\w+),", text):
-        text = re.sub(rf"\b{dual}\b", primal, text)
-    return text
+def _without_aliases(text: str) -> str:
+    """The source with one name for dual tensors, primals and views that share their memory."""
+    shared = rf"(\w+) = (?:forward_ad\.make_dual\((\w+),|(\w+)(?:\[|\.(?:{VIEW_METHODS})\())"
+    roots: dict[str, str] = {}
+    for alias, primal, base in re.findall(shared, text):
+        roots[alias] = roots.get(primal or base, primal or base)
+    return re.sub(r"\w+", lambda word: roots.get(word[0], word[0]), text)
 
 
 def _calls(names: Iterable[str]) -> re.Pattern:
@@ -118,14 +182,14 @@ OTHER_VIEWS = _calls(VIEWS)
 CHANGED_BY_ITSELF = re.compile(r"(\w+)(?:\.\w+_\(| [-+*/%]{1,2}= ).*\b\1\b")
 #: Functions with a place where a factor of their derivative is infinite or not a number.
 HAS_EDGES = re.compile(
-    r"\.(log\w*|rsqrt|sqrt|r?pow|float_power|norm|\w*_norm|normalize|\w*distance|cdist|dist|std|var|"
+    r"\.(abs|sgn|l1_loss|log\w*|rsqrt|sqrt|r?pow|float_power|norm|\w*_norm|normalize|\w*distance|cdist|dist|std|var|"
     r"std_mean|var_mean|atan2|asin|acos|acosh|atanh|arc\w+|erfinv|xlogy|polar|angle|hypot|prod|"
     r"cumprod|reciprocal|div|\w*softmax|\w*entropy\w*|kl_div|\w*nll_loss|logit|cosine_similarity)_?"
     r"\(|\*\*|/"
 )
 #: Operators that save an operand in PyTorch, for its shape alone, or a result that no rule reads.
 SAVES_MORE = re.compile(
-    r"\.(gather|take|take_along_dim|median|nanmedian|masked_select|cummax|cummin|logcumsumexp|"
+    r"\.(gather|take|take_along_dim|put|complex|pad|median|nanmedian|masked_select|cummax|cummin|logcumsumexp|"
     r"pow|float_power|layer_norm|native_layer_norm|jvp|jacfwd|hessian|linearize)_?\(|linearized\(|\*\*"
 )
 
@@ -138,9 +202,9 @@ TABLE: list[Declared] = [
     ),
     Declared(
         "The graph and the memory of a gradient are those of our rules.",
-        lambda d: _is_gradient(d)
+        lambda d: _names_gradient(d)
         and d.field in ("node", "view", "base", "stride", "offset", "version", "requires_grad",
-                        "leaf")
+                        "leaf", "grad")
         or d.field == "base" and str(d.ours)[:1] in ("d", "g", "r"),
         harmless=True,
     ),
@@ -152,9 +216,10 @@ TABLE: list[Declared] = [
     ),
     Declared(
         "The graph and the memory of a gradient are those of our rules.",
-        lambda d: d.field == "error" and d.theirs is None
-        and "does not require grad and does not have a grad_fn" in d.ours.message
-        and bool(re.search(r"grad\(g\d|g\d+\.backward|backward\(\[g\d", d.source)),
+        lambda d: _refused_by_us(d, "does not require grad and does not have a grad_fn")
+        and bool(re.search(r"grad\(g\d|g\d+\.backward|backward\(\[g\d", d.source))
+        or _refused(d, "A view was created in no_grad mode")
+        and bool(re.match(r"\s*[dgr]\d+[.\[ ]", d.source)),
     ),
     Declared(
         "Which of equal elements kthvalue and topk name is not determined.",
@@ -213,11 +278,13 @@ TABLE: list[Declared] = [
         "Operators compute dtypes and derivatives that PyTorch has not implemented.",
         lambda d: _refused(d, "not implemented", "does not support automatic differentiation",
                            "not supported", "does not support it",
-                           "Expected a proper Tensor but got None", "but got .*Half"),
+                           "Expected a proper Tensor but got None", "but got .*Half")
+        or _raises(d, "derivative for .* is not implemented", "AD with .* does not support it"),
     ),
     Declared(
         "What PyTorch refuses as not implemented is refused as a RuntimeError, or the other way.",
-        lambda d: d.field == "message" and "not supported" in d.ours.message
+        lambda d: d.field == "message"
+        and bool(re.search("not supported|not implemented for", d.ours.message))
         or d.field == "error" and set(_kinds(d)) == {"RuntimeError", "NotImplementedError"},
         harmless=True,
     ),
@@ -238,7 +305,8 @@ TABLE: list[Declared] = [
     ),
     Declared(
         "Inference mode may stand inside a transform.",
-        lambda d: _refused(d, "Cannot set version_counter for inference tensor"),
+        lambda d: _refused(d, "Cannot set version_counter for inference tensor")
+        or d.field in ("values", "version") and _after(d, "Cannot set version_counter for infer"),
     ),
     Declared(
         "Forward mode may change an argument in place, reverse mode may not.",
@@ -270,12 +338,38 @@ TABLE: list[Declared] = [
         "A number is saved as the number, and backward does not free it.",
         lambda d: d.field in ("error", "message") and d.theirs is not None
         and "backward through the graph a second time" in d.theirs.message
-        or d.field == "log" and bool(d.before) and "graph a second time" in d.before[-1],
+        or d.field in ("log", "grad") and _after(d, "graph a second time"),
     ),
     Declared(
         "The third derivative of layer_norm is that of its second.",
-        lambda d: d.field == "values" and _is_gradient(d) and d.program.uses("layer_norm")
-        and bool(re.search(r"derivatives\(.*, 3\)", d.program.text)),
+        lambda d: d.field == "values" and _is_gradient(d)
+        and d.program.uses("layer_norm", "native_layer_norm")
+        and (bool(re.search(r"derivatives\(.*, 3\)", d.program.text)) or _order(d) >= 3
+             or _order(d) == 2 and d.program.uses("jvp", "jacfwd", "hessian")),
+    ),
+    Declared(
+        "The derivatives of logcumsumexp are exact",
+        lambda d: d.field == "values" and _is_gradient(d) and d.program.uses("logcumsumexp")
+        and (bool(re.search(r"derivatives\(.*, 3\)", d.program.text)) or _order(d) >= 3),
+    ),
+    Declared(
+        "Forward mode knows inference tensors: PyTorch's vectorized jacobian of one is zero.",
+        lambda d: d.field in ("values", "value") and _is_gradient(d)
+        and "strategy='forward-mode'" in d.source and d.program.uses("inference_mode")
+        and not re.search("[1-9]", repr(d.theirs)),
+    ),
+    Declared(
+        "Where a derivative is not a number, forward and reverse mode pass it on differently.",
+        lambda d: d.program.ours and d.field == "values" and _is_gradient(d)
+        and _differ_by_nan(d.ours, d.theirs),
+    ),
+    Declared(
+        "Whether an operand or a copy of it is saved can differ in functions made of others.",
+        lambda d: (_raises(d, "modified by an inplace operation")
+                   or _refused_by_us(d, "modified by an inplace operation"))
+        and (d.program.uses("tensordot", "kron", "einsum", "chain_matmul",
+                            "scaled_dot_product_attention")
+             or d.program.uses("vmap") and d.program.uses("index_select")),
     ),
     Declared(
         "Integers beside floating point numbers do not overflow in rules",
@@ -284,8 +378,9 @@ TABLE: list[Declared] = [
     ),
     Declared(
         "polar keeps its angle",
-        lambda d: (d.field == "values" and _is_gradient(d) or d.field == "grad")
-        and d.program.uses("polar"),
+        lambda d: d.program.uses("polar")
+        and (d.field == "values" and _is_gradient(d) or d.field == "grad"
+             or _refused_by_us(d, "modified by an inplace operation")),
     ),
     Declared(
         "An operand keeps its shape when it is changed in place",
@@ -313,7 +408,62 @@ TABLE: list[Declared] = [
     ),
     Declared(
         "Strides that nothing depends on are not looked at",
-        lambda d: _refused(d, "must have a stride divisible") and _has_empty(d),
+        lambda d: _has_empty(d)
+        and _raises(d, "must have a stride divisible", "must have a last dimension with stride 1"),
+    ),
+    Declared(
+        "Rules work on tensors without elements.",
+        lambda d: _has_empty(d)
+        and _raises(d, "cannot reshape tensor of 0 elements", r"max\(\): Expected reduction dim"),
+    ),
+    Declared(
+        "Batch rules know numbers: PyTorch's of flip and of losses take each example for more.",
+        lambda d: d.program.uses("flip", "flipud", "fliplr", "rot90")
+        and _raises(d, "Dimension out of range")
+        or d.program.uses("vmap") and "_loss" in d.program.text
+        and _raises(d, "size of tensor a .* must match the size of tensor b"),
+    ),
+    Declared(
+        "Inside vmap, and of results, as_strided sees other places in memory.",
+        lambda d: d.program.uses("as_strided")
+        and (d.program.uses("vmap") and (d.field == "values" and _is_gradient(d)
+                                         or _refused(d, "setStorage"))
+             or _refused_by_us(d, "setStorage")
+             and bool(re.search("_loss|_entropy", d.program.text))),
+    ),
+    Declared(
+        "Inside vmap, a product may lie in memory otherwise, so that view() does not fit.",
+        lambda d: d.program.uses("vmap") and _refused_by_us(d, "view size is not compatible"),
+    ),
+    Declared(
+        "A view that may not be used can leave a transform: using it raises.",
+        lambda d: d.program.uses("func")
+        and _refused(d, "its base or another view of its base has been modified inplace"),
+    ),
+    Declared(
+        "A view of a dual tensor that was changed can be changed itself.",
+        lambda d: d.program.uses("enter_dual_level")
+        and _refused(d, "leaf Variable that requires grad"),
+    ),
+    Declared(
+        "A call with out= that is refused writes nothing.",
+        lambda d: d.field in ("values", "version", "shape")
+        and _after(d, "_out that does not support it because it is an out= function"),
+    ),
+    Declared(
+        "A compiled function is one node, which refuses changes of all that it has saved.",
+        lambda d: d.program.uses("compiled")
+        and _refused_by_us(d, "modified by an inplace operation"),
+    ),
+    Declared(
+        "vmap computes all examples at once, and raises what the first of them does not.",
+        lambda d: d.program.ours and d.program.uses("vmap")
+        and (d.field in ("error", "message") and None not in (d.ours, d.theirs)
+             or _refused(d, "modified by an inplace operation")),
+    ),
+    Declared(
+        "A number as a tensor to the power of a tensor lies in memory as a number to that power.",
+        lambda d: d.field in ("stride", "offset") and bool(re.search(r"\*\*|pow", d.program.text)),
     ),
     Declared(
         "A view of a tensor without elements can be changed where others can.",
@@ -337,7 +487,9 @@ TABLE: list[Declared] = [
         "A result without a batch dimension can go to any of out_dims.",
         lambda d: d.program.uses("out_dims") and _refused(d, "expanded size of the tensor")
         or d.program.uses("out_dims") and d.field == "error" and d.theirs is None
-        and "Dimension out of range" in d.ours.message,  # PyTorch makes sizes up
+        and "Dimension out of range" in d.ours.message  # PyTorch makes sizes up
+        or d.program.uses("out_dims") and d.field == "values" and _is_gradient(d)
+        and _numbers(d.ours) == _numbers(d.theirs),  # in other places
     ),
     Declared(
         "A derivative at the edge of a domain is a number where PyTorch multiplies 0 by infinity.",
@@ -347,7 +499,9 @@ TABLE: list[Declared] = [
     Declared(
         "A dtype that an operator has no kernel for is refused, also where there is nothing to do.",
         lambda d: d.field == "error" and d.theirs is None and "not implemented for" in
-        d.ours.message and bool(re.search(r"\(0,|, 0[,)]", d.program.text)),
+        d.ours.message and bool(re.search(r"\(0,|, 0[,)]", d.program.text))
+        or _refused_by_us(d, "can't be cast to the desired output type Bool")
+        and bool(re.search(r"\.cum(sum|prod)_\(", d.source)),
     ),
     Declared(
         "out= is accepted in every form of a call.",
@@ -362,7 +516,8 @@ TABLE: list[Declared] = [
     Declared(
         "A change that is refused outside inference mode does not happen.",
         lambda d: d.field in ("values", "shape", "stride", "log")
-        and any("Inplace update to inference tensor" in message for message in d.before),
+        and _after(d, "Inplace update to inference tensor")
+        or d.field == "message" and "Inplace update to inference tensor" in d.ours.message,
     ),
     Declared(
         "A compiled function that raises has changed nothing.",
@@ -372,13 +527,14 @@ TABLE: list[Declared] = [
     Declared(
         "conj() computes, it is not a lazy view.",
         lambda d: _refused(d, "unresolved conjugated tensors")
-        or d.dtype.startswith("complex") and d.source == "end" and d.field == "values"
+        or d.dtype.startswith("complex") and d.field == "values"
+        and (d.source == "end" or d.program.uses("compiled"))
         and bool(re.search(r"conj|H\b|adjoint", d.program.text)),
     ),
     Declared(
         "Batched gradients are not written into shared ones, nor into zeros without memory.",
-        lambda d: _refused(d, "is not possible because there exists a Tensor",
-                           "ZeroTensors are immutable", "with unallocated storage"),
+        lambda d: _raises(d, "is not possible because there exists a Tensor",
+                          "ZeroTensors are immutable", "with unallocated storage"),
     ),
     Declared(
         "A batched value is not written into a tensor that the examples share.",
@@ -408,12 +564,13 @@ TABLE: list[Declared] = [
     ),
     Declared(
         "Real gradients of complex results are taken.",
-        lambda d: _refused(d, r"isFloatingType\(grad"),
+        lambda d: _raises(d, r"isFloatingType\(grad")
+        or d.field == "log" and bool(d.before) and "isFloatingType(grad" in d.before[-1],
     ),
     Declared(
         "A tensor that is changed by itself has the tangent of that.",
         lambda d: d.field == "values" and _is_gradient(d)
-        and bool(CHANGED_BY_ITSELF.search(_without_duals(d.program.text)))
+        and bool(CHANGED_BY_ITSELF.search(_without_aliases(d.program.text)))
         and d.program.uses("make_dual", "jvp", "jacfwd", "hessian", "linearized"),
     ),
     Declared(

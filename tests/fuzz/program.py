@@ -110,6 +110,12 @@ WORDS = {name: re.compile(rf"\b{name}\b") for name in HELPERS}
 ASSIGNED = re.compile(r"((?:\w+, )*\w+) = ")
 
 
+@functools.lru_cache(maxsize=20000)
+def _compiled(source: str):
+    """The code of a step: definitions and the like are there in many programs."""
+    return compile(source, "<step>", "exec")
+
+
 class Step:
     """One top-level statement, or a few that belong together, as source."""
 
@@ -118,7 +124,7 @@ class Step:
 
     @functools.cached_property
     def code(self):
-        return compile(self.source, "<step>", "exec")
+        return _compiled(self.source)
 
     @functools.cached_property
     def targets(self) -> list[str]:

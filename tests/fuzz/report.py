@@ -63,8 +63,6 @@ class Report:
         self.found: dict[tuple, str] = {}
         self.times: Counter = Counter()
         self.known: set[tuple] = set()  # found before, and not shrunk again
-        self.open: set[int] = set()  # programs whose differences are known to be open
-        self.differed: set[int] = set()
         self.seconds = 0.0
 
     def merge(self, other: Report) -> None:
@@ -74,7 +72,6 @@ class Report:
         self.times += other.times
         self.seconds += other.seconds
         self.found.update(other.found)
-        self.differed |= other.differed
         if self.printing:
             print(*other.found.values(), sep="\n", end="", flush=True)
 
@@ -99,9 +96,6 @@ class Report:
         if outcome.difference is None or LEAVE and re.search(LEAVE[0], outcome.program.text):
             return
         key = signature(outcome.difference)
-        self.differed.add(number)
-        if number in self.open:
-            return
         self.times[key] += 1
         if key not in self.found and key not in self.known:
             self.found[key] = self.shrunk(outcome.program, outcome.difference, compare, number)

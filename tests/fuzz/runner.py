@@ -95,17 +95,39 @@ class Failure:
         return f"{self.kind}: {self.message[:150]}"
 
 
+class Nudged:
+    """A library whose tensors of numbers get slightly larger or smaller ones."""
+
+    def __init__(self, lib: Any, nudge: float) -> None:
+        self._lib = lib
+        self._nudge = nudge
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._lib, name)
+
+    def tensor(self, data: Any, **options: Any) -> Any:
+        return self._lib.tensor(self._nudged(data), **options)
+
+    def _nudged(self, data: Any) -> Any:
+        if isinstance(data, list):
+            return [self._nudged(item) for item in data]
+        return data * (1 + self._nudge) if isinstance(data, (float, complex)) else data
+
+
 class Run:
     """One run: the names that the program has made so far, on one library."""
 
-    def __init__(self, lib: Any, plain: bool = False, place: Any = None) -> None:
+    def __init__(
+        self, lib: Any, plain: bool = False, place: Any = None, nudge: float = 0.0
+    ) -> None:
         if lib.__name__ == "wengert":
             lib.manual_seed(0)  # only programs of our own draw random numbers
         self.lib = lib
         self.log: list = []
         self.place = place
         self.births: dict[str, int] = {}
-        self.space = {"torch": lib, "log": self.log, "__name__": "program"}
+        seen = Nudged(lib, nudge) if nudge else lib
+        self.space = {"torch": seen, "log": self.log, "__name__": "program"}
         exec(_definitions(plain), self.space)
 
     def step(self, step: Step) -> Seen:
@@ -217,9 +239,11 @@ def named(run: Run, tensor: Any) -> str:
     return next((name for name, value in run.space.items() if value is tensor), "hidden")
 
 
-def execute(program: Program, lib: Any, plain: bool = False, place: Any = None) -> list[Seen]:
+def execute(
+    program: Program, lib: Any, plain: bool = False, place: Any = None, nudge: float = 0.0
+) -> list[Seen]:
     """What is seen of a whole program: step by step, and at the end."""
-    run = Run(lib, plain, place)
+    run = Run(lib, plain, place, nudge)
     try:
         return [*(run.step(step) for step in program.steps), run.end()]
     finally:

@@ -30,7 +30,7 @@ def supervise(
         known = set(report.found)
         worker = context.Process(
             target=_work,
-            args=(report.seed, left, last, at, runner.on_pytorch, known, report.open, sender),
+            args=(report.seed, left, last, at, runner.on_pytorch, known, sender),
         )
         worker.start()
         sender.close()
@@ -45,14 +45,14 @@ def supervise(
 
 
 def _work(
-    seed: int, seconds: float, last: float, at: Any, flag: Any, known: set, open: set, sender: Any
+    seed: int, seconds: float, last: float, at: Any, flag: Any, known: set, sender: Any
 ) -> None:
     runner.on_pytorch = flag
     warnings.simplefilter("ignore")  # pytest would make errors of some
     gc.freeze()  # the modules of two libraries are not looked through again and again
     while seconds > 0 and at.value <= last:
         part = Report(seed)
-        part.known, part.open = known, open
+        part.known = known
         while part.seconds < min(CHUNK, seconds) and at.value <= last:
             part.add(at.value)
             at.value += 1

@@ -5,21 +5,23 @@ from pathlib import Path
 
 import pytest
 
-from fuzz.checking import check, torch
+from fuzz.checking import check
 from fuzz.declared import TABLE
-from fuzz.open_differences import OPEN, OPEN_ALONE, PROGRAMS, SEED
 from fuzz.report import Report
 from fuzz.supervision import supervise
+
+#: The same programs each time, so that the suite finds what a change breaks; `make fuzz` takes new
+#: ones with each commit.
+SEED = 20
+PROGRAMS = 4000
 
 
 def test_programs_of_the_suite():
     """A difference comes with a seed and a number, which `python -m fuzz` can run again."""
     report = Report(SEED, printing=False)
-    report.open = set(OPEN if torch else OPEN_ALONE)
     supervise(report, math.inf, last=PROGRAMS - 1)
     assert not report.found, "\n".join([*report.found.values(), report.summary()])
     assert sum(report.ran.values()) > 0.99 * PROGRAMS  # PyTorch ends the process at some
-    assert report.differed == report.open, "entries of open_differences.py that can go"
 
 
 def test_a_number_is_a_program():

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from ..core.arrays import made_inside
 from ..core.state import ThreadState
 from ..core.tensor import Tensor
-from ..dispatch.levels import Level, ascend, descend, lifted, unwrapped
+from ..dispatch.levels import Level, RecordedAlone, ascend, descend, lifted, unwrapped
 from .function_node import apply, call_recorded
 
 
@@ -87,7 +87,8 @@ def call_at_level(
     with level.below():
         below = apply(function, *values)
     output = _same_or_lifted(below, values, inputs, level)
-    return call_recorded(function, state, inputs, setup, lambda *same: output)
+    with RecordedAlone(level, state):
+        return call_recorded(function, state, inputs, setup, lambda *same: output)
 
 
 def _same_or_lifted(below: Any, values: tuple, inputs: tuple, level: Level) -> Any:

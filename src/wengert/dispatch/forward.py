@@ -22,6 +22,8 @@ from ..tape.tangents import (
     tangent_base,
     tangent_of,
 )
+from .inplace import check_inplace, check_result_shape
+from .operator import any_requires
 
 
 def call_with_tangents(operator: Any, args: tuple, tangents: dict[str, Any]) -> Any:
@@ -164,12 +166,16 @@ def _fitted(tangent: Tensor, t: Tensor) -> Tensor:
 
 def _call_inplace(operator: Any, functional: Any, args: tuple, tangents: dict) -> Any:
     target = args[0]
+    state = thread_state()
+    recording = state.recording() and any_requires(args, functional.grad_positions)
+    check_inplace(target, recording, state)
     # A graph of the new tangent must not save what is about to be overwritten.
     kept = (target.clone(), *args[1:])
     name = functional.schema.arguments[0].name
     if name in tangents:
         tangents[name] = tangents[name].clone()
     result = functional.call(kept)
+    check_result_shape(result.array, target.array)
     tangent = _fitted(jvp(functional, kept, tangents, (result,)), target)
     operator.call(args)
     write_tangent(target, tangent)
@@ -183,19 +189,48 @@ def write_tangent(target: Any, tangent: Tensor) -> None:
     own = tangent_of(target)
     base = tangent_base(target)
     if base is None and (own is None or target.view_meta is None):
-        set_tangent(target, tangent.clone())
+        if own is None or not _keeps_history(own):
+            set_tangent(target, tangent.clone())
+        else:
+            set_tangent(target, _recorded_copy(own, tangent, target))
+            _write(tangent_of(target), tangent)  # type: ignore[arg-type]
     elif own is not None and (target.cold.tangent_source is None or not thread_state().levels):
         _write(own, tangent)
     else:
         # A new tangent for the base, since the old one may belong to other levels than the change.
         assert base is not None  # else the tangent is the target's own
-        whole = in_layout_of(base, tangent.new_zeros(base.array.shape))
-        if own is not None:
-            whole = whole + target.cold.tangent_source
+        if own is None:
+            whole = in_layout_of(base, tangent.new_zeros(base.array.shape))
+        else:
+            whole = _recorded_copy(target.cold.tangent_source, tangent, base)
         set_tangent(base, whole)
         part: Any = tangent_of(target)
         _check_part(part, base)
         _write(part, tangent)
+
+
+def _keeps_history(own: Tensor) -> bool:
+    """Whether a change leaves the graph of a tangent as it is: some level records it, but not now.
+
+    As with any tensor that is changed in place without recording, derivatives ignore the change.
+    """
+    if thread_state().grad_enabled:
+        return False
+    while not own.requires():
+        if not is_level(own):
+            return False
+        own = own.array.value
+    return True
+
+
+def _recorded_copy(own: Tensor, tangent: Tensor, t: Tensor) -> Tensor:
+    """A copy of the tangent `own` of `t`, at the levels of `tangent` too, that has its history."""
+    state = thread_state()
+    enabled, state.grad_enabled = state.grad_enabled, True
+    try:
+        return in_layout_of(t, tangent.new_zeros(t.array.shape)) + own
+    finally:
+        state.grad_enabled = enabled
 
 
 def _check_part(part: Tensor, base: Tensor) -> None:

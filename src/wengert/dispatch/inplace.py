@@ -105,6 +105,8 @@ class InplaceOperator(BaseOperator):
         functional = self.functional
         target = args[0]
         recording = state.recording() and any_requires(args, functional.grad_positions)
+        if recording and self.casts_freely and not self.uniform:
+            recording = _native.is_differentiable(target.array)  # a copy may drop the history
         check_inplace(target, recording, state)
         node = None
         if recording:
@@ -157,11 +159,7 @@ class InplaceOperator(BaseOperator):
             finally:
                 _quiet_reset(token)
         result = functional.run_kernel(arrays)
-        if result.shape != array.shape:
-            raise RuntimeError(
-                f"output with shape {shape_text(array.shape)} doesn't match the broadcast shape "
-                f"{shape_text(result.shape)}"
-            )
+        check_result_shape(result, array)
         if result.dtype != array.dtype and not self.casts_freely:
             source, goal = from_numpy(result.dtype), from_numpy(array.dtype)
             if not can_cast(source, goal):
@@ -242,7 +240,7 @@ def check_inplace(t: Tensor, recording: bool, state: ThreadState) -> None:
         return
     meta = t.view_meta
     if meta is not None:
-        if meta.creation != VIEW_DEFAULT and _native.is_differentiable(t.array):
+        if meta.creation != VIEW_DEFAULT:
             raise inplace_view_error(t, False)
         if requires_of(t) and meta.base.node is None:
             raise RuntimeError(
@@ -253,6 +251,15 @@ def check_inplace(t: Tensor, recording: bool, state: ThreadState) -> None:
         raise RuntimeError(
             "a leaf Variable that requires grad is being used in an in-place operation. "
             "Change it under no_grad(), or work on a clone()."
+        )
+
+
+def check_result_shape(result: Any, target: Any) -> None:
+    """Refuse to write an array into another one that it would have to enlarge."""
+    if result.shape != target.shape:
+        raise RuntimeError(
+            f"output with shape {shape_text(target.shape)} doesn't match the broadcast shape "
+            f"{shape_text(result.shape)}"
         )
 
 
@@ -312,8 +319,8 @@ def _view_again(t: Tensor) -> Tensor:
     meta: Any = t.view_meta
     try:
         fresh = replay(meta.base, meta.steps)
-        if same_elements(fresh, t):
-            return fresh
+        if same_elements(fresh, t) or t.array.dtype != meta.base.array.dtype:
+            return fresh  # strides lead to no numbers of another type
     except (RuntimeError, IndexError, ValueError):
         pass
     meta.steps = strided_steps(t, meta.base)

@@ -18,6 +18,7 @@ from ..tape.tangents import inherit_tangent_base
 from .arguments import arrays_of
 from .forward import call_with_tangents, tangents_of
 from .levels import (
+    RecordedAlone,
     ascend,
     at_level,
     check_active,
@@ -67,6 +68,9 @@ def _call_unmeasured(operator: Any, args: tuple) -> Any:
             return call_outside(state, operator, args, number)
     elif level is not None:
         args = at_level(operator, args, level)
+        if level.pushes_forward:
+            with RecordedAlone(level, state):
+                return operator.call_recorded(state, args)
     if state.dual_level >= 0 and state.forward_grad_enabled and not state.tangents_aside:
         tangents = tangents_of(operator, args)
         if tangents:

@@ -31,6 +31,7 @@ class Level:
 
     __slots__ = (
         "kind", "number", "batch_size", "randomness", "of_derivatives", "differentiating",
+        "pushes_forward", "records_alone",
         "outer_levels", "grad_enabled", "inference", "forward_grad_enabled", "dual_level", "duals",
         "tangents_aside",
     )  # fmt: skip
@@ -52,6 +53,8 @@ class Level:
         self.randomness = randomness
         self.of_derivatives = False  # a batch that autograd made: nobody could choose randomness
         self.differentiating = False
+        self.pushes_forward = False  # its graph stands for forward mode, which no_grad leaves on
+        self.records_alone = False  # recording is off for the levels below
 
     def entered(self) -> Entered:
         """Make this the innermost level; a level that was left may be entered again."""
@@ -152,6 +155,28 @@ class Below:
         ascend(self.state, self.saved)
 
 
+class RecordedAlone:
+    """Context manager in whose block a level records though recording is switched off.
+
+    It concerns a level that pushes forward, as long as forward mode is on.
+    """
+
+    __slots__ = ("level", "state", "saved")
+
+    def __init__(self, level: Level, state: ThreadState) -> None:
+        self.level = level
+        self.state = state
+
+    def __enter__(self) -> None:
+        level, state = self.level, self.state
+        self.saved = level.records_alone, state.grad_enabled
+        if level.pushes_forward and state.forward_grad_enabled and not state.grad_enabled:
+            level.records_alone = state.grad_enabled = True
+
+    def __exit__(self, *exception: object) -> None:
+        self.level.records_alone, self.state.grad_enabled = self.saved
+
+
 class OutsideAllLevels:
     """Context manager for operators that no level is to see and that are not recorded."""
 
@@ -189,7 +214,7 @@ def descend(state: ThreadState, number: int) -> tuple:
     )  # fmt: skip
     for level in reversed(levels[number:]):
         if level.kind == "grad":
-            state.grad_enabled = level.grad_enabled and (
+            state.grad_enabled = level.grad_enabled and not level.records_alone and (
                 state.grad_enabled or level.differentiating
             )
             state.inference = level.inference or state.inference

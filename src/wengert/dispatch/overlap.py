@@ -30,6 +30,18 @@ def is_expanded(array: Any) -> bool:
     return any(s == 0 and n > 1 for s, n in zip(strides, array.shape))
 
 
+def may_overlap(array: Any) -> bool:
+    """Whether two elements may be one in memory: some dimension steps into the reach of others."""
+    if not array.size:
+        return False
+    reach = array.itemsize
+    for stride, length in sorted((abs(s), n) for s, n in zip(array.strides, array.shape) if n > 1):
+        if stride < reach:
+            return True
+        reach += stride * (length - 1)
+    return False
+
+
 def check_sources(name: str, target: Any, sources: tuple | list, apart: bool = False) -> None:
     """Refuse to write to `target` while reading another part of the same memory.
 

@@ -8,9 +8,10 @@ from threading import Lock
 from typing import Any
 
 from ..autograd.forward_ad import check_tangent
+from ..core.registry import operator_named
 from ..core.scopes import HOOKS_IGNORED
 from ..core.state import thread_state
-from ..core.tensor import Tensor
+from ..core.tensor import Tensor, set_fields
 from ..core.trees.pytree import tree_flatten, tree_unflatten
 from ..creation.factories import zeros_like
 from ..dispatch.levels import Level, lifted
@@ -87,11 +88,19 @@ def jvp_in(
             )
         values, products = values_of(level, outputs), values_of(level, tangents)
         aux = outside(level, aux)
+    values = [_primal(value) for value in values]
     products = [
         zeros_like(value) if product is None else product
         for value, product in zip(values, products, strict=True)
     ]
     return tree_unflatten(values, output_spec), tree_unflatten(products, output_spec), aux
+
+
+def _primal(value: Tensor) -> Tensor:
+    """An output, or a view of it that can be differentiated where it has no history itself."""
+    if value.view_meta is None or value.node is not None or not value.requires():
+        return value
+    return operator_named("_primal").call((value,))
 
 
 def _dual(level: Level, primal: Tensor, tangent: Tensor) -> Tensor:
@@ -136,7 +145,9 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
         leaves = [lifted(primal, level) for primal in flat]
         for leaf in leaves:
             require_grad(leaf)
-        output = func(*tree_unflatten(leaves, spec))
+        level.pushes_forward = True
+        output = func(*tree_unflatten([_changeable(leaf) for leaf in leaves], spec))
+        level.pushes_forward = False
         outputs, output_spec = tree_flatten(output)
         check_outputs(outputs, "linearize(f, *primals)")
         cotangents = [zeros_like(out) for out in outputs]
@@ -165,6 +176,13 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
         return tree_unflatten(filled(found, cotangents), output_spec)
 
     return output, push_forward
+
+
+def _changeable(leaf: Tensor) -> Tensor:
+    """An argument with the value of a leaf that, unlike the leaf, can be changed in place."""
+    argument = leaf.clone()
+    set_fields(argument, array=leaf.array)
+    return argument
 
 
 @contextmanager

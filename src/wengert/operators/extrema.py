@@ -56,11 +56,11 @@ def _tangent_by_count(t: Tensor, x: Tensor, out: Tensor, dim: Any, keepdim: bool
 
 def _extremum(name: str, function: str) -> Any:
     def kernel(xp: Any, x: Any, dim: Any, keepdim: bool) -> Any:
-        check_ordered(name, x)
         if dim is None or dim == ():
             _check_any(name, x)
         dims = normal_dims(dim, x.ndim)
         check_not_empty(name, x, dims)
+        check_ordered(name, x)
         return packed(getattr(xp, function)(x, axis=dims, keepdims=keepdim))
 
     return primitive(
@@ -81,7 +81,6 @@ amin = _extremum("amin", "min")
 
 
 def _aminmax(xp: Any, x: Any, dim: int | None, keepdim: bool) -> Any:
-    check_ordered("aminmax", x)
     if dim is None and x.size == 0:
         raise RuntimeError(
             "aminmax(): cannot compute aminmax over an empty dimension as the operation has no "
@@ -89,6 +88,7 @@ def _aminmax(xp: Any, x: Any, dim: int | None, keepdim: bool) -> Any:
         )
     dims = normal_dims(dim, x.ndim)
     check_not_empty("aminmax", x, dims)
+    check_ordered("aminmax", x)
     lowest, highest = xp.min(x, axis=dims, keepdims=keepdim), xp.max(x, axis=dims, keepdims=keepdim)
     return packed(lowest), packed(highest)
 
@@ -115,8 +115,8 @@ aminmax = returning(return_types.aminmax, _aminmax_operator)
 
 def _of_all(name: str) -> Any:
     def kernel(xp: Any, x: Any) -> Any:
-        check_ordered(f"{name}_all", x)
         _check_any(name, x)
+        check_ordered(f"{name}_all", x)
         return getattr(xp, name)(x)
 
     return primitive(
@@ -134,10 +134,10 @@ def _of_all(name: str) -> Any:
 
 def _along(name: str) -> Any:
     def kernel(xp: Any, x: Any, dim: int, keepdim: bool) -> Any:
-        if x.dtype.kind == "c":
-            raise RuntimeError(f"{name}(): does not support complex input")
         dim = normal_dim(dim, x.ndim)
         check_not_empty(name, x, (dim,))
+        if x.dtype.kind == "c":
+            raise RuntimeError(f"{name}(): does not support complex input")
         if not x.ndim:
             return x.copy(), xp.zeros((), "int64")
         indices = xp.expand_dims(_first(xp, name, x, dim), dim)

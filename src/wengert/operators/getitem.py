@@ -323,8 +323,11 @@ class UpdateOperator(InplaceOperator):
 
     def _check_memory(self, arrays: tuple) -> None:
         if not self.from_itself:
-            # a single element is read before anything is written
-            sources = [a for a in arrays[1:] if not (isinstance(a, np.ndarray) and a.ndim == 0)]
+            # a single value to fill with is read before anything is written
+            fills = "value" in self.schema.names or (
+                self.name == "index_put_" and _is_masked_fill(arrays[1], arrays[2], arrays[0])
+            )
+            sources = [a for a in arrays[1:] if not (fills and getattr(a, "ndim", 1) == 0)]
             check_sources(self.name, arrays[0], sources, apart=True)
         if not self.to_expanded:
             check_not_overlapping(self.name, arrays[0])

@@ -26,7 +26,7 @@ from ..transforms.batching.rules import aligned
 from . import shapes
 from .activations import log_sigmoid, tied
 from .along import widened, working_dtype
-from .declare import linear, primitive
+from .declare import elementwise, linear, primitive
 from .pointwise import clamp, log, log1p, sigmoid, sign, where
 
 __all__ = []
@@ -65,6 +65,24 @@ def _kernel(
         return xp.asarray(loss).astype(goal, copy=False)
 
     return kernel
+
+
+def _times_log(xp: Any, x: Any) -> Any:
+    return xp.where(x == 0, x, x * xp.log(xp.where(x == 0, 1, x)))
+
+
+def _times_log_differential(t: Tensor, x: Tensor) -> Tensor:
+    """Zero where `x` is; where there is no logarithm, what takes no part gets no gradient."""
+    nowhere = (x == 0) | ((x < 0) & (t == 0))
+    return where(nowhere, 0, t * (log(where(x == 0, 1, x)) + 1))
+
+
+times_log = elementwise(
+    "_times_log(Tensor self) -> Tensor",
+    _times_log,
+    lambda t, self: _times_log_differential(t, self),
+    doc="``self * log(self)``, and zero at zero.",
+)
 
 
 def _loss_batched(operator: Any, args: tuple, dims: tuple) -> tuple[Any, int]:
@@ -207,6 +225,8 @@ def _weighed(values: Any, weight: Any) -> Any:
 def _cross(xp: Any, x: Any, target: Any, weight: Any) -> Any:
     if not ((x >= 0) & (x <= 1)).all():
         raise RuntimeError("all elements of input should be between 0 and 1")
+    if not ((target >= 0) & (target <= 1)).all():
+        raise RuntimeError("all elements of target should be between 0 and 1")
     hit = xp.maximum(xp.log(x), -100)
     miss = xp.maximum(xp.log1p(-x), -100)
     return _weighed((target - 1) * miss - target * hit, weight)

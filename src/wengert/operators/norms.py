@@ -90,7 +90,7 @@ def _norm_slope(x: Tensor, order: float, dim: Any, keepdim: bool, out: Tensor) -
     vanishes = out == 0
     safe = where(vanishes, 1, out)
     if order == 2:
-        return x * where(vanishes, 0, 1 / safe)
+        return where(vanishes, 0, x / safe)  # 1 / safe alone could overflow
     size = abs(x)
     at_zero = size == 0
     ratio = where(at_zero, 1, size) / safe

@@ -336,8 +336,17 @@ def _variance(
     center = xp.divide(packed(xp.sum(x, axis=dims, keepdims=True)), reduced_size(x.shape, dims))
     away = x - center
     square = away.real**2 + away.imag**2 if x.dtype.kind == "c" else away * away
-    var = xp.divide(packed(xp.sum(square, axis=dims, keepdims=keepdim)), max(freedom, 0))
-    return var, center if keepdim else xp.squeeze(center, axis=dims)
+    total = packed(xp.sum(square, axis=dims, keepdims=True))
+    rounded = xp.abs(center) * (2 * xp.finfo(x.dtype).eps)
+    if (total <= rounded * rounded * x.size).any() and x.size:
+        # Equal numbers may differ from their mean by its rounding, and have no variance.
+        first = x[tuple(slice(0, 1) if d in dims else slice(None) for d in range(x.ndim))]
+        equal = (x == first).all(axis=dims, keepdims=True)
+        total = xp.where(equal, xp.zeros_like(total), total)
+    var = xp.divide(total, max(freedom, 0))
+    if keepdim:
+        return var, center
+    return xp.squeeze(var, axis=dims), xp.squeeze(center, axis=dims)
 
 
 def _standard(

@@ -209,6 +209,7 @@ abs = primitive(
     "absolute",
     lambda g, self: g * sgn(self),
     lambda tangents, self: _abs_tangent(tangents["self"], self),
+    dtype=lambda args, operands: args,
     inplace=True,
     widens=False,
     shape=shapes.as_first,
@@ -218,6 +219,7 @@ abs = primitive(
     numpy="fabs",
 )
 abs.native_code = ABS
+abs.refuses = "b"
 
 
 def abs_(input: Tensor) -> Tensor:

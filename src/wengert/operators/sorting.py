@@ -201,9 +201,9 @@ def _check_number(name: str, x: Any) -> None:
 
 def _checked_rank(x: Any, k: int, dim: int) -> int:
     """The dimension, from the front."""
-    _check_number("kthvalue", x)
     dim = normal_dim(dim, x.ndim)
     check_not_empty("kthvalue", x, (dim,))
+    _check_number("kthvalue", x)
     if not 1 <= k <= (x.shape[dim] if x.ndim else 1):
         raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {dim}")
     return dim
@@ -264,9 +264,9 @@ def _median_of_all(name: str) -> Any:
 
 def _median_along(name: str) -> Any:
     def kernel(xp: Any, x: Any, dim: int, keepdim: bool) -> Any:
-        _check_number(name, x)
         dim = normal_dim(dim, x.ndim)
         check_not_empty(name, x, (dim,))
+        _check_number(name, x)
         if not x.ndim:
             return x.copy(), xp.zeros((), _INT64)
         return _pick(xp, x, dim, keepdim, _median_index(xp, x, dim, name == "nanmedian"))
@@ -285,9 +285,9 @@ nanmedian = overloaded(_median_of_all("nanmedian"), _median_along("nanmedian"))
 
 def _mode(xp: Any, x: Any, dim: int, keepdim: bool) -> Any:
     """In sorted order each value is a run; the longest run's last element is the answer."""
-    check_ordered("mode", x)
     dim = normal_dim(dim, x.ndim)
     check_not_empty("mode", x, (dim,))
+    check_ordered("mode", x)
     if not x.ndim:
         return x.copy(), xp.zeros((), _INT64)
     order = _order(xp, x, dim, False)

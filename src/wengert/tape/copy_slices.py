@@ -53,7 +53,10 @@ class CopySlices(Node):
             part.zero_()
         else:
             part.copy_(new)
-        through[self.written] = result
+        following = self.next_nodes[self.written]
+        needed = thread_state().needed
+        asked = following is not None and (needed is None or following in needed)
+        through[self.written] = result if asked else None
         return through
 
     def _run_rules(self, part: Tensor, base_array: Any) -> list:

@@ -290,6 +290,8 @@ def apply_rules(node: Node, grads: Any, values: list) -> list:
     for step in plan.steps:
         edge = step.edge
         if step.spreads:
+            if needed is not None and needed.isdisjoint(node.next_nodes[edge:]):
+                continue
             value = apply_rule(step, grads, values)
             result[edge : edge + len(value)] = value
             continue

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dis
 import sys
+from functools import lru_cache
 from types import CodeType
 from typing import Any
 
@@ -59,13 +60,14 @@ def names_read(code: CodeType) -> tuple[set[str], bool]:
     return (names, True) if constants is None else (names | constants, False)
 
 
-def globals_read(code: CodeType) -> set[str]:
+@lru_cache(maxsize=4096)
+def globals_read(code: CodeType) -> frozenset[str]:
     """The names of global variables and of what is built in that a code reads."""
-    return {
+    return frozenset(
         instruction.argval
         for instruction in dis.get_instructions(code)
         if instruction.opcode in _LOAD_VARIABLE
-    }
+    )
 
 
 def modules_imported(code: CodeType, variables: dict[str, Any]) -> set[str]:

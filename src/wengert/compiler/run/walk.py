@@ -38,6 +38,8 @@ from .checks import (
 )
 from .reads import SPECIAL, globals_read, modules_imported
 
+Names = set[str] | frozenset[str]
+
 #: More than so many things are too many to be looked at in every call.
 _MOST_CHECKS = 20_000
 _SEALED_CLASS = 1 << 8  # the flag of classes that cannot be changed
@@ -194,7 +196,7 @@ class Walk:
         if not _is_own(function.__module__):
             self._later(name, self._attached.add(name, function))
 
-    def _visit_globals(self, variables: dict[str, Any], named: set[str]) -> None:
+    def _visit_globals(self, variables: dict[str, Any], named: Names) -> None:
         """The globals that code names, and what is built in where there is no global."""
         if "globals" in named:
             named = named.union(variables)
@@ -208,7 +210,7 @@ class Walk:
         self,
         name: str,
         variables: Any,
-        names: set[str] | None = None,
+        names: Names | None = None,
         absent: bool = True,
         count: int | None = None,
     ) -> None:

@@ -32,7 +32,7 @@ from ...core.tensor import Tensor, node_of, set_fields, wrap, wrap_as
 from ...core.trees.pytree import TreeSpec, tree_flatten, tree_unflatten
 from ...creation.factories import full
 from ...dispatch.levels import Level, OutsideAllLevels, level_array
-from ...dispatch.overlap import is_expanded
+from ...dispatch.overlap import is_dense, may_overlap
 from ...tensor.pickling import user_attributes
 from ...transforms.randomness import DRAWS
 from ..ir import primitives as prim
@@ -56,9 +56,13 @@ _OUTSIDE = (
     "as_strided() cannot be traced where it leaves the tensor that it is called on: the graph "
     "knows nothing of the memory around. Call it on the whole"
 )
-_EXPANDED = (
-    "changing a part of an expanded tensor, whose elements are one in memory, cannot be traced: "
-    "the graph would change that part alone. Change a clone()"
+_OVERLAPPING = (
+    "changing a part of an expanded tensor, or of another one in which elements are one in memory, "
+    "cannot be traced: the graph would change that part alone. Change a clone()"
+)
+_GAPS = (
+    "as_strided() of a view with gaps cannot be traced where the memory is changed: the graph "
+    "knows nothing of what lies in the gaps. Call it on the whole"
 )
 
 __all__ = ["TraceError", "TraceLevel", "Traced", "trace"]
@@ -470,6 +474,7 @@ class TraceLevel(Level):
         if array.seen_changes == changes or array.origin is None:
             return symbol
         source, step = array.origin
+        self._refuse_gaps(source, step)
         now = self.step(self.symbol_of(source), step, symbol)
         if step.operator is None:
             now = self.revalued(symbol, now)
@@ -530,7 +535,7 @@ class TraceLevel(Level):
     def assign(self, target: Tensor, symbol: Value, recorded: bool) -> None:
         """Let a tensor, and all that it shares memory with, stand for a new value."""
         changed: list[Any] = []
-        self._refuse_expanded(target)
+        self._refuse_overlapping(target)
         self._store(target, symbol, recorded, changed)
         memory = target.array.memory
         memory.changes += 1
@@ -543,7 +548,9 @@ class TraceLevel(Level):
         value = symbol if recorded else self.revalued(self.symbol_of(target), symbol)
         source, steps = way_back(target)
         if steps:
-            self._refuse_expanded(source)
+            self._refuse_overlapping(source)
+            for before, step in steps:
+                self._refuse_gaps(before, step)
             old = self.symbol_of(source)
             texts = tuple([text_of_step(step, t.array) for t, step in steps])
             whole = self.insert("wengert::_write_view", old, old, symbol, texts)
@@ -552,15 +559,27 @@ class TraceLevel(Level):
             source, step = array.origin
             whole = symbol
             if step.operator is not None:
+                self._refuse_overlapping(source)
+                self._refuse_gaps(source, step)
                 old, text = self.symbol_of(source), text_of_step(step, source.array)
                 whole = self.insert("wengert::_write_view", old, old, symbol, (text,))
             self._store(source, whole, False, changed)
         array.__dict__["symbol"] = value
         changed.append(array)
 
-    def _refuse_expanded(self, t: Tensor) -> None:
-        if is_expanded(t.array):
-            raise SharedMemory(f"{_EXPANDED}.\n  {where()}")
+    def _refuse_overlapping(self, t: Tensor) -> None:
+        if may_overlap(t.array):
+            raise SharedMemory(f"{_OVERLAPPING}.\n  {where()}")
+
+    def _refuse_gaps(self, source: Tensor, step: Step) -> None:
+        """Refuse a view by strides that may show what another view has left out."""
+        if (
+            step.operator is not None
+            and step.operator.name == "_as_strided"
+            and source.array.origin is not None
+            and not is_dense(source.array)
+        ):
+            raise SharedMemory(f"{_GAPS}.\n  {where()}")
 
     # The end ---------------------------------------------------------------------------------
     def finished(self, results: list, shared: bool = False) -> Traced:

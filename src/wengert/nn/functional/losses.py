@@ -7,7 +7,7 @@ import warnings
 
 from ...autograd.grad_mode import is_grad_enabled
 from ...core.tensor import Tensor
-from ...operators import losses, pointwise
+from ...operators import losses
 from ...operators.softmax import log_softmax
 
 _REDUCTIONS = {"none": losses.NONE, "mean": losses.MEAN, "sum": losses.SUM}
@@ -154,8 +154,7 @@ def kl_div(
     if log_target:
         values = target.exp() * (target - input)
     else:
-        safe = pointwise.where(target == 0, 1, target)
-        values = target * safe.log() - target * input
+        values = losses.times_log(target) - target * input
     total = _reduced(values, code)
     if by_batch and input.array.ndim:
         total = total / input.array.shape[0]

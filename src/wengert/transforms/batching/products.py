@@ -47,7 +47,7 @@ def _folded(x: Tensor, batch: int, free: int) -> tuple[Tensor, bool]:
 def _unfolded(out: Tensor, place: int, size: int, first: bool) -> tuple[Tensor, int]:
     """The dimension at `place` as two again, and where the batch dimension of `size` is."""
     shape = out.array.shape
-    length = shape[place] // size if size else 0
+    length = shape[place] // size
     pair = (size, length) if first else (length, size)
     out = apply("_unsafe_view", out, (*shape[:place], *pair, *shape[place + 1 :]))
     return out, place if first else place + 1
@@ -111,12 +111,14 @@ def _columns(both: str, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor] | None:
 def matrix_vector(operator: Any, args: tuple, dims: tuple) -> tuple[Any, Any]:
     """mv(self, vec)."""
     x, v = args
-    if dims[1] is None and v.array.ndim == 1 and rank_of(x, dims[0]) == 2 and dims[0] < 2:
+    size = batch_size(args, dims)
+    if not size:
+        pass  # nothing would tell the folded dimensions apart again
+    elif dims[1] is None and v.array.ndim == 1 and rank_of(x, dims[0]) == 2 and dims[0] < 2:
         x, first = _folded(x, dims[0], 0)
         return _unfolded(operator.call((x, v)), 0, args[0].array.shape[dims[0]], first)
-    if dims[0] is None and v.array.ndim == x.array.ndim == 2:
+    elif dims[0] is None and v.array.ndim == x.array.ndim == 2:
         return apply("mm", at_front(v, dims[1]), apply("transpose", x, 0, 1)), 0
-    size = batch_size(args, dims)
     column = with_batch(v, dims[1], size)
     out = apply("bmm", with_batch(x, dims[0], size), apply("unsqueeze", column, column.array.ndim))
     return apply("select", out, 2, 0), 0
@@ -154,10 +156,11 @@ def added(product: Callable[[tuple, tuple], tuple[Any, Any]], promotes: bool = F
             values = tuple([cast(v, goal) for v in values])
         x, left, right = values
         beta, alpha = args[3:]
-        if _shares_rows(operator, x, left, right, dims):
+        size = batch_size(args, dims)
+        if size and _shares_rows(operator, x, left, right, dims):
             left, first = _folded(left, dims[1], 0)
             out = operator.call((x, left, right, beta, alpha))
-            return _unfolded(out, 0, batch_size(args, dims), first)
+            return _unfolded(out, 0, size, first)
         out, dim = product((left, right), dims[1:3])
         number = {"i": int, "u": int, "b": bool}.get(x.array.dtype.kind)
         if number is not None:
