@@ -6,10 +6,10 @@ from .autodiff.differentiate import differentiate as differentiate
 from .autodiff.differentiate import is_differentiable as is_differentiable
 from .autodiff.differentiate import isDifferentiable as isDifferentiable
 from .autodiff.differentiate import joint_graph as joint_graph
+from .ir.base import GraphError as GraphError
+from .ir.blocks import Block as Block
 from .ir.graph import Graph as Graph
-from .ir.nodes import HOLE as HOLE
-from .ir.nodes import Block as Block
-from .ir.nodes import GraphError as GraphError
+from .ir.literals import HOLE as HOLE
 from .ir.nodes import Node as Node
 from .ir.nodes import Use as Use
 from .ir.nodes import Value as Value

@@ -11,8 +11,9 @@ from __future__ import annotations
 from typing import Any
 
 from ..ir import primitives as prim
+from ..ir.blocks import Block
 from ..ir.graph import Graph
-from ..ir.nodes import Block, Node, Value
+from ..ir.nodes import Node, Value
 from ..ir.types import INT, ListType, TensorType, Type, without_grad
 
 Gradients = list[Value | None]

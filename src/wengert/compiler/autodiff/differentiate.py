@@ -15,8 +15,10 @@ from typing import Any
 
 from ..ir import primitives as prim
 from ..ir.aliasing import Aliases
+from ..ir.blocks import Block
 from ..ir.graph import Graph
-from ..ir.nodes import HOLE, Block, Node, Value
+from ..ir.literals import HOLE
+from ..ir.nodes import Node, Value
 from ..ir.types import TensorType, without_grad
 from ..passes.cse import merge_equal_nodes
 from ..passes.dce import eliminate_dead_code, remove_dead_nodes

@@ -19,8 +19,8 @@ from ...operators.fitting import reduce_gradient
 from ...tape.plans import values_read
 from ..ir import primitives as prim
 from ..ir.graph import Graph
-from ..ir.nodes import HOLE, Node, Value, fill, split_arguments
-from ..ir.printer import literal_key
+from ..ir.literals import HOLE, fill, literal_key
+from ..ir.nodes import Node, Value, split_arguments
 from ..ir.types import INT, NONE, ListType, OptionalType, TensorType, Type, without_grad
 from ..passes.barriers import drop_barriers
 from ..passes.cse import merge_equal_nodes

@@ -9,7 +9,8 @@ writes in place, what may share that memory is left alone.
 from __future__ import annotations
 
 from . import primitives as prim
-from .nodes import Block, Node, Value
+from .blocks import Block
+from .nodes import Node, Value
 
 #: Primitives whose results may be, or contain, their inputs.
 _FORWARDING = {

@@ -8,9 +8,9 @@ from typing import Any
 
 from ...dispatch.schema import REQUIRED
 from . import primitives as prim
-from .nodes import HOLE as HOLE
-from .nodes import Block, GraphError, Node, Value, look_up, split_arguments
-from .nodes import Use as Use
+from .base import GraphError, problems_of, text_of
+from .blocks import Block, look_up
+from .nodes import Node, Value, split_arguments
 from .types import ANY, TENSOR, Type, type_of
 
 
@@ -49,18 +49,17 @@ class Graph:
 
     def value(self, name: str) -> Value:
         """The value that is printed under a name."""
-        from .printer import names_of
-
-        for value, text in names_of(self.block).items():
+        for value, text in self.block.names().items():
             if text == name.removeprefix("%"):
                 return value
         raise KeyError(f"the graph has no value %{name.removeprefix('%')}")
 
     def lint(self) -> None:
         """Raise a GraphError that lists everything wrong with the graph, and where."""
-        from .verify import verify
-
-        verify(self)
+        problems = problems_of(self)
+        if problems:
+            head = "the graph is not well formed:"
+            raise GraphError("\n".join([head, *(f"  {problem}" for problem in problems)]))
 
     # Building ------------------------------------------------------------------------------
 
@@ -223,9 +222,7 @@ class Graph:
         raise AttributeError(f"'Graph' object has no attribute {name!r}")
 
     def __str__(self) -> str:
-        from .printer import graph_text
-
-        return graph_text(self)
+        return text_of(self)
 
     __repr__ = __str__
 

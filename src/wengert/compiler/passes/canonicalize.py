@@ -5,9 +5,10 @@ from __future__ import annotations
 import heapq
 from typing import Any
 
+from ..ir.blocks import Block, node_reads
 from ..ir.graph import Graph
-from ..ir.nodes import Block, Node, Value, node_reads
-from ..ir.printer import literal_text
+from ..ir.literals import literal_text
+from ..ir.nodes import Node, Value
 
 #: Operators whose two operands can change places, exactly.
 COMMUTATIVE = {

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from ..ir import primitives as prim
 from ..ir.aliasing import Aliases
+from ..ir.blocks import Block
 from ..ir.graph import Graph
-from ..ir.nodes import Block, Node
-from ..ir.printer import literal_key
+from ..ir.literals import literal_key
+from ..ir.nodes import Node
 from ..run.interpreter import run
 from .cse import literal_is_large
 

@@ -13,8 +13,10 @@ import numpy as np
 from ...core.dtypes import dtype as dtype_class
 from ..ir import primitives as prim
 from ..ir.aliasing import Aliases
+from ..ir.blocks import Block
 from ..ir.graph import Graph
-from ..ir.nodes import HOLE, Block, Node, Value
+from ..ir.literals import HOLE
+from ..ir.nodes import Node, Value
 from ..ir.types import TensorType
 
 Rewrite = Callable[[Node], Value | None]

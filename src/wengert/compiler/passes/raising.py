@@ -7,8 +7,9 @@ when the graph runs, and then it must, even if nobody uses the result.
 from __future__ import annotations
 
 from ..ir import primitives as prim
+from ..ir.blocks import node_reads
 from ..ir.graph import Graph
-from ..ir.nodes import Node, Value, node_reads
+from ..ir.nodes import Node, Value
 from ..ir.types import TensorType
 from .barriers import WITH_VALUE
 

@@ -12,7 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ..ir import primitives as prim
-from ..ir.nodes import Block, Node, Value, node_reads
+from ..ir.blocks import Block, node_reads
+from ..ir.nodes import Node, Value
 from ..ir.types import TensorType
 
 _PRODUCTS = {

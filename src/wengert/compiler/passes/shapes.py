@@ -15,9 +15,10 @@ from ...core import dtypes
 from ...core.tensor import wrap
 from ...dispatch.operator import Operator
 from ..ir import primitives as prim
+from ..ir.blocks import Block
 from ..ir.graph import Graph
-from ..ir.nodes import HOLE, Block, Node
-from ..ir.printer import literal_key
+from ..ir.literals import HOLE, literal_key
+from ..ir.nodes import Node
 from ..ir.types import (
     ANY,
     INT,

@@ -22,9 +22,10 @@ from ...operators.joining import stack
 from ...operators.views import reshape
 from ...transforms.randomness import DRAWS
 from ..ir import primitives as prim
+from ..ir.blocks import Block, node_reads
 from ..ir.graph import Graph
-from ..ir.nodes import HOLE, Block, Node, Value, node_reads
-from ..ir.printer import literal_key
+from ..ir.literals import HOLE, literal_key
+from ..ir.nodes import Node, Value
 from ..ir.types import TensorType, Type, join, type_of
 
 Group = Callable[[Node], Callable[..., tuple]]

@@ -13,8 +13,10 @@ from collections.abc import Iterable
 from ..autodiff.gradients import is_differentiable
 from ..ir import primitives as prim
 from ..ir.aliasing import Aliases
+from ..ir.base import GraphError
+from ..ir.blocks import Block, node_reads
 from ..ir.graph import Graph
-from ..ir.nodes import Block, GraphError, Node, Value, node_reads
+from ..ir.nodes import Node, Value
 from ..passes.dce import eliminate_dead_code, remove_dead_nodes
 from ..passes.inline import inline_block
 from ..passes.requires_grad import propagate_requires_grad

@@ -17,9 +17,10 @@ from ...autograd.function_node import Error, call_recorded, user_backward
 from ...core.state import thread_state
 from ...core.tensor import Tensor, requires_of, set_fields
 from ..ir import primitives as prim
+from ..ir.blocks import Block
 from ..ir.graph import Graph
 from ..ir.layout import shape_example
-from ..ir.nodes import Block, Node, Value
+from ..ir.nodes import Node, Value
 from ..ir.types import without_grad
 from ..run.executable import Executable, GraphCall
 from ..run.subgraphs import block_graph
