@@ -8,13 +8,14 @@ value stands for the size of that value.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ...autograd.grad_mode import set_grad_enabled
 from ...backends.meta import MetaArray
-from ...core.arrays import LevelArray
+from ...core.state import thread_state
 from ...core.tensor import Tensor
+from ...library.node import formula_gradients
 from ...operators.fitting import reduce_gradient
 from ...tape.plans import values_read
 from ..ir import primitives as prim
@@ -26,14 +27,14 @@ from ..passes.barriers import drop_barriers
 from ..passes.cse import merge_equal_nodes
 from ..passes.dce import remove_dead_nodes
 from ..passes.shapes import broadcasting_example_types, call_on_types, example_of, example_types
-from ..trace.level import TraceLevel
+from ..trace.blocks import BlockLevel
 
 
 class NotDifferentiable(RuntimeError):
     """The gradient of a node cannot be written as a graph."""
 
 
-class RuleLevel(TraceLevel):
+class RuleLevel(BlockLevel):
     """The level at which rules run. What they make otherwise than by operators is a constant."""
 
     fixes_what_is_read = False
@@ -50,14 +51,23 @@ class RuleLevel(TraceLevel):
     def cut_off(self, value: Value) -> Value:
         return value  # a rule that runs without recording is a formula all the same
 
+    def apply_graph(self, graph: Graph, tensors: Sequence[Tensor]) -> tuple:
+        if thread_state().levels[-1] is not self:
+            raise NotDifferentiable("a rule differentiates through control flow of its own")
+        return self.call_graph(graph, tensors)
+
+    def call_function(self, function: Any, state: Any, args: tuple, setup: Any) -> Any:
+        if state.recording() and any(isinstance(a, Tensor) and a.requires() for a in args):
+            raise NotDifferentiable("a rule differentiates through an autograd Function of its own")
+        return BlockLevel.call_function(self, function, state, args, setup)
+
     def placeholder(self, type: TensorType, value: Value) -> Tensor:
         """A tensor of a type without data that stands for a value of the graph."""
         return self.stand_in(value, example_of(type).array)
 
     def value_of(self, t: Tensor) -> Value:
         """The value that a tensor stands for."""
-        own = type(t.array) is LevelArray and t.array.level is self
-        return self.symbol_of(t if own else self.lift(t))
+        return self.symbol_of(self.inside(t))
 
 
 class Source(NamedTuple):
@@ -234,8 +244,6 @@ def _run_formula(
     operator: Any, args: list, outputs: list, grads: list, needs: tuple
 ) -> list[Tensor | None]:
     """The gradients of a custom operator by its registered formula."""
-    from ...library.node import formula_gradients
-
     out: Any = outputs
     if not operator.schema.returns[0].endswith("[]"):
         out = tuple(outputs) if len(operator.schema.returns) > 1 else outputs[0]

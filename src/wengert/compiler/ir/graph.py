@@ -234,6 +234,23 @@ def _all_blocks(block: Block) -> Iterator[Block]:
             yield from _all_blocks(inner)
 
 
+def block_graph(block: Block) -> Graph:
+    """A copy of a block as a graph. What it uses from outside is computed inside, which is
+    possible for constants and what follows from them."""
+    graph = Graph()
+    values: dict[Value, Value] = {}
+
+    def inside(value: Value) -> Value:
+        if value not in values:
+            if value.node.kind == prim.PARAM or value.node.has_effects:
+                raise GraphError(f"a block uses {value!r} from outside and is no graph of its own")
+            graph.block.append(graph.create_clone(value.node, values, inside))
+        return values[value]
+
+    graph.block.clone_from(block, values, inside)
+    return graph
+
+
 def output_count(schema: Any) -> int | None:
     """How many outputs a call has; None where that depends on the arguments."""
     if len(schema.returns) == 1 and schema.returns[0].startswith("Tensor") and (

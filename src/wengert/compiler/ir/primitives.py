@@ -16,6 +16,7 @@ from ...core.registry import operator_named
 from ...core.tensor import Tensor
 from ...creation.factories import full
 from ...dispatch.schema import Schema, parse
+from ...library.functional import find_for_graph
 
 OPERATOR = "wengert::"
 PRIMITIVE = "prim::"
@@ -132,8 +133,6 @@ def operator_of(kind: str) -> Any:
     try:
         if kind.startswith(OPERATOR):
             return operator_named(kind[len(OPERATOR) :])
-        from ...library.functional import find_for_graph
-
         return find_for_graph(kind)
     except (KeyError, RuntimeError, AttributeError):
         raise LookupError(f"{kind}: no such operator is declared") from None

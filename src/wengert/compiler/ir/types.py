@@ -258,6 +258,25 @@ def without_grad(type: Type) -> Type:
     return type.with_requires_grad(None) if isinstance(type, TensorType) else type
 
 
+def stacked(type: Type, length: int | None) -> Type:
+    """The type of several values of one type, joined along a new first dimension."""
+    if not isinstance(type, TensorType):
+        return type
+    return TensorType(type.dtype, None if type.shape is None else (length, *type.shape))
+
+
+def slice_of(type: Type) -> Type:
+    """The type of one slice along the first dimension."""
+    if not isinstance(type, TensorType):
+        return type
+    return TensorType(type.dtype, None if type.shape is None else type.shape[1:])
+
+
+def length_of(type: Type) -> int | None:
+    """The length of the first dimension, None if it is not known."""
+    return type.shape[0] if isinstance(type, TensorType) and type.shape else None
+
+
 def join(a: Type, b: Type) -> Type:
     """The most precise type that accepts what either type accepts."""
     if a.accepts(b):

@@ -28,6 +28,8 @@ from ..autodiff.differentiate import (
     differentiate,
     joint_graph,
 )
+from ..interpret.draws import drawing_again, generators_of, states_of
+from ..interpret.program import Program
 from ..ir.graph import Graph
 from ..ir.types import TensorType
 from ..passes.barriers import drop_derivatives
@@ -39,8 +41,6 @@ from ..passes.rematerialize import Policy
 from ..passes.requires_grad import propagate_requires_grad
 from ..passes.shapes import without_grad
 from ..passes.zeros import specialize_zeros
-from ..trace.draws import drawing_again, generators_of, states_of
-from .interpreter import Program
 from .subgraphs import graph_of, slice_differentiable
 
 Pass = Callable[[Graph], Graph]

@@ -15,7 +15,7 @@ from ..ir import primitives as prim
 from ..ir.aliasing import Aliases
 from ..ir.base import GraphError
 from ..ir.blocks import Block, node_reads
-from ..ir.graph import Graph
+from ..ir.graph import Graph, block_graph
 from ..ir.nodes import Node, Value
 from ..passes.dce import eliminate_dead_code, remove_dead_nodes
 from ..passes.inline import inline_block
@@ -51,23 +51,6 @@ def groups(graph: Graph) -> list[Node]:
 def graph_of(group: Node) -> Graph:
     """The contents of a group as a graph of their own."""
     return block_graph(group.blocks[0])
-
-
-def block_graph(block: Block) -> Graph:
-    """A copy of a block as a graph. What it uses from outside is computed inside, which is
-    possible for constants and what follows from them."""
-    graph = Graph()
-    values: dict[Value, Value] = {}
-
-    def inside(value: Value) -> Value:
-        if value not in values:
-            if value.node.kind == prim.PARAM or value.node.has_effects:
-                raise GraphError(f"a block uses {value!r} from outside and is no graph of its own")
-            graph.block.append(graph.create_clone(value.node, values, inside))
-        return values[value]
-
-    graph.block.clone_from(block, values, inside)
-    return graph
 
 
 def _leaves_with_grad(nodes: list[Node]) -> Iterable[bool]:
