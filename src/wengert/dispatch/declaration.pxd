@@ -44,6 +44,7 @@ cdef class Declaration(AbstractOperator):
     cdef public str refusal
     cdef public bint guarded
     cdef public str doc
+    cdef public dict facts
     cdef public object aliases
 
     @cython.locals(position=cython.int)

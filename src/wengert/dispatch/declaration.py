@@ -72,6 +72,7 @@ class Declaration(AbstractOperator):
         self.refusal = ""
         self.guarded = True
         self.doc = ""
+        self.facts: dict[str, Any] = {}
         self.aliases: dict[str, str] = {}
 
     def run_kernel(self, args: tuple) -> Any:

@@ -120,6 +120,7 @@ addmm = primitive(
     widens=False,
     shape=_added_product,
     batch=batched.added(batched.by_operator("mm")),
+    cost="product",
     doc="`beta * input + alpha * (mat1 @ mat2)`.",
 )
 
@@ -172,6 +173,7 @@ addmv = primitive(
     widens=False,
     shape=lambda x, mat, *rest: mat.shape[:1],
     batch=batched.added(batched.by_operator("mv")),
+    cost="product",
     doc="`beta * input + alpha * (mat @ vec)`.",
 )
 baddbmm = primitive(
@@ -190,6 +192,7 @@ baddbmm = primitive(
     widens=False,
     shape=_added_product,
     batch=batched.added(batched.by_operator("bmm")),
+    cost="product",
     doc="`beta * input + alpha * (batch1 @ batch2)` for batches of matrices.",
 )
 
@@ -239,6 +242,7 @@ addbmm = primitive(
     widens=False,
     shape=lambda x, y, z, *rest: (y.shape[1], z.shape[2]),
     batch=batched.added(batched.summed_bmm),
+    cost="product",
     doc="`beta * input + alpha *` the sum of all products of the matrices of two batches.",
 )
 
@@ -327,6 +331,7 @@ affine = primitive(
     name="AddmmBackward0",
     shape=lambda bias, x, weight: (x.shape[0], weight.shape[0]),
     batch=batched.affine,
+    cost="product",
     doc="`input @ weight.T + bias` as one node.",
 )
 

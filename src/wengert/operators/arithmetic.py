@@ -67,6 +67,8 @@ add = elementwise(
         "other": by_loop(SCALE, lambda t, alpha: t if alpha == 1 else t * alpha),
     },
     native=ADD,
+    commutes=True,
+    neutral=(0, 0, 1),
     doc="Sum of two tensors, the second multiplied by `alpha`.",
 )
 
@@ -95,6 +97,7 @@ sub = elementwise(
     {"self": lambda t: t, "other": lambda t, alpha: -t if alpha == 1 else t * -alpha},
     dtype=_difference_dtype,
     native=SUB,
+    neutral=(0, 1),
     doc="Difference of two tensors, the second multiplied by `alpha`.",
 )
 
@@ -132,6 +135,8 @@ mul = elementwise(
     },
     dtype=promote_factors,
     native=MUL,
+    commutes=True,
+    neutral=(1, 0, 1),
     doc="Product of two tensors.",
 )
 
@@ -145,6 +150,7 @@ true_divide = elementwise(
     },
     dtype=promote_quotient,
     native=DIV,
+    neutral=(1, 1),
     doc="Quotient of two tensors.",
 )
 
@@ -176,6 +182,7 @@ rounded_divide = elementwise(
     {"self": lambda t: zeros_like(t), "other": lambda t: zeros_like(t)},
     refuses="bc",
     name="DivBackward2",
+    raises="integers",
     doc="Quotient of two tensors, rounded towards zero ('trunc') or down ('floor').",
 )
 
@@ -202,6 +209,7 @@ floor_divide = elementwise(
     {"self": lambda t: zeros_like(t), "other": lambda t: zeros_like(t)},
     dtype=promote_factors,
     refuses="bc",
+    raises="integers",
     doc="Quotient rounded down.",
 )
 remainder = elementwise(
@@ -213,6 +221,7 @@ remainder = elementwise(
     },
     refuses="bc",
     name=lambda self, other: f"RemainderBackward{int(isinstance(other, Tensor))}",
+    raises="integers",
     doc="Remainder with the sign of the divisor, as Python's %.",
 )
 fmod = elementwise(
@@ -224,6 +233,7 @@ fmod = elementwise(
     },
     refuses="bc",
     name=lambda self, other: f"FmodBackward{int(isinstance(other, Tensor))}",
+    raises="integers",
     doc="Remainder with the sign of the dividend, as C's fmod.",
 )
 
@@ -244,6 +254,7 @@ neg = elementwise(
     lambda t: -t,
     dtype=_number_dtype,
     native=NEG,
+    involution=True,
     doc="The negative.",
 )
 
@@ -355,6 +366,7 @@ pow = elementwise(
         if not isinstance(self, Tensor)
         else "PowBackward1" if isinstance(exponent, Tensor) else "PowBackward0"
     ),
+    neutral=(1, 1),
     doc="Power of two tensors or numbers.",
     aliases={"other": "exponent"},
 )

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 from ..backends import meta
 from ..core.dtypes import from_numpy
 from ..core.tensor import Tensor
 from ..transforms.batching.rules import elementwise as batched
 from . import shapes
-from .declare import differentiable_in_place, keep, nondifferentiable, promote
+from .declare import Facts, differentiable_in_place, keep, nondifferentiable, promote
 
 __all__ = [
     "bitwise_and", "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift",
@@ -18,7 +18,9 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _comparison(name: str, ufunc: str, doc: str, refuses: str = "") -> Any:
+def _comparison(
+    name: str, ufunc: str, doc: str, refuses: str = "", **facts: Unpack[Facts]
+) -> Any:
     operator = nondifferentiable(
         f"{name}(Tensor self, Tensor other) -> Tensor",
         ufunc,
@@ -27,6 +29,7 @@ def _comparison(name: str, ufunc: str, doc: str, refuses: str = "") -> Any:
         refuses=refuses,
         batch=batched,
         doc=doc,
+        **facts,
     )
     differentiable_in_place(
         operator,
@@ -36,15 +39,15 @@ def _comparison(name: str, ufunc: str, doc: str, refuses: str = "") -> Any:
     return operator
 
 
-eq = _comparison("eq", "equal", "Whether elements are equal.")
-ne = _comparison("ne", "not_equal", "Whether elements differ.")
+eq = _comparison("eq", "equal", "Whether elements are equal.", commutes=True)
+ne = _comparison("ne", "not_equal", "Whether elements differ.", commutes=True)
 lt = _comparison("lt", "less", "Whether elements are smaller.", "c")
 le = _comparison("le", "less_equal", "Whether elements are smaller or equal.", "c")
 gt = _comparison("gt", "greater", "Whether elements are larger.", "c")
 ge = _comparison("ge", "greater_equal", "Whether elements are larger or equal.", "c")
 
 
-def _logical(name: str, operands: str, doc: str) -> Any:
+def _logical(name: str, operands: str, doc: str, **facts: Unpack[Facts]) -> Any:
     return nondifferentiable(
         f"{name}({operands}) -> Tensor",
         name,
@@ -53,17 +56,20 @@ def _logical(name: str, operands: str, doc: str) -> Any:
         inplace=True,
         batch=batched,
         doc=doc,
+        **facts,
     )
 
 
 _TWO = "Tensor self, Tensor other"
-logical_and = _logical("logical_and", _TWO, "Both are non-zero.")
-logical_or = _logical("logical_or", _TWO, "One is non-zero.")
-logical_xor = _logical("logical_xor", _TWO, "Exactly one is non-zero.")
-logical_not = _logical("logical_not", "Tensor self", "Is zero.")
+logical_and = _logical("logical_and", _TWO, "Both are non-zero.", commutes=True)
+logical_or = _logical("logical_or", _TWO, "One is non-zero.", commutes=True)
+logical_xor = _logical("logical_xor", _TWO, "Exactly one is non-zero.", commutes=True)
+logical_not = _logical("logical_not", "Tensor self", "Is zero.", involution=True)
 
 
-def _bitwise(name: str, ufunc: str, operands: str, dtype: Any, doc: str) -> Any:
+def _bitwise(
+    name: str, ufunc: str, operands: str, dtype: Any, doc: str, **facts: Unpack[Facts]
+) -> Any:
     kinds = "iu" if name.endswith("shift") else "biu"
 
     def kernel(xp: Any, *args: Any) -> Any:
@@ -81,13 +87,22 @@ def _bitwise(name: str, ufunc: str, operands: str, dtype: Any, doc: str) -> Any:
         inplace=True,
         batch=batched,
         doc=doc,
+        **facts,
     )
 
 
-bitwise_and = _bitwise("bitwise_and", "bitwise_and", _TWO, promote, "Bits set in both.")
-bitwise_or = _bitwise("bitwise_or", "bitwise_or", _TWO, promote, "Bits set in one.")
-bitwise_xor = _bitwise("bitwise_xor", "bitwise_xor", _TWO, promote, "Bits set in exactly one.")
-bitwise_not = _bitwise("bitwise_not", "invert", "Tensor self", keep, "Bits inverted.")
+bitwise_and = _bitwise(
+    "bitwise_and", "bitwise_and", _TWO, promote, "Bits set in both.", commutes=True
+)
+bitwise_or = _bitwise(
+    "bitwise_or", "bitwise_or", _TWO, promote, "Bits set in one.", commutes=True
+)
+bitwise_xor = _bitwise(
+    "bitwise_xor", "bitwise_xor", _TWO, promote, "Bits set in exactly one.", commutes=True
+)
+bitwise_not = _bitwise(
+    "bitwise_not", "invert", "Tensor self", keep, "Bits inverted.", involution=True
+)
 bitwise_left_shift = _bitwise(
     "bitwise_left_shift", "left_shift", _TWO, promote, "Bits moved left."
 )

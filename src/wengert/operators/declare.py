@@ -16,6 +16,8 @@ string names its nodes, where PyTorch has a rule of its own for it.
 `batch` says what becomes of a batch of examples, see `batching`: elementwise operators broadcast,
 for all others it has to be said. None is a loop over the examples, which warns.
 
+What any declaration may say besides stands in `Facts`: what the compiler may do with calls.
+
 `shape` computes the shape of the result, or a list of shapes, from what the kernel gets, see
 `shapes`: what a meta tensor needs beside the kernel, which it runs on a few elements. Where that
 says nothing, `meta` computes the whole result. Elementwise operators and views need neither.
@@ -28,7 +30,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 
@@ -46,6 +48,24 @@ from ..transforms.batching import rules as batch_rules
 Rules = Callable | dict[str, Callable | None]
 
 _LOOPS: dict[Callable, int] = {}
+
+
+class Facts(TypedDict, total=False):
+    """What a declaration may say of an operator beside what its family asks for."""
+
+    #: Whether its two operands can change places, exactly.
+    commutes: bool
+    #: A number, and the operands that can be left out where they are that number.
+    neutral: tuple[int, ...]
+    #: Whether it changes nothing if it is applied twice.
+    involution: bool
+    #: Whether it is a view in which one place in memory may stand for several elements.
+    overlaps: bool
+    #: Where it depends on values whether it raises: ``values``, or ``integers`` if only where its
+    #: results are such.
+    raises: str
+    #: What computing it again costs: as much as a ``product`` of matrices, or it is ``slow``.
+    cost: str
 
 
 def by_loop(loop: int, rule: Callable) -> Callable:
@@ -72,6 +92,7 @@ def elementwise(
     name: str | Callable[..., str] | None = None,
     doc: str = "",
     aliases: dict[str, str] | None = None,
+    **facts: Unpack[Facts],
 ) -> Operator:
     """Declare a broadcasting operator. `kernel` is a ufunc's name or a function of (xp, *args).
 
@@ -86,7 +107,7 @@ def elementwise(
     operator.native_code = native
     operator.refuses, operator.refusal = refuses, refusal
     operator.ordering = ordering
-    return _known(operator, inplace)
+    return _known(operator, inplace, facts)
 
 
 def linear(
@@ -104,6 +125,7 @@ def linear(
     name: str | Callable[..., str] | None = None,
     doc: str = "",
     aliases: dict[str, str] | None = None,
+    **facts: Unpack[Facts],
 ) -> Operator:
     """Declare an operator that is linear in each argument that has a transpose.
 
@@ -115,7 +137,7 @@ def linear(
     operator.widens = widens
     operator.guarded = guarded
     operator.meta_rule = meta or _by_shape(operator, shape)
-    return _known(operator, inplace)
+    return _known(operator, inplace, facts)
 
 
 def primitive(
@@ -135,6 +157,7 @@ def primitive(
     name: str | Callable[..., str] | None = None,
     doc: str = "",
     aliases: dict[str, str] | None = None,
+    **facts: Unpack[Facts],
 ) -> Operator:
     """Declare an operator by its reverse rules and its forward rule.
 
@@ -150,7 +173,7 @@ def primitive(
     operator.widens = widens
     operator.guarded = guarded
     operator.meta_rule = meta or _by_shape(operator, shape)
-    return _known(operator, inplace)
+    return _known(operator, inplace, facts)
 
 
 def nondifferentiable(
@@ -168,6 +191,7 @@ def nondifferentiable(
     name: str | Callable[..., str] | None = None,
     doc: str = "",
     aliases: dict[str, str] | None = None,
+    **facts: Unpack[Facts],
 ) -> Operator:
     """Declare an operator whose results carry no gradient: comparisons, indices, samplers."""
     operator = _operator(schema, "nondifferentiable", kernel, None, name, doc, aliases)
@@ -177,7 +201,7 @@ def nondifferentiable(
     operator.dtype_rule = dtype
     operator.is_view = view
     operator.meta_rule = meta or _by_shape(operator, shape)
-    return _known(operator, inplace)
+    return _known(operator, inplace, facts)
 
 
 def differentiable_in_place(operator: Operator, differentials: dict, name: Callable) -> None:
@@ -237,8 +261,12 @@ def _operator(
     return operator
 
 
-def _known(operator: Operator, inplace: bool | str) -> Operator:
+def _known(operator: Operator, inplace: bool | str, facts: Facts) -> Operator:
     """Make a finished operator known by name; only then, as other threads may be looking."""
+    unknown = facts.keys() - Facts.__annotations__.keys()
+    if unknown:
+        raise TypeError(f"{operator.name}: a declaration has no keyword {sorted(unknown)}")
+    operator.facts.update(facts)
     register(operator)
     if isinstance(inplace, str):
         _declare_inplace(_twin(operator, operator.family, operator.rules, inplace))

@@ -221,6 +221,7 @@ index = linear(
     lambda g, self_shape, indices: index_backward.call((g, self_shape, indices)),
     meta=_index_meta,
     batch=batched.index,
+    raises="values",
     doc="The elements at given indices: one tensor of indices, or None, per dimension.",
 )
 index_sum: Operator = linear(
@@ -392,6 +393,7 @@ index_put: Operator = update(
     to_expanded=True,
     keeps_order=True,
     batch=batched.index_put,
+    raises="values",
     doc="The tensor with `values` written at, or added to, the given indices.",
 )
 index_put_ = operator_named("index_put_")

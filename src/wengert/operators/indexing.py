@@ -87,6 +87,7 @@ index_select = linear(
     lambda g, self_shape, dim, index: _index_select_backward(g, self_shape, dim, index),
     shape=lambda x, dim, index: shapes.replaced(x, dim, index.size),
     batch=batched.index_select,
+    raises="values",
     doc="The slices at given indices of a dimension, as a copy.",
 )
 
@@ -160,6 +161,7 @@ index_add: Operator = update(
     ),
     shape=shapes.as_first,
     batch=batched.slices("scatter_add"),
+    raises="values",
     doc="The tensor with `alpha` times the slices of `source` added at given indices.",
 )
 
@@ -187,6 +189,7 @@ index_copy: Operator = update(
     widens=False,
     shape=shapes.as_first,
     batch=batched.slices("scatter"),
+    raises="values",
     doc="The tensor with the slices at given indices replaced by those of `source`.",
 )
 
@@ -245,6 +248,7 @@ index_fill: Operator = update(
     name=lambda self, dim, index, value: f"IndexFillBackward{int(isinstance(value, Tensor))}",
     shape=shapes.as_first,
     batch=batched.index_fill,
+    raises="values",
     doc="The tensor with one value written into the slices at given indices.",
 )
 index_fill.broadcasts = True
@@ -382,6 +386,7 @@ masked_scatter: Operator = update(
     from_itself=True,
     meta=lambda x, mask, source: meta.empty(np.broadcast_shapes(x.shape, mask.shape), x.dtype),
     batch=batched.masked_scatter,
+    raises="values",
     doc="The tensor with the elements of `source`, in order, where the mask is true.",
 )
 masked_scatter.broadcasts = True
@@ -417,6 +422,7 @@ take = linear(
     ).reshape(self_shape),
     shape=lambda x, index: index.shape,
     batch=batched.take,
+    raises="values",
     doc="The elements at given positions of the flattened tensor.",
 )
 
@@ -463,6 +469,7 @@ put: Operator = update(
     keeps_order=True,
     shape=shapes.as_first,
     batch=batched.put,
+    raises="values",
     doc="The tensor with values written at, or added to, positions of the flattened tensor.",
 )
 
@@ -547,6 +554,7 @@ one_hot = nondifferentiable(
     _one_hot,
     meta=_one_hot_meta,
     batch=batched.one_hot,
+    raises="values",
     doc="For each class number a row of zeros with a one in its place.",
 )
 
@@ -594,5 +602,6 @@ embedding = linear(
     ),
     shape=lambda weight, indices, *rest: (*indices.shape, *weight.shape[1:]),
     batch=batched.embedding,
+    raises="values",
     doc="The rows of a table at given indices.",
 )

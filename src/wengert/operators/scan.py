@@ -94,6 +94,7 @@ recurrence = primitive(
     ),
     shape=shapes.broadcast,
     batch=along("dim"),
+    cost="slow",
     doc="`y[k] = factor[k] * y[k - 1] + term[k]` along a dimension, or backwards from its end.",
 )
 
@@ -150,6 +151,7 @@ cumprod = primitive(
     widens=False,
     shape=shapes.as_first,
     batch=along("dim"),
+    cost="slow",
     doc="Products of the elements up to each place along a dimension.",
 )
 
@@ -210,6 +212,7 @@ logcumsumexp = primitive(
     lambda tangents, self, dim: _logcumsumexp_tangent(tangents["self"], self, dim),
     shape=shapes.as_first,
     batch=along("dim"),
+    cost="slow",
     doc="Logarithms of the sums of exponentials up to each place along a dimension.",
 )
 
@@ -238,6 +241,7 @@ def _running(name: str, ufunc: str) -> Any:
             nondifferentiable_outputs=(1,),
             shape=shapes.pair_as_first,
             batch=along("dim"),
+            cost="slow",
             doc=f"The {ufunc} of the elements up to each place along a dimension, and its index.",
         ),
     )

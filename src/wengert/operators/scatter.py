@@ -144,6 +144,7 @@ gather = linear(
     lambda g, self_shape, dim, index: _gather_backward_.call((g, self_shape, dim, index)),
     shape=lambda x, dim, index, sparse_grad: index.shape,
     batch=batched.gather,
+    raises="values",
     doc="Elements picked along a dimension, by an index for each of them.",
 )
 _gather_backward_: Operator = linear(
@@ -218,6 +219,7 @@ scatter: Operator = update(
     ),
     shape=shapes.as_first,
     batch=batched.scatter,
+    raises="values",
     doc="The tensor with elements of `src`, or one number, written along a dimension.",
     aliases={"value": "src"},
 )
@@ -243,6 +245,7 @@ scatter_add: Operator = update(
     ),
     shape=shapes.as_first,
     batch=batched.scatter,
+    raises="values",
     doc="The tensor with elements of `src` added along a dimension.",
 )
 
@@ -437,5 +440,7 @@ scatter_reduce: Operator = update(
     ),
     shape=shapes.as_first,
     batch=batched.scatter,
+    raises="values",
+    cost="slow",
     doc="The tensor with elements of `src` reduced into it along a dimension.",
 )

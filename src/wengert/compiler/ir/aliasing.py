@@ -20,10 +20,6 @@ _FORWARDING = {
 }  # fmt: skip
 
 
-#: Views in which one place in memory may stand for several elements.
-_OVERLAPPING = {"expand", "_as_strided", "unfold"}
-
-
 def shares_memory(node: Node) -> bool:
     """Whether its outputs may be, or be parts of, its inputs."""
     return node.is_inplace or node.is_view or node.kind in _FORWARDING
@@ -111,7 +107,7 @@ class Aliases:
                         self.unite(value, source)
                 if node.is_inplace:
                     self.written.add(node._inputs[0])
-                elif node.is_view and node.operator.name in _OVERLAPPING:
+                elif node.fact("overlaps"):
                     self.overlapping.update(node._outputs)
             # A Function's second block is no part of what it does itself.
             for inner in node.blocks[:1] if node.kind == prim.FUNCTION else node.blocks:

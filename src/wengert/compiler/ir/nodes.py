@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ...dispatch.declaration import Declaration
 from . import primitives as prim
 from .base import GraphError, text_of
 from .blocks import Block
@@ -175,6 +176,11 @@ class Node:
         if self.has_effects or (primitive is not None and primitive.stays):
             return True
         return any(node.must_stay for block in self.blocks for node in block.nodes())
+
+    def fact(self, name: str) -> Any:
+        """What the declaration of its operator says under a name of `declare.Facts`, else None."""
+        operator = self.operator
+        return operator.facts.get(name) if isinstance(operator, Declaration) else None
 
     def argument(self, name: str) -> Any:
         """An argument by its name: a literal, a Value, or a tuple with Values in it."""

@@ -10,13 +10,6 @@ from ..ir.graph import Graph
 from ..ir.literals import literal_text
 from ..ir.nodes import Node, Value
 
-#: Operators whose two operands can change places, exactly.
-COMMUTATIVE = {
-    "wengert::add", "wengert::mul", "wengert::eq", "wengert::ne", "wengert::maximum",
-    "wengert::minimum", "wengert::logical_and", "wengert::logical_or", "wengert::logical_xor",
-    "wengert::bitwise_and", "wengert::bitwise_or", "wengert::bitwise_xor",
-}  # fmt: skip
-
 
 def canonicalize(graph: Graph) -> Graph:
     """Order operands and nodes by what they are, and forget the names of values.
@@ -73,7 +66,7 @@ def _visit(block: Block, numbers: dict[Value, int]) -> None:
 
 def _key(node: Node, numbers: dict[Value, int]) -> tuple:
     """What a node is, by the numbers of its inputs; its operands are put in order first."""
-    if node.kind in COMMUTATIVE and len(node._inputs) == 2 and _plain(node):
+    if node.fact("commutes") and len(node._inputs) == 2 and _plain(node):
         a, b = node._inputs
         if numbers[a] > numbers[b]:
             node.replace_input(0, b)
@@ -91,5 +84,3 @@ def _plain(node: Node) -> bool:
         item == argument.default
         for item, argument in zip(arguments[2:], declared[2:], strict=True)
     )
-
-

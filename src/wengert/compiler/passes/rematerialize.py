@@ -16,15 +16,6 @@ from ..ir.blocks import Block, node_reads
 from ..ir.nodes import Node, Value
 from ..ir.types import TensorType
 
-_PRODUCTS = {
-    "mm", "bmm", "mv", "dot", "vdot", "addmm", "addmv", "baddbmm", "addbmm", "_affine",
-    "_mm_left", "_mm_right", "_bmm_left", "_bmm_right",
-}  # fmt: skip
-_SLOW = {
-    "sort", "argsort", "topk", "kthvalue", "median", "median.dim", "nanmedian", "nanmedian.dim",
-    "mode", "cummax", "cummin", "logcumsumexp", "cumprod", "_recurrence", "scatter_reduce",
-    "searchsorted", "_unique2", "_unique_consecutive",
-}  # fmt: skip
 #: The share of its bytes that computing a value again costs, against keeping it.
 _CHEAP, _REDUCING, _PRODUCT = 0.1, 0.25, 8.0
 #: A value whose size is not known counts as large, and is not computed again.
@@ -49,13 +40,11 @@ class Policy(NamedTuple):
             return None
         if node.operator is None:
             return 0.0
-        if prim.is_custom(node.operator):
+        cost = node.fact("cost")
+        if prim.is_custom(node.operator) or cost == "slow":
             return None
-        name = node.operator.name
-        if name in _PRODUCTS or name.startswith("conv"):
+        if cost == "product":
             return _PRODUCT if self.products else None
-        if name in _SLOW:
-            return None
         if node.is_view:
             return 0.0
         return _CHEAP if node.operator.broadcasts else _REDUCING
@@ -199,5 +188,3 @@ class _Network:
         side = np.zeros(count, bool)
         side[breadth_first_order(left, self.source, return_predecessors=False)] = True
         return side
-
-
