@@ -8,15 +8,13 @@ differentiated again.
 
 from __future__ import annotations
 
-from typing import Any
-
 from ..ir import primitives as prim
 from ..ir.blocks import Block
 from ..ir.graph import Graph
 from ..ir.nodes import Node, Value
-from ..ir.types import INT, ListType, TensorType, Type, length_of, stacked, without_grad
+from ..ir.types import TensorType, Type, length_of, stacked, without_grad
 from .differentiate import differentiate, joint_graph
-from .gradients import Gradients, obstacle, register_gradient
+from .gradients import Gradients, obstacle, or_zero, register_gradient
 
 
 def obstacle_inside(node: Node) -> str | None:
@@ -75,7 +73,7 @@ class Reversed:
         for value in block.outputs:
             source.register_output(values[value])
         gradient = differentiate(source)
-        self.given = [i for i in gradient.df_input_vjps if i < gradient.f_real_outputs]
+        self.given = gradient.output_vjps
         self.wanted = gradient.df_output_vjps
         self.graph = joint_graph(gradient, values=False)
 
@@ -88,23 +86,11 @@ class Reversed:
 def gradient(node: Node, grads: dict[int, Value]) -> Gradients:
     """The gradients of the inputs of a node with blocks, at the insertion point."""
     defined = {
-        i: _or_zero(node._outputs[i], g)
+        i: or_zero(node._outputs[i], g)
         for i, g in grads.items()
         if node._outputs[i].requires_grad
     }
     return _RULES[node.kind](node, defined)
-
-
-def _or_zero(value: Value, g: Value) -> Value:
-    t = value.type
-    assert isinstance(t, TensorType)
-    size: Any = t.concrete_shape
-    if size is None:
-        size = value.graph.insert(prim.SIZE, value)
-        size.type = ListType(INT)
-    out: Value = value.graph.insert(prim.GRAD_OR_ZERO, g, size, t.dtype)
-    out.type = without_grad(t)
-    return out
 
 
 def _zeros(graph: Graph, like: Type) -> Value:

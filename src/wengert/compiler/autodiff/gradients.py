@@ -179,6 +179,25 @@ def _operator_gradient(
     return [None if i is None else results[i] for i in rule.results]
 
 
+def size_of(value: Value) -> Any:
+    """The size of a value if it is known, else a `prim::size` of it at the insertion point."""
+    shape = value.type.concrete_shape if isinstance(value.type, TensorType) else None
+    if shape is not None:
+        return shape
+    size = value.graph.insert(prim.SIZE, value)
+    size.type = ListType(INT)
+    return size
+
+
+def or_zero(value: Value, g: Value) -> Value:
+    """The gradient of a value, or zeros where it is undefined."""
+    t = value.type
+    assert isinstance(t, TensorType)
+    out: Value = value.graph.insert(prim.GRAD_OR_ZERO, g, size_of(value), t.dtype)
+    out.type = without_grad(t)
+    return out
+
+
 def _defined(node: Node, grads: dict[int, Value]) -> dict[int, Value]:
     """Gradients of outputs with zeros for those that are undefined while others are not."""
     found = {}
@@ -187,8 +206,7 @@ def _defined(node: Node, grads: dict[int, Value]) -> dict[int, Value]:
         assert isinstance(t, TensorType)
         if t.concrete_shape is None:
             raise NotDifferentiable(f"{node.kind}: the shape of output {i} is not known")
-        found[i] = node.graph.insert(prim.GRAD_OR_ZERO, g, t.shape, t.dtype)
-        found[i].type = t.with_requires_grad(None)
+        found[i] = or_zero(node._outputs[i], g)
     return found
 
 
@@ -216,12 +234,7 @@ def _sum_to_size(node: Node, grads: dict[int, Value]) -> Gradients:
     """What was summed is expanded again."""
     graph = node.graph
     x = node._inputs[0]
-    shape = x.type.concrete_shape if isinstance(x.type, TensorType) else None
-    size: Any = shape
-    if shape is None:
-        size = graph.insert(prim.SIZE, x)
-        size.type = ListType(INT)
-    g = graph.insert("wengert::expand", grads[0], size)
+    g = graph.insert("wengert::expand", grads[0], size_of(x))
     if isinstance(x.type, TensorType):
         g.type = x.type.with_requires_grad(None)
     return [g, *[None] * (len(node._inputs) - 1)]
@@ -230,12 +243,7 @@ def _sum_to_size(node: Node, grads: dict[int, Value]) -> Gradients:
 def _custom_function(node: Node, grads: dict[int, Value]) -> Gradients:
     """The gradients of the inputs: the second block, at the insertion point."""
     graph = node.graph
-    given = []
-    for i in node.attributes["differentiable"]:
-        t: Any = node._outputs[i].type
-        g = graph.insert(prim.GRAD_OR_ZERO, grads[i], t.shape, t.dtype)
-        g.type = without_grad(t)
-        given.append(g)
+    given = [or_zero(node._outputs[i], grads[i]) for i in node.attributes["differentiable"]]
     block = node.blocks[1]
     values = dict(zip(block.inputs, [*node._inputs, *node._outputs, *given], strict=True))
     for inner in block.nodes():

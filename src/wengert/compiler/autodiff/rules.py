@@ -13,9 +13,8 @@ from typing import Any, NamedTuple
 
 from ...autograd.grad_mode import set_grad_enabled
 from ...backends.meta import MetaArray
-from ...core.state import thread_state
+from ...core.state import ThreadState, thread_state
 from ...core.tensor import Tensor
-from ...library.node import formula_gradients
 from ...operators.fitting import reduce_gradient
 from ...tape.plans import values_read
 from ..ir import primitives as prim
@@ -56,7 +55,7 @@ class RuleLevel(BlockLevel):
             raise NotDifferentiable("a rule differentiates through control flow of its own")
         return self.call_graph(graph, tensors)
 
-    def call_function(self, function: Any, state: Any, args: tuple, setup: Any) -> Any:
+    def call_function(self, function: Any, state: ThreadState, args: tuple, setup: Any) -> Any:
         if state.recording() and any(isinstance(a, Tensor) and a.requires() for a in args):
             raise NotDifferentiable("a rule differentiates through an autograd Function of its own")
         return BlockLevel.call_function(self, function, state, args, setup)
@@ -244,6 +243,9 @@ def _run_formula(
     operator: Any, args: list, outputs: list, grads: list, needs: tuple
 ) -> list[Tensor | None]:
     """The gradients of a custom operator by its registered formula."""
+    # The library is imported once a program has custom operators.
+    from ...library.node import formula_gradients
+
     out: Any = outputs
     if not operator.schema.returns[0].endswith("[]"):
         out = tuple(outputs) if len(operator.schema.returns) > 1 else outputs[0]

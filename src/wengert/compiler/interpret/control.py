@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from ...autograd.function import Function
@@ -105,6 +105,17 @@ class CustomFunction(WithBlocks):
         self.store(registers, FunctionCall.apply(self, *values))
 
 
+def keep_for_backward(
+    ctx: Any, function: Node, needed: list[int], inputs: Sequence[Tensor], outputs: tuple
+) -> None:
+    """Save what the second block of a Function's node takes, and mark the outputs that have no
+    gradient; `needed` numbers inputs and outputs, as of `backward_graph`."""
+    values = [*inputs, *outputs]
+    ctx.save_for_backward(*[values[i] for i in needed])
+    known = function.attributes["differentiable"]
+    ctx.mark_non_differentiable(*[t for i, t in enumerate(outputs) if i not in known])
+
+
 class FunctionCall(Function):
     """A node of a Function that is run, and recorded, by the interpreter."""
 
@@ -118,10 +129,7 @@ class FunctionCall(Function):
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple, output: tuple) -> None:
         ctx.called, *tensors = inputs
-        values = [*tensors, *output]
-        ctx.save_for_backward(*[values[i] for i in ctx.called.needed])
-        known = ctx.called.node.attributes["differentiable"]
-        ctx.mark_non_differentiable(*[t for i, t in enumerate(output) if i not in known])
+        keep_for_backward(ctx, ctx.called.node, ctx.called.needed, tensors, output)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple:

@@ -11,6 +11,7 @@ from ..ir import primitives as prim
 from ..ir.literals import HOLE
 from ..ir.nodes import Node
 from ..ir.types import join, type_of
+from .meanings import callable_of, short_operands
 
 
 class Code:
@@ -105,6 +106,56 @@ class Call(Instruction):
             registers[self.outputs[0]] = result
         else:
             self.store(registers, result)
+
+
+class UnaryCall(Instruction):
+    """An operator of one operand with one result, the short way."""
+
+    __slots__ = ("function", "operand", "result")
+
+    def __init__(self, node: Node, inputs: tuple, outputs: tuple) -> None:
+        Instruction.__init__(self, node, inputs, outputs)
+        self.function = node.operator.call1
+        (self.operand,) = inputs
+        (self.result,) = outputs
+
+    def run(self, registers: list) -> None:
+        registers[self.result] = self.function(registers[self.operand])
+
+
+class BinaryCall(Instruction):
+    """An operator of two operands with one result, the short way; one may be a number."""
+
+    __slots__ = ("function", "left", "right", "number", "result")
+
+    def __init__(self, node: Node, inputs: tuple, outputs: tuple) -> None:
+        Instruction.__init__(self, node, inputs, outputs)
+        self.function = node.operator.call2
+        supply = iter(inputs)
+        left, right = (node.arguments or ())[:2]
+        self.left = next(supply) if left is HOLE else None
+        self.right = next(supply) if right is HOLE else None
+        self.number = left if right is HOLE else right
+        (self.result,) = outputs
+
+    def run(self, registers: list) -> None:
+        left, right = self.left, self.right
+        registers[self.result] = self.function(
+            self.number if left is None else registers[left],
+            self.number if right is None else registers[right],
+        )
+
+
+def of_operator(node: Node, inputs: tuple, outputs: tuple) -> Instruction:
+    """The instruction of an operator's node."""
+    if node.schema.returns == ("Tensor",):
+        holes = [item is HOLE for item in node.arguments or ()]
+        count = short_operands(node)
+        if count == 1 and holes[0]:
+            return UnaryCall(node, inputs, outputs)
+        if count == 2 and (holes[0] or holes[1]):
+            return BinaryCall(node, inputs, outputs)
+    return Call(node, inputs, outputs, callable_of(node))
 
 
 class Evaluate(Call):

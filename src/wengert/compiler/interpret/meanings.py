@@ -23,7 +23,7 @@ def _reshape(args: tuple) -> Tensor:
 
 
 def _unsafe_view(args: tuple) -> Tensor:
-    """Unlike a reshape no view, which a result of the graph would stay for who gets it."""
+    """No view, unlike a reshape: the caller would see one where it is a result of the graph."""
     x, size = args
     return dispatch.operator_named("_unsafe_view").call(
         (x if x.array.flags.c_contiguous else pack.call1(x), size)
@@ -73,21 +73,29 @@ def function_of(operator: Any) -> Callable[[tuple], Any]:
 
 
 def callable_of(node: Node) -> Callable[[tuple], Any]:
-    """The function of all arguments that an operator's node stands for.
-
-    With one or two operands and defaults, that is the short way which eager programs take too: its
-    loops may round otherwise than the general kernel.
-    """
+    """The function of all arguments that an operator's node stands for."""
     operator = node.operator
     if prim.is_custom(operator):
         return operator.call_converted
-    if operator.name in _MEANINGS or operator.mutates:
-        return function_of(operator)
+    count = short_operands(node)
+    if count == 1:
+        return lambda args: operator.call1(args[0])
+    if count == 2:
+        return lambda args: operator.call2(args[0], args[1])
+    return function_of(operator)
+
+
+def short_operands(node: Node) -> int:
+    """How many operands an operator's node has if the short way leads to it, else 0.
+
+    Eager programs take that way too where there are one or two operands and defaults: its loops may
+    round otherwise than the general kernel.
+    """
+    operator = node.operator
+    if prim.is_custom(operator) or operator.name in _MEANINGS or operator.mutates:
+        return 0
     count = operator.operands
+    if count not in (1, 2) or not operator.tail_has_defaults:
+        return 0
     rest = (node.arguments or ())[count:]
-    if operator.tail_has_defaults and literal_key(rest) == literal_key(operator.tail):
-        if count == 1:
-            return lambda args: operator.call1(args[0])
-        if count == 2:
-            return lambda args: operator.call2(args[0], args[1])
-    return operator.call
+    return count if literal_key(rest) == literal_key(operator.tail) else 0

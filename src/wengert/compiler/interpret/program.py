@@ -15,7 +15,6 @@ from ..ir.graph import Graph
 from ..ir.nodes import Node, Value
 from . import control, instructions
 from .instructions import Code, Instruction
-from .meanings import callable_of
 
 Group = Callable[[Node], Callable[..., tuple]]
 
@@ -75,7 +74,7 @@ class _Builder:
         codes = [self.block(block) for block in node.blocks]
         outputs = tuple([self.register(value) for value in node.outputs])
         if node.operator is not None:
-            return instructions.Call(node, inputs, outputs, callable_of(node))
+            return instructions.of_operator(node, inputs, outputs)
         if node.kind in instructions.OF_KINDS:
             return instructions.OF_KINDS[node.kind](node, inputs, outputs)
         if node.kind == prim.DIFFERENTIABLE_GRAPH and self.group is not None:

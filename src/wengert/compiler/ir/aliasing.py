@@ -1,9 +1,9 @@
 """Which values of a graph may share memory, and what that forbids.
 
-A result that the caller gets must stay the only name of its memory if it was so before: he may
-write into it. So a pass may not replace a value that leaves the graph by one that leaves it too,
-that came from outside, or whose elements share memory with each other. And where the graph itself
-writes in place, what may share that memory is left alone.
+A result that the caller gets must stay the only name of its memory if it was so before: the caller
+may write into it. So a pass may not replace a value that leaves the graph by one that leaves it
+too, that came from outside, or whose elements share memory with each other. And where the graph
+itself writes in place, what may share that memory is left alone.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Aliases:
         return self.find(a) is self.find(b)
 
     def leaves(self, value: Value) -> bool:
-        """Whether its memory may be seen by who gets the outputs."""
+        """Whether those who get the outputs may see its memory."""
         return self.find(value) in self.leaving
 
     def comes_from_outside(self, value: Value) -> bool:

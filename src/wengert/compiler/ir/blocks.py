@@ -68,6 +68,12 @@ class Block:
             for block in node.blocks:
                 yield from block.all_nodes()
 
+    def readers(self) -> list[Node]:
+        """All nodes that read values, with those of inner blocks; return nodes come last."""
+        nodes = list(self.all_nodes())
+        inner = [block.return_node for node in nodes for block in node.blocks]
+        return [*nodes, self.return_node, *inner]
+
     def add_input(self, type: Type = TENSOR, name: str | None = None) -> Value:
         """A further parameter."""
         return self.param_node.add_output(type, name)

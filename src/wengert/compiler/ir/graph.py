@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ...dispatch.schema import REQUIRED
+from ...dispatch.schema import REQUIRED, Schema
 from . import primitives as prim
 from .base import GraphError, problems_of, text_of
 from .blocks import Block, look_up
@@ -27,7 +27,7 @@ class Graph:
                     node.graph = self
         self.block = Block(self) if block is None else block
         self.insert_point: Node = self.block.return_node
-        self.owner: Any = None
+        self.owner: object = None
 
     # Reading -------------------------------------------------------------------------------
 
@@ -191,14 +191,14 @@ class Graph:
 
     # Ownership -----------------------------------------------------------------------------
 
-    def claim(self, owner: Any) -> Graph:
+    def claim(self, owner: object) -> Graph:
         """Let `owner` hold the graph: from now on nobody may take it apart."""
         if self.owner is not None and self.owner is not owner:
             raise GraphError(f"the graph belongs to {self.owner!r} already")
         self.owner = owner
         return self
 
-    def release(self, owner: Any) -> Graph:
+    def release(self, owner: object) -> Graph:
         """Undo `claim`."""
         if self.owner is not owner:
             raise GraphError(f"the graph belongs to {self.owner!r}, not to {owner!r}")
@@ -251,7 +251,7 @@ def block_graph(block: Block) -> Graph:
     return graph
 
 
-def output_count(schema: Any) -> int | None:
+def output_count(schema: Schema) -> int | None:
     """How many outputs a call has; None where that depends on the arguments."""
     if len(schema.returns) == 1 and schema.returns[0].startswith("Tensor") and (
         schema.returns[0].endswith("[]")
@@ -261,7 +261,7 @@ def output_count(schema: Any) -> int | None:
 
 
 def bind(
-    kind: str, schema: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
+    kind: str, schema: Schema, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> tuple[tuple, list[Value]]:
     """Arguments in schema order with defaults filled in, split into literals and inputs."""
     arguments = schema.arguments

@@ -16,7 +16,6 @@ from ...core.registry import operator_named
 from ...core.tensor import Tensor
 from ...creation.factories import full
 from ...dispatch.schema import Schema, parse
-from ...library.functional import find_for_graph
 
 OPERATOR = "wengert::"
 PRIMITIVE = "prim::"
@@ -133,6 +132,9 @@ def operator_of(kind: str) -> Any:
     try:
         if kind.startswith(OPERATOR):
             return operator_named(kind[len(OPERATOR) :])
+        # The library is imported once a program has custom operators.
+        from ...library.functional import find_for_graph
+
         return find_for_graph(kind)
     except (KeyError, RuntimeError, AttributeError):
         raise LookupError(f"{kind}: no such operator is declared") from None

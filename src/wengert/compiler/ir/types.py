@@ -102,7 +102,7 @@ class TensorType(Type):
         return size
 
     def with_requires_grad(self, requires_grad: bool | None) -> TensorType:
-        """The same with another answer to whether gradients are wanted."""
+        """This type with another answer to whether gradients are wanted."""
         if requires_grad is self.requires_grad:
             return self
         return TensorType(self.dtype, self.shape, requires_grad)

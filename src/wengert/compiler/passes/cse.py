@@ -22,7 +22,10 @@ def eliminate_common_subexpressions(graph: Graph) -> Graph:
 
 
 def merge_equal_nodes(block: Block, aliases: Aliases | None) -> None:
-    """The same for one block. Without `aliases`, its outputs are allowed to share memory."""
+    """Merge nodes of one kind with the same inputs in a block.
+
+    Without `aliases`, the outputs of the block are allowed to share memory.
+    """
     _visit(block, aliases, [{}])
 
 

@@ -17,7 +17,7 @@ def inline(graph: Graph) -> Graph:
 
 
 def inline_kind(block: Block, kind: str) -> None:
-    """The same for all nodes of one kind in a block, whose first block is called."""
+    """Put the nodes of the first block of every node of a kind in its place, inner ones first."""
     for node in block.nodes():
         for inner in node.blocks:
             inline_kind(inner, kind)

@@ -91,7 +91,7 @@ def choose(forward: Block, reverse: Block, policy: Policy) -> list[Node]:
         places[value] = len(places)
     needed = {
         value
-        for node in (*reverse.all_nodes(), *_returns(reverse))
+        for node in reverse.readers()
         for value in node._inputs
         if value in places
     }
@@ -119,14 +119,6 @@ def choose(forward: Block, reverse: Block, policy: Policy) -> list[Node]:
         for node in nodes
         if any(not kept_side[2 * places[value]] for value in node._outputs)
     ]
-
-
-def _returns(block: Block) -> list[Node]:
-    found = [block.return_node]
-    for node in block.nodes():
-        for inner in node.blocks:
-            found += _returns(inner)
-    return found
 
 
 def _size_or_none(value: Value) -> int | None:

@@ -51,7 +51,7 @@ def set_requires_grad(value: Value, flag: bool) -> None:
 
 
 def visit(block: Block, cut_off: set[Value]) -> None:
-    """The same for one block, whose inputs know."""
+    """Decide for every tensor of a block, whose inputs are decided, whether it requires grad."""
     for node in block.nodes():
         flags = _through_blocks(node, cut_off) if node.blocks else _of_node(node)
         for value, flag in zip(node._outputs, flags, strict=True):

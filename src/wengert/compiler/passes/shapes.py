@@ -54,7 +54,7 @@ def propagate_shapes(graph: Graph) -> Graph:
 
 
 def visit(block: Block) -> None:
-    """The same for one block, whose inputs have their types."""
+    """Set the types of the values of a block, whose inputs have theirs."""
     for node in block.nodes():
         if node.blocks:
             _through_blocks(node)

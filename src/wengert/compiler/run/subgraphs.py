@@ -158,7 +158,7 @@ def merge(nodes: list[Node]) -> Node:
     for node in nodes:
         node.move_before(block.return_node)
     inside: dict[Value, Value] = {}
-    for node in [*block.all_nodes(), *_inner_returns(block)]:
+    for node in block.readers():
         for i, value in enumerate(node._inputs):
             if block.contains(value.node):
                 continue
@@ -177,11 +177,6 @@ def merge(nodes: list[Node]) -> Node:
                 for use in outside:
                     use.user.replace_input(use.offset, result)
     return group
-
-
-def _inner_returns(block: Block) -> list[Node]:
-    """The return nodes of the blocks inside a block."""
-    return [inner.return_node for node in block.all_nodes() for inner in node.blocks]
 
 
 def _check_together(nodes: list[Node]) -> None:

@@ -15,8 +15,9 @@ from typing import Any
 from ...autograd import grad
 from ...autograd.function import Function
 from ...autograd.function_node import Error, call_recorded, user_backward
-from ...core.state import thread_state
+from ...core.state import ThreadState, thread_state
 from ...core.tensor import Tensor, requires_of, set_fields
+from ..interpret.control import keep_for_backward
 from ..ir import primitives as prim
 from ..ir.blocks import Block
 from ..ir.functions import backward_graph, by_input
@@ -55,7 +56,7 @@ class DifferentiableLevel(BlockLevel):
     def apply_graph(self, graph: Graph, tensors: Sequence[Tensor]) -> tuple:
         return GraphCall.apply(Executable(graph, ()), *tensors)
 
-    def call_function(self, function: Any, state: Any, args: tuple, setup: Any) -> Any:
+    def call_function(self, function: Any, state: ThreadState, args: tuple, setup: Any) -> Any:
         inputs = tuple([self.inside(a) if isinstance(a, Tensor) else a for a in args])
         recorded = any(isinstance(a, Tensor) and a.requires() for a in inputs)
         if recorded and state.recording() and not getattr(function, "traces_itself", False):
@@ -254,10 +255,7 @@ class TracedCall(Function):
         graph, _, *tensors = inputs
         (ctx.function,) = graph.nodes()
         ctx.reverse, needed = backward_graph(ctx.function)
-        values = [*tensors, *output]
-        ctx.save_for_backward(*[values[i] for i in needed])
-        known = ctx.function.attributes["differentiable"]
-        ctx.mark_non_differentiable(*[t for i, t in enumerate(output) if i not in known])
+        keep_for_backward(ctx, ctx.function, needed, tensors, output)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple:

@@ -18,12 +18,11 @@ from typing import Any
 from ...autograd.function_node import call_recorded
 from ...core.arrays import LevelArray
 from ...core.dtypes import from_numpy
-from ...core.state import thread_state
+from ...core.state import ThreadState, thread_state
 from ...core.tensor import Tensor, set_fields, wrap, wrap_as
 from ...creation.factories import full
 from ...dispatch.levels import Level, OutsideAllLevels, level_array
 from ...dispatch.overlap import is_expanded
-from ...library.functional import functional_form
 from ...transforms.randomness import DRAWS
 from ..interpret import draws
 from ..interpret.control_flow import ControlFlowLevel
@@ -90,7 +89,7 @@ class TraceLevel(ControlFlowLevel):
         return self.stand_in(value, shape_only(t.array), t)
 
     def detached(self, t: Tensor) -> Tensor:
-        """The same memory without history; a change of either is one of both."""
+        """A tensor that shares memory but no history; a change of either is one of both."""
         t = self.inside(t)
         array: Any = t.array
         out = self.stand_in(self.cut_off(self.symbol_of(t)), array.value.array, t)
@@ -99,7 +98,7 @@ class TraceLevel(ControlFlowLevel):
         return out
 
     def data_of(self, t: Tensor) -> Tensor:
-        """The same memory without history, with a version counter of its own."""
+        """A tensor that shares memory but neither history nor version counter."""
         t = self.inside(t)
         array: Any = t.array
         out = self.stand_in(self.cut_off(self.symbol_of(t)), array.value.array, t)
@@ -266,7 +265,7 @@ class TraceLevel(ControlFlowLevel):
             made.append(self.stand_in(value, example))
         return tuple(made)
 
-    def call_function(self, function: Any, state: Any, args: tuple, setup: Any) -> Any:
+    def call_function(self, function: Any, state: ThreadState, args: tuple, setup: Any) -> Any:
         """A call of an autograd Function at this level: what its methods call is noted."""
         inputs = tuple([self.inside(a) if isinstance(a, Tensor) else a for a in args])
         outputs = call_recorded(function, state, inputs, setup, function.forward)
@@ -323,6 +322,9 @@ class TraceLevel(ControlFlowLevel):
 
     def write_custom(self, operator: Any, args: tuple) -> Any:
         """A custom operator that mutates as its functional form, see `library.functional`."""
+        # The library is imported once a program has custom operators.
+        from ...library.functional import functional_form
+
         form = functional_form(operator)
         recorded = thread_state().grad_enabled
         symbols = tuple([self.symbol_or_literal(a) for a in args])
@@ -358,7 +360,10 @@ class TraceLevel(ControlFlowLevel):
             array.__dict__["seen_changes"] = memory.changes
 
     def _store(self, target: Tensor, symbol: Value, recorded: bool, changed: list[Any]) -> None:
-        """The same for a tensor and what it comes from; `changed` takes their arrays."""
+        """Let a tensor stand for a new value, and all that it comes from for theirs.
+
+        `changed` takes the arrays of these tensors.
+        """
         array: Any = target.array
         value = symbol if recorded else self.revalued(self.symbol_of(target), symbol)
         source, steps = way_back(target)

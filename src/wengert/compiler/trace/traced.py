@@ -10,7 +10,7 @@ from typing import Any
 
 from ...autograd.grad_mode import is_grad_enabled, set_grad_enabled
 from ...core.tensor import Tensor
-from ...core.trees.pytree import tree_flatten, tree_unflatten
+from ...core.trees.pytree import TreeSpec, tree_flatten, tree_unflatten
 from ..interpret.program import run
 from ..ir.graph import Graph
 from .steps import Step
@@ -57,10 +57,12 @@ class Recipe:
 class Traced:
     """A traced function: its graph, and what is around it."""
 
+    #: The structures of the arguments and of the results, which `record` sets.
+    in_tree: TreeSpec
+    out_tree: TreeSpec
+
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
-        self.in_tree: Any = None
-        self.out_tree: Any = None
         self.literals: list[Any] = []  # the results in their order, TENSOR for a tensor
         self.recipes: list[Recipe] = []  # one for each TENSOR
         self.captured: list[Tensor] = []
