@@ -56,9 +56,10 @@ class RuleLevel(BlockLevel):
         return self.call_graph(graph, tensors)
 
     def call_function(self, function: Any, state: ThreadState, args: tuple, setup: Any) -> Any:
-        if state.recording() and any(isinstance(a, Tensor) and a.requires() for a in args):
-            raise NotDifferentiable("a rule differentiates through an autograd Function of its own")
-        return BlockLevel.call_function(self, function, state, args, setup)
+        raise NotDifferentiable(
+            f"a rule calls the autograd Function {function.__name__}, whose own derivative would "
+            "be lost"
+        )
 
     def placeholder(self, type: TensorType, value: Value) -> Tensor:
         """A tensor of a type without data that stands for a value of the graph."""
