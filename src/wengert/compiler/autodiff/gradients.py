@@ -37,7 +37,7 @@ def obstacle(node: Node) -> str | None:
         return _operator_obstacle(node)
     if node.kind in _OBSTACLES:
         return _OBSTACLES[node.kind](node)
-    if node.kind in prim.WITHOUT_GRADIENT or node.kind in _GRADIENTS:
+    if not node.has_gradient or node.kind in _GRADIENTS:
         return None
     if node.kind in (prim.AUTOGRAD_ADD, prim.GRAD_OR_ZERO):
         return None  # they become operators once it is known what is undefined
@@ -82,7 +82,7 @@ def insert_gradient(
 
     Returns the gradients of the inputs, where they exist.
     """
-    if node.kind in prim.WITHOUT_GRADIENT:
+    if not node.has_gradient:
         return None
     rule = None
     wanted = list(range(len(node._outputs)))

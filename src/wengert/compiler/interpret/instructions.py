@@ -10,6 +10,7 @@ from ...transforms.randomness import DRAWS
 from ..ir import primitives as prim
 from ..ir.literals import HOLE
 from ..ir.nodes import Node
+from ..ir.primitives import Primitive
 from ..ir.types import join, type_of
 from .meanings import callable_of, short_operands
 
@@ -159,22 +160,25 @@ def of_operator(node: Node, inputs: tuple, outputs: tuple) -> Instruction:
 
 
 class Evaluate(Call):
-    """A primitive that is a plain function; with one output, the result is that output."""
+    """A primitive that is a plain function; what it returns is the output, or all of several."""
 
-    __slots__ = ()
+    __slots__ = ("several",)
+
+    def __init__(self, node: Node, inputs: tuple, outputs: tuple, primitive: Primitive) -> None:
+        if primitive.evaluate is None:
+            raise RuntimeError(f"{node.kind} cannot be run")
+        Call.__init__(self, node, inputs, outputs, primitive.evaluate)
+        self.several = primitive.several
 
     def run(self, registers: list) -> None:
         arguments = self.arguments.copy()
         for position, register in self.places:
             arguments[position] = registers[register]
         result = self.function(*arguments)
-        if self.node.kind in _UNPACKING:
+        if self.several:
             self.store(registers, result)
         else:
             registers[self.outputs[0]] = result
-
-
-_UNPACKING = {prim.LIST_UNPACK, prim.TUPLE_UNPACK, prim.CHECK}
 
 
 class Constant(Instruction):

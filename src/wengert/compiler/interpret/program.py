@@ -83,10 +83,7 @@ class _Builder:
             return control.CustomFunction(node, inputs, outputs, codes, Program)
         if node.kind in control.OF_KINDS:
             return control.OF_KINDS[node.kind](node, inputs, outputs, codes)
-        primitive = prim.PRIMITIVES[node.kind]
-        if primitive.evaluate is None:
-            raise RuntimeError(f"{node.kind} cannot be run")
-        return instructions.Evaluate(node, inputs, outputs, primitive.evaluate)
+        return instructions.Evaluate(node, inputs, outputs, prim.PRIMITIVES[node.kind])
 
     def mark_dead(self, block: Block, nodes: list[Node], code: Code) -> None:
         """Values of this block die with the last node that reads them, inside or directly."""

@@ -12,17 +12,11 @@ from . import primitives as prim
 from .blocks import Block
 from .nodes import Node, Value
 
-#: Primitives whose results may be, or contain, their inputs.
-_FORWARDING = {
-    prim.LIST_CONSTRUCT, prim.LIST_UNPACK, prim.TUPLE_CONSTRUCT, prim.TUPLE_UNPACK, prim.PROFILE,
-    prim.AUTOGRAD_ADD, prim.GRAD_OR_ZERO, prim.GRAD_SUM_TO_SIZE,
-    prim.ONCE_DIFFERENTIABLE, prim.PROFILE_IVALUE, prim.CONSTANT_CHUNK,
-}  # fmt: skip
-
 
 def shares_memory(node: Node) -> bool:
     """Whether its outputs may be, or be parts of, its inputs."""
-    return node.is_inplace or node.is_view or node.kind in _FORWARDING
+    primitive = node.primitive
+    return node.is_inplace or node.is_view or (primitive is not None and primitive.forwards)
 
 
 class Aliases:

@@ -142,8 +142,12 @@ class Node:
         """The schema of the operator or primitive, None if it takes any number of values."""
         if self.operator is not None:
             return self.operator.schema
-        primitive = prim.PRIMITIVES.get(self.kind)
-        return None if primitive is None else primitive.schema
+        return None if self.primitive is None else self.primitive.schema
+
+    @property
+    def primitive(self) -> prim.Primitive | None:
+        """What is declared of its kind, None for an operator."""
+        return None if self.operator is not None else prim.PRIMITIVES.get(self.kind)
 
     @property
     def is_operator(self) -> bool:
@@ -164,15 +168,20 @@ class Node:
         """Whether it must run exactly once and in its place, whoever uses the result."""
         if self.operator is not None:
             return self.is_inplace or bool(getattr(self.operator, "mutated", ()))
-        primitive = prim.PRIMITIVES.get(self.kind)
+        primitive = self.primitive
         if primitive is None or primitive.effects:
             return True
         return any(node.has_effects for block in self.blocks for node in block.nodes())
 
     @property
+    def has_gradient(self) -> bool:
+        """Whether gradients may pass through it, by its kind."""
+        return self.primitive is None or self.primitive.has_gradient
+
+    @property
     def must_stay(self) -> bool:
         """Whether it may not be left out, whoever uses the result."""
-        primitive = None if self.operator is not None else prim.PRIMITIVES.get(self.kind)
+        primitive = self.primitive
         if self.has_effects or (primitive is not None and primitive.stays):
             return True
         return any(node.must_stay for block in self.blocks for node in block.nodes())

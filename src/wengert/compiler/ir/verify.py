@@ -87,7 +87,7 @@ class _Verifier:
 
     def shape_of(self, node: Node) -> None:
         """Numbers of arguments, outputs and blocks, as the kind wants them."""
-        primitive = prim.PRIMITIVES.get(node.kind)
+        primitive = node.primitive
         if node.operator is None:
             if primitive is None:
                 self.complain(node, "no such primitive is declared")

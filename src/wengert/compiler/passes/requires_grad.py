@@ -59,7 +59,7 @@ def visit(block: Block, cut_off: set[Value]) -> None:
 
 
 def _of_node(node: Node) -> list[bool]:
-    if node.kind in prim.WITHOUT_GRADIENT:
+    if not node.has_gradient:
         needed = False
     elif node.operator is not None:
         needed = any(value.requires_grad for value in differentiable_inputs(node))

@@ -144,7 +144,7 @@ def _function(node: Node) -> Any:
     """The node as a function of a tuple of arguments, None if it has no such."""
     if node.operator is not None:
         return callable_of(node)
-    primitive = prim.PRIMITIVES.get(node.kind)
+    primitive = node.primitive
     if primitive is None or primitive.evaluate is None:
         return None
     evaluate = primitive.evaluate
