@@ -20,6 +20,8 @@ from types import FrameType
 from typing import NamedTuple
 
 SOURCE = Path(__file__).resolve().parent.parent / "src"
+#: The rooms within the compiler, from the bottom.
+COMPILER = ("ir", "interpret", "passes", "trace", "autodiff", "run")
 #: The rooms from the bottom; rooms of one floor do not import each other. A room within a room is
 #: named by its path.
 FLOORS: tuple[tuple[str, ...], ...] = (
@@ -34,6 +36,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("tensor",),
     ("library",),
     ("utils", "func", "nn"),
+    *((f"compiler.{room}",) for room in COMPILER),
     ("compiler",),
     # These use the package as programs do, by its public names.
     ("autograd.functional", "autograd.gradcheck", "tensor.numpy_functions", "_C",

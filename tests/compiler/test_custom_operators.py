@@ -222,3 +222,62 @@ def test_a_gradient_that_goes_nowhere_is_forgotten():
     gradient.df.lint()
     assert gradient.f_real_outputs == 1 and len(gradient.f.outputs) == 2
     assert gradient.df_input_vjps == [0] and gradient.df_output_vjps == [1]
+
+
+class TripleSlope(wengert.autograd.Function):
+    """A square whose derivative is another one than that of what it computes."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * 3 * ctx.saved_tensors[0]
+
+
+def through_function(x):
+    return TripleSlope.apply(x)
+
+
+def through_gradient_of_function(x):
+    with wengert.enable_grad():
+        y = x.detach().requires_grad_()
+        return wengert.autograd.grad(TripleSlope.apply(y).sum(), y)[0]
+
+
+def through_control_flow(x):
+    return compiler.cond(x.sum() > 0, wengert.cos, wengert.sin, (x,))
+
+
+def through_gradient_of_control_flow(x):
+    return wengert.func.grad(lambda x: through_control_flow(x).sum())(x)
+
+
+@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize(
+    "slope",
+    [
+        through_function,
+        through_gradient_of_function,
+        through_control_flow,
+        through_gradient_of_control_flow,
+    ],
+)
+def test_what_formulas_call_has_its_own_derivative(slope, order):
+    operator = make("(Tensor x) -> Tensor", lambda x: x.exp(), wengert.empty_like)
+    operator.register_autograd(
+        lambda ctx, g: g * slope(ctx.saved_tensors[0]),
+        setup_context=lambda ctx, inputs, output: ctx.save_for_backward(inputs[0]),
+    )
+
+    def function(x):
+        return (operator(x * 2) * x).sum()
+
+    found = []
+    for call in (function, wengert.compile(function)):
+        x = wengert.tensor([0.3, 0.5], requires_grad=True)
+        (g,) = wengert.autograd.grad(call(x), x, create_graph=order == 2)
+        found.append(wengert.autograd.grad(g.sum(), x)[0] if order == 2 else g)
+    assert wengert.allclose(*found)

@@ -4,7 +4,8 @@ import pytest
 
 import wengert
 from wengert.compiler import Graph, GraphError, TensorType, Use, parse
-from wengert.compiler.ir.nodes import HOLE, fill, split_arguments
+from wengert.compiler.ir.literals import HOLE, fill
+from wengert.compiler.ir.nodes import split_arguments
 
 CHAIN = """\
 graph(%x : Tensor, %y : Tensor):

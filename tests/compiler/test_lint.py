@@ -3,7 +3,8 @@
 import pytest
 
 from wengert.compiler import GraphError, TensorType, parse
-from wengert.compiler.ir.nodes import HOLE, Use
+from wengert.compiler.ir.literals import HOLE
+from wengert.compiler.ir.nodes import Use
 from wengert.compiler.ir.types import INT, STR
 
 TEXT = """\

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 import wengert
 from wengert.compiler import Graph, ParseError, TensorType, parse, parse_type
-from wengert.compiler.ir.printer import large_constants, literal_key
+from wengert.compiler.ir.literals import literal_key
+from wengert.compiler.ir.printer import large_constants
 from wengert.compiler.ir.types import (
     ANY,
     BOOL,

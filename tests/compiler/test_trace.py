@@ -4,7 +4,7 @@ import pytest
 
 import wengert
 from wengert.compiler import trace
-from wengert.compiler.trace.level import TraceError
+from wengert.compiler.trace.refusals import TraceError
 
 
 def kinds(traced):

@@ -1,5 +1,5 @@
 cimport cython
-from ..dispatch.inplace cimport check_inplace, rebase_history
+from ..dispatch.rebasing cimport check_inplace, rebase_history
 from ..core.native cimport Native
 from ..core.state cimport ThreadState, thread_state
 from ..core.tensor cimport (

@@ -21,7 +21,7 @@ from ..core.tensor import (
     requires_of,
     set_fields,
 )
-from ..dispatch.inplace import add_retain_hook, check_inplace, rebase_history
+from ..dispatch.rebasing import add_retain_hook, check_inplace, rebase_history
 from .function_node import FunctionNode, among
 
 

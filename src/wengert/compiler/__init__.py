@@ -6,10 +6,15 @@ from .autodiff.differentiate import differentiate as differentiate
 from .autodiff.differentiate import is_differentiable as is_differentiable
 from .autodiff.differentiate import isDifferentiable as isDifferentiable
 from .autodiff.differentiate import joint_graph as joint_graph
+from .interpret.control_flow import cond as cond
+from .interpret.control_flow import map as map
+from .interpret.control_flow import scan as scan
+from .interpret.control_flow import while_loop as while_loop
+from .interpret.program import Program as Program
+from .ir.base import GraphError as GraphError
+from .ir.blocks import Block as Block
 from .ir.graph import Graph as Graph
-from .ir.nodes import HOLE as HOLE
-from .ir.nodes import Block as Block
-from .ir.nodes import GraphError as GraphError
+from .ir.literals import HOLE as HOLE
 from .ir.nodes import Node as Node
 from .ir.nodes import Use as Use
 from .ir.nodes import Value as Value
@@ -22,13 +27,10 @@ from .run.compile import Compiled as Compiled
 from .run.compile import compile as compile
 from .run.compile import explain as explain
 from .run.executable import Executable as Executable
-from .run.interpreter import Program as Program
-from .run.interpreter import run as run
 from .run.subgraphs import slice_differentiable as slice_differentiable
-from .trace.control_flow import cond as cond
-from .trace.control_flow import map as map
-from .trace.control_flow import scan as scan
-from .trace.control_flow import while_loop as while_loop
-from .trace.level import Traced as Traced
-from .trace.level import TraceError as TraceError
-from .trace.level import trace as trace
+from .run.tracing import trace as trace
+from .trace.refusals import TraceError as TraceError
+from .trace.traced import Traced as Traced
+
+# Last, since importing the package `run` sets an attribute of the same name.
+from .interpret.program import run as run  # isort: skip

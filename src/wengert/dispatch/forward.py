@@ -22,8 +22,8 @@ from ..tape.tangents import (
     tangent_base,
     tangent_of,
 )
-from .inplace import check_inplace, check_result_shape
-from .operator import any_requires
+from .arguments import any_requires
+from .rebasing import check_inplace, check_result_shape
 
 
 def call_with_tangents(operator: Any, args: tuple, tangents: dict[str, Any]) -> Any:

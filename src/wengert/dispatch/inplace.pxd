@@ -1,14 +1,14 @@
 cimport cython
-from ..tape.accumulation cimport edge_node, edges
 from ..tape.node cimport Node
 from .arguments cimport any_foreign, any_requires, arrays_of
 from .base_operator cimport BaseOperator
 from .binding cimport check_operand
 from .operator cimport Operator
+from .rebasing cimport check_inplace, rebase_history
 from ..core.native cimport Native
 from .recording cimport fill_saved, record
 from ..core.state cimport ThreadState, thread_state
-from ..core.tensor cimport Tensor, ViewMeta, bump_version, node_of, requires_of, wrap
+from ..core.tensor cimport Tensor, bump_version, node_of, requires_of
 
 
 cdef Native _native
@@ -28,11 +28,3 @@ cdef class InplaceOperator(BaseOperator):
     cpdef object call(self, tuple args)
     @cython.locals(target=Tensor, before=Tensor, node=Node, functional=Operator)
     cpdef object record_around(self, ThreadState state, tuple args, bint layered)
-
-
-@cython.locals(meta=ViewMeta)
-cpdef check_inplace(Tensor t, bint recording, ThreadState state)
-@cython.locals(meta=ViewMeta, base=Tensor)
-cpdef rebase_history(Tensor t, Node node, int written=*)
-@cython.locals(state=ThreadState, meta=ViewMeta, fresh=Tensor)
-cpdef regenerate_view(Tensor t)

@@ -20,9 +20,9 @@ from ..core.tensor import Tensor, bump_version, requires_of
 from ..dispatch.arguments import any_foreign, any_requires
 from ..dispatch.base_operator import BaseOperator
 from ..dispatch.binding import OVERLOAD, bind_overload, convert_declared
-from ..dispatch.inplace import check_inplace
 from ..dispatch.layers import call_layers
 from ..dispatch.levels import innermost
+from ..dispatch.rebasing import check_inplace
 from ..dispatch.schema import REQUIRED, TENSORS
 from ..dispatch.schema_parser import parse, parse_results
 from ..dispatch.torch_dispatch import override_below, without_history

@@ -273,7 +273,7 @@ def remove_custom(operator: Any) -> None:
     """Forget a custom operator, unless another one has taken its name."""
     names = _custom.get(operator.namespace, {})
     overloads = names.get(operator.base_name, {})
-    if overloads.get(operator.overload) is operator:
+    if overloads.get(operator.overload) == operator:
         del overloads[operator.overload]
         if not overloads:
             del names[operator.base_name]

@@ -122,6 +122,7 @@ addmm = primitive(
     widens=False,
     shape=_added_product,
     batch=batched.added(batched.by_operator("mm")),
+    cost="product",
     doc="`beta * input + alpha * (mat1 @ mat2)`.",
 )
 
@@ -174,6 +175,7 @@ addmv = primitive(
     widens=False,
     shape=lambda x, mat, *rest: mat.shape[:1],
     batch=batched.added(batched.by_operator("mv")),
+    cost="product",
     doc="`beta * input + alpha * (mat @ vec)`.",
 )
 baddbmm = primitive(
@@ -192,6 +194,7 @@ baddbmm = primitive(
     widens=False,
     shape=_added_product,
     batch=batched.added(batched.by_operator("bmm")),
+    cost="product",
     doc="`beta * input + alpha * (batch1 @ batch2)` for batches of matrices.",
 )
 
@@ -241,6 +244,7 @@ addbmm = primitive(
     widens=False,
     shape=lambda x, y, z, *rest: (y.shape[1], z.shape[2]),
     batch=batched.added(batched.summed_bmm),
+    cost="product",
     doc="`beta * input + alpha *` the sum of all products of the matrices of two batches.",
 )
 
@@ -330,6 +334,7 @@ affine = primitive(
     name="AddmmBackward0",
     shape=lambda bias, x, weight: (x.shape[0], weight.shape[0]),
     batch=batched.affine,
+    cost="product",
     doc="`input @ weight.T + bias` as one node.",
 )
 

@@ -68,6 +68,8 @@ add = elementwise(
         "other": by_loop(SCALE, lambda t, alpha: t if alpha == 1 else t * alpha),
     },
     native=ADD,
+    commutes=True,
+    neutral=(0, 0, 1),
     doc="Sum of two tensors, the second multiplied by `alpha`.",
     overload="Tensor",
 )
@@ -97,6 +99,7 @@ sub = elementwise(
     {"self": lambda t: t, "other": lambda t, alpha: -t if alpha == 1 else t * -alpha},
     dtype=_difference_dtype,
     native=SUB,
+    neutral=(0, 1),
     doc="Difference of two tensors, the second multiplied by `alpha`.",
     overload="Tensor",
     also="subtract",
@@ -139,6 +142,8 @@ mul = elementwise(
     },
     dtype=promote_factors,
     native=MUL,
+    commutes=True,
+    neutral=(1, 0, 1),
     doc="Product of two tensors.",
     overload="Tensor",
     also="multiply",
@@ -154,6 +159,7 @@ true_divide = elementwise(
     },
     dtype=promote_quotient,
     native=DIV,
+    neutral=(1, 1),
     doc="Quotient of two tensors.",
     overload="Tensor",
     overridden_as="div",
@@ -188,6 +194,7 @@ rounded_divide = elementwise(
     {"self": lambda t: zeros_like(t), "other": lambda t: zeros_like(t)},
     refuses="bc",
     name="DivBackward2",
+    raises="integers",
     doc="Quotient of two tensors, rounded towards zero ('trunc') or down ('floor').",
 )
 
@@ -215,6 +222,7 @@ floor_divide = elementwise(
     {"self": lambda t: zeros_like(t), "other": lambda t: zeros_like(t)},
     dtype=promote_factors,
     refuses="bc",
+    raises="integers",
     doc="Quotient rounded down.",
     inplace_overload="Tensor",
     reflected="__rfloordiv__",
@@ -228,6 +236,7 @@ remainder = elementwise(
     },
     refuses="bc",
     name=lambda self, other: f"RemainderBackward{int(isinstance(other, Tensor))}",
+    raises="integers",
     doc="Remainder with the sign of the divisor, as Python's %.",
     overload="Tensor",
     reflected="__rmod__",
@@ -241,6 +250,7 @@ fmod = elementwise(
     },
     refuses="bc",
     name=lambda self, other: f"FmodBackward{int(isinstance(other, Tensor))}",
+    raises="integers",
     doc="Remainder with the sign of the dividend, as C's fmod.",
     overload="Tensor",
 )
@@ -262,6 +272,7 @@ neg = elementwise(
     lambda t: -t,
     dtype=_number_dtype,
     native=NEG,
+    involution=True,
     doc="The negative.",
     out="exact",
     also="negative",
@@ -375,6 +386,7 @@ pow = elementwise(
         if not isinstance(self, Tensor)
         else "PowBackward1" if isinstance(exponent, Tensor) else "PowBackward0"
     ),
+    neutral=(1, 1),
     doc="Power of two tensors or numbers.",
     aliases={"other": "exponent"},
     inplace_overload="Tensor",

@@ -258,6 +258,7 @@ _repeated = nondifferentiable(
     _repeated_indices,
     meta=refuse_meta("repeat_interleave"),
     batch=_repeated_batched,
+    raises="values",
     doc="Each index as often as its count says.",
 )
 

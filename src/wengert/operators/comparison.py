@@ -40,8 +40,10 @@ def _comparison(
     return operator
 
 
-eq = _comparison("eq", "equal", "Whether elements are equal.", numpy="equal")
-ne = _comparison("ne", "not_equal", "Whether elements differ.", also="not_equal")
+eq = _comparison("eq", "equal", "Whether elements are equal.", numpy="equal", commutes=True)
+ne = _comparison(
+    "ne", "not_equal", "Whether elements differ.", also="not_equal", commutes=True
+)
 lt = _comparison("lt", "less", "Whether elements are smaller.", "c", also="less")
 le = _comparison(
     "le", "less_equal", "Whether elements are smaller or equal.", "c", also="less_equal"
@@ -52,7 +54,7 @@ ge = _comparison(
 )
 
 
-def _logical(name: str, operands: str, doc: str) -> Any:
+def _logical(name: str, operands: str, doc: str, **facts: Any) -> Any:
     return nondifferentiable(
         f"{name}({operands}) -> Tensor",
         name,
@@ -61,14 +63,15 @@ def _logical(name: str, operands: str, doc: str) -> Any:
         inplace=True,
         batch=batched,
         doc=doc,
+        **facts,
     )
 
 
 _TWO = "Tensor self, Tensor other"
-logical_and = _logical("logical_and", _TWO, "Both are non-zero.")
-logical_or = _logical("logical_or", _TWO, "One is non-zero.")
-logical_xor = _logical("logical_xor", _TWO, "Exactly one is non-zero.")
-logical_not = _logical("logical_not", "Tensor self", "Is zero.")
+logical_and = _logical("logical_and", _TWO, "Both are non-zero.", commutes=True)
+logical_or = _logical("logical_or", _TWO, "One is non-zero.", commutes=True)
+logical_xor = _logical("logical_xor", _TWO, "Exactly one is non-zero.", commutes=True)
+logical_not = _logical("logical_not", "Tensor self", "Is zero.", involution=True)
 
 
 def _bitwise(
@@ -96,16 +99,20 @@ def _bitwise(
 
 
 bitwise_and = _bitwise(
-    "bitwise_and", "bitwise_and", _TWO, promote, "Bits set in both.", overload="Tensor"
+    "bitwise_and", "bitwise_and", _TWO, promote, "Bits set in both.",
+    overload="Tensor", commutes=True,
 )
 bitwise_or = _bitwise(
-    "bitwise_or", "bitwise_or", _TWO, promote, "Bits set in one.", overload="Tensor"
+    "bitwise_or", "bitwise_or", _TWO, promote, "Bits set in one.",
+    overload="Tensor", commutes=True,
 )
 bitwise_xor = _bitwise(
-    "bitwise_xor", "bitwise_xor", _TWO, promote, "Bits set in exactly one.", overload="Tensor"
+    "bitwise_xor", "bitwise_xor", _TWO, promote, "Bits set in exactly one.",
+    overload="Tensor", commutes=True,
 )
 bitwise_not = _bitwise(
-    "bitwise_not", "invert", "Tensor self", keep, "Bits inverted.", numpy="invert"
+    "bitwise_not", "invert", "Tensor self", keep, "Bits inverted.",
+    numpy="invert", involution=True,
 )
 bitwise_left_shift = _bitwise(
     "bitwise_left_shift", "left_shift", _TWO, promote, "Bits moved left.",

@@ -42,6 +42,7 @@ _conjugate = linear(
     name="ConjBackward0",
     shape=shapes.as_first,
     batch=elementwise,
+    involution=True,
     doc="The complex conjugate.",
 )
 _conjugate_physical = linear(
@@ -51,6 +52,7 @@ _conjugate_physical = linear(
     inplace="ConjPhysicalBackward1",
     shape=shapes.as_first,
     batch=elementwise,
+    involution=True,
     doc="The complex conjugate.",
 )
 

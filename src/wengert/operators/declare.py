@@ -17,7 +17,8 @@ string names its nodes, where PyTorch has a rule of its own for it.
 for all others it has to be said. None is a loop over the examples, which warns.
 
 What any declaration may say besides stands in `Facts`: other names, PyTorch's name for the
-overload, whether it is a function, a method or both. A composite says it by `composite`.
+overload, whether it is a function, a method or both, what the compiler may do with calls. A
+composite says it by `composite`.
 
 `shape` computes the shape of the result, or a list of shapes, from what the kernel gets, see
 `shapes`: what a meta tensor needs beside the kernel, which it runs on a few elements. Where that
@@ -78,6 +79,19 @@ class Facts(TypedDict, total=False):
     #: The methods of Tensor that overrides are told of, for it and for a number as first operand.
     overridden_as: str
     reflected: str
+    #: Whether its two operands can change places, exactly.
+    commutes: bool
+    #: A number, and the operands that can be left out where they are that number.
+    neutral: tuple[int, ...]
+    #: Whether it changes nothing if it is applied twice.
+    involution: bool
+    #: Whether it is a view in which one place in memory may stand for several elements.
+    overlaps: bool
+    #: Where it depends on values whether it raises: ``values``, or ``integers`` if only where its
+    #: results are such.
+    raises: str
+    #: What computing it again costs: as much as a ``product`` of matrices, or it is ``slow``.
+    cost: str
 
 
 Function = TypeVar("Function", bound=Callable)
@@ -129,7 +143,7 @@ def elementwise(
     operator.native_code = native
     operator.refuses, operator.refusal = refuses, refusal
     operator.ordering = ordering
-    return _known(operator, inplace)
+    return _known(operator, inplace, facts)
 
 
 def linear(
@@ -156,7 +170,7 @@ def linear(
     operator.widens = widens
     operator.guarded = guarded
     operator.meta_rule = meta or _by_shape(operator, shape)
-    return _known(operator, inplace)
+    return _known(operator, inplace, facts)
 
 
 def primitive(
@@ -189,7 +203,7 @@ def primitive(
     operator.widens = widens
     operator.guarded = guarded
     operator.meta_rule = meta or _by_shape(operator, shape)
-    return _known(operator, inplace)
+    return _known(operator, inplace, facts)
 
 
 def nondifferentiable(
@@ -214,7 +228,7 @@ def nondifferentiable(
     operator.dtype_rule = dtype
     operator.is_view = view
     operator.meta_rule = meta or _by_shape(operator, shape)
-    return _known(operator, inplace)
+    return _known(operator, inplace, facts)
 
 
 def differentiable_in_place(operator: Operator, differentials: dict, name: Callable) -> None:
@@ -274,8 +288,12 @@ def _operator(
     return operator
 
 
-def _known(operator: Operator, inplace: bool | str) -> Operator:
+def _known(operator: Operator, inplace: bool | str, facts: Facts) -> Operator:
     """Make a finished operator known by name; only then, as other threads may be looking."""
+    unknown = facts.keys() - Facts.__annotations__.keys()
+    if unknown:
+        raise TypeError(f"{operator.name}: a declaration has no keyword {sorted(unknown)}")
+    operator.facts.update(facts)
     register(operator)
     if isinstance(inplace, str):
         _declare_inplace(_twin(operator, operator.family, operator.rules, inplace))

@@ -23,8 +23,9 @@ from ..core.numbers import check_number
 from ..core.registry import operator_named, replace
 from ..core.tensor import Tensor, wrap
 from ..creation.conversion import tensor as make_tensor
+from ..dispatch.arguments import arrays_of
 from ..dispatch.inplace import InplaceOperator
-from ..dispatch.operator import Operator, arrays_of
+from ..dispatch.operator import Operator
 from ..dispatch.overlap import check_not_overlapping, check_sources, is_expanded
 from ..transforms.batching import indexing as batched
 from ..transforms.batching.views import in_place
@@ -223,6 +224,7 @@ index = linear(
     lambda g, self_shape, indices: index_backward.call((g, self_shape, indices)),
     meta=_index_meta,
     batch=batched.index,
+    raises="values",
     doc="The elements at given indices: one tensor of indices, or None, per dimension.",
     overload="Tensor",
     public="method",
@@ -399,6 +401,7 @@ index_put: Operator = update(
     to_expanded=True,
     keeps_order=True,
     batch=batched.index_put,
+    raises="values",
     doc="The tensor with `values` written at, or added to, the given indices.",
 )
 index_put_ = operator_named("index_put_")

@@ -92,6 +92,7 @@ index_select = linear(
     lambda g, self_shape, dim, index: _index_select_backward(g, self_shape, dim, index),
     shape=lambda x, dim, index: shapes.replaced(x, dim, index.size),
     batch=batched.index_select,
+    raises="values",
     doc="The slices at given indices of a dimension, as a copy.",
 )
 
@@ -165,6 +166,7 @@ index_add: Operator = update(
     ),
     shape=shapes.as_first,
     batch=batched.slices("scatter_add"),
+    raises="values",
     doc="The tensor with `alpha` times the slices of `source` added at given indices.",
 )
 
@@ -192,6 +194,7 @@ index_copy: Operator = update(
     widens=False,
     shape=shapes.as_first,
     batch=batched.slices("scatter"),
+    raises="values",
     doc="The tensor with the slices at given indices replaced by those of `source`.",
 )
 
@@ -250,6 +253,7 @@ index_fill: Operator = update(
     name=lambda self, dim, index, value: f"IndexFillBackward{int(isinstance(value, Tensor))}",
     shape=shapes.as_first,
     batch=batched.index_fill,
+    raises="values",
     doc="The tensor with one value written into the slices at given indices.",
     overload="int_Tensor",
 )
@@ -389,6 +393,7 @@ masked_scatter: Operator = update(
     from_itself=True,
     meta=lambda x, mask, source: meta.empty(np.broadcast_shapes(x.shape, mask.shape), x.dtype),
     batch=batched.masked_scatter,
+    raises="values",
     doc="The tensor with the elements of `source`, in order, where the mask is true.",
 )
 masked_scatter.broadcasts = True
@@ -424,6 +429,7 @@ take = linear(
     ).reshape(self_shape),
     shape=lambda x, index: index.shape,
     batch=batched.take,
+    raises="values",
     doc="The elements at given positions of the flattened tensor.",
 )
 
@@ -470,6 +476,7 @@ put: Operator = update(
     keeps_order=True,
     shape=shapes.as_first,
     batch=batched.put,
+    raises="values",
     doc="The tensor with values written at, or added to, positions of the flattened tensor.",
 )
 
@@ -554,6 +561,7 @@ one_hot = nondifferentiable(
     _one_hot,
     meta=_one_hot_meta,
     batch=batched.one_hot,
+    raises="values",
     doc="For each class number a row of zeros with a one in its place.",
     public="",
     aten="one_hot",
@@ -603,6 +611,7 @@ embedding = linear(
     ),
     shape=lambda weight, indices, *rest: (*indices.shape, *weight.shape[1:]),
     batch=batched.embedding,
+    raises="values",
     doc="The rows of a table at given indices.",
     public="function",
 )

@@ -12,10 +12,12 @@ from ..core.registry import register
 from ..core.scopes import DualsAside
 from ..core.state import ThreadState, thread_state
 from ..core.tensor import Tensor, ViewMeta, set_fields
-from ..dispatch.inplace import InplaceOperator, check_inplace, move_retained_grad
+from ..dispatch.arguments import any_requires
+from ..dispatch.inplace import InplaceOperator
 from ..dispatch.layers import call_outside, has_inner_tangents, run_below
 from ..dispatch.levels import innermost
-from ..dispatch.operator import Operator, any_requires
+from ..dispatch.operator import Operator
+from ..dispatch.rebasing import check_inplace, move_retained_grad
 from ..dispatch.recording import fill_saved, record
 from ..dispatch.schema import Schema
 from ..dispatch.schema_parser import parse

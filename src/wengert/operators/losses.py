@@ -269,6 +269,7 @@ binary_cross_entropy = primitive(
     widens=False,
     shape=_loss_shape,
     batch=_loss_batched,
+    raises="values",
     doc="Cross entropy of probabilities with targets between 0 and 1.",
 )
 
@@ -484,6 +485,7 @@ nll_loss = linear(
     name=lambda self, *_: "NllLossBackward0" if self.array.ndim < 3 else "NllLoss2DBackward0",
     shape=lambda x, target, weight, reduction, ignore_index: _kept(target.shape, reduction),
     batch=_nll_batched,
+    raises="values",
     doc="The negative of the elements at the target classes, weighed by class.",
 )
 nll_loss_backward: Operator = linear(

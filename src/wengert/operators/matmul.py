@@ -42,6 +42,7 @@ mm = linear(
     guarded=False,
     shape=shapes.product,
     batch=batched.product(0, 0, 1, "bmm"),
+    cost="product",
     doc="Product of two matrices.",
 )
 mm_right: Operator = linear(
@@ -55,6 +56,7 @@ mm_right: Operator = linear(
     name="MmBackward0",
     shape=shapes.product_right,
     batch=batched.product(0, 0, 0, "_bmm_right"),
+    cost="product",
     doc="Product of a matrix with the adjoint of another.",
 )
 mm_left: Operator = linear(
@@ -68,6 +70,7 @@ mm_left: Operator = linear(
     name="MmBackward0",
     shape=shapes.product_left,
     batch=batched.product(0, 1, 1, "_bmm_left"),
+    cost="product",
     doc="Product of the adjoint of a matrix with another.",
 )
 
@@ -84,6 +87,7 @@ bmm = linear(
     },
     shape=shapes.product,
     batch=batched.product(1, 1, 2, "bmm"),
+    cost="product",
     doc="Products of the matrices of two batches.",
 )
 bmm_right: Operator = linear(
@@ -96,6 +100,7 @@ bmm_right: Operator = linear(
     name="BmmBackward0",
     shape=shapes.product_right,
     batch=batched.product(1, 1, 1, "_bmm_right"),
+    cost="product",
     doc="Products of matrices with the adjoints of others.",
 )
 bmm_left: Operator = linear(
@@ -108,6 +113,7 @@ bmm_left: Operator = linear(
     name="BmmBackward0",
     shape=shapes.product_left,
     batch=batched.product(1, 2, 2, "_bmm_left"),
+    cost="product",
     doc="Products of the adjoints of matrices with others.",
 )
 
@@ -124,6 +130,7 @@ mv: Operator = linear(
     },
     shape=lambda mat, vec: mat.shape[:1],
     batch=batched.matrix_vector,
+    cost="product",
     doc="Product of a matrix with a vector.",
 )
 
@@ -142,6 +149,7 @@ dot = linear(
     },
     shape=shapes.number,
     batch=batched.inner,
+    cost="product",
     doc="Sum of the products of two vectors.",
     aliases={"other": "tensor"},
 )
@@ -158,6 +166,7 @@ vdot = linear(
     {"self": lambda g, other: g.conj() * other, "other": lambda g, self: g * self},
     shape=shapes.number,
     batch=batched.inner,
+    cost="product",
     doc="Sum of the products of two vectors, the first conjugated.",
 )
 

@@ -99,6 +99,7 @@ recurrence = primitive(
     ),
     shape=shapes.broadcast,
     batch=along("dim"),
+    cost="slow",
     doc="`y[k] = factor[k] * y[k - 1] + term[k]` along a dimension, or backwards from its end.",
 )
 
@@ -156,6 +157,7 @@ cumprod = primitive(
     widens=False,
     shape=shapes.as_first,
     batch=along("dim"),
+    cost="slow",
     doc="Products of the elements up to each place along a dimension.",
     out="typed",
 )
@@ -217,6 +219,7 @@ logcumsumexp = primitive(
     lambda tangents, self, dim: _logcumsumexp_tangent(tangents["self"], self, dim),
     shape=shapes.as_first,
     batch=along("dim"),
+    cost="slow",
     doc="Logarithms of the sums of exponentials up to each place along a dimension.",
 )
 
@@ -245,6 +248,7 @@ def _running(name: str, ufunc: str) -> Any:
             nondifferentiable_outputs=(1,),
             shape=shapes.pair_as_first,
             batch=along("dim"),
+            cost="slow",
             doc=f"The {ufunc} of the elements up to each place along a dimension, and its index.",
         ),
     )

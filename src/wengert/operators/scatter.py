@@ -146,6 +146,7 @@ gather = linear(
     lambda g, self_shape, dim, index: _gather_backward_.call((g, self_shape, dim, index)),
     shape=lambda x, dim, index, sparse_grad: index.shape,
     batch=batched.gather,
+    raises="values",
     doc="Elements picked along a dimension, by an index for each of them.",
 )
 _gather_backward_: Operator = linear(
@@ -220,6 +221,7 @@ scatter: Operator = update(
     ),
     shape=shapes.as_first,
     batch=batched.scatter,
+    raises="values",
     doc="The tensor with elements of `src`, or one number, written along a dimension.",
     aliases={"value": "src"},
     overload="src",
@@ -246,6 +248,7 @@ scatter_add: Operator = update(
     ),
     shape=shapes.as_first,
     batch=batched.scatter,
+    raises="values",
     doc="The tensor with elements of `src` added along a dimension.",
 )
 
@@ -440,6 +443,8 @@ scatter_reduce: Operator = update(
     ),
     shape=shapes.as_first,
     batch=batched.scatter,
+    raises="values",
+    cost="slow",
     doc="The tensor with elements of `src` reduced into it along a dimension.",
     overload="two",
 )

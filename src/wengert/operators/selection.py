@@ -144,6 +144,7 @@ maximum = elementwise(
     refuses="c",
     refusal="maximum not implemented for complex tensors.",
     inplace=False,
+    commutes=True,
     doc="The larger of two tensors, elementwise; ties share the gradient.",
 )
 minimum = elementwise(
@@ -156,6 +157,7 @@ minimum = elementwise(
     refuses="c",
     refusal="minimum not implemented for complex tensors.",
     inplace=False,
+    commutes=True,
     doc="The smaller of two tensors, elementwise; ties share the gradient.",
 )
 

@@ -110,6 +110,7 @@ def _selecting(
         meta=meta_rule,
         batch=along("dim"),
         name=name or f"{base.title()}Backward{1 if overload else 0}",
+        cost="slow",
         doc=doc,
     )
     return returning(getattr(return_types, base), operator)
@@ -126,6 +127,7 @@ argsort = nondifferentiable(
     lambda xp, x, dim, descending, stable: _sort(xp, widened(x), dim, descending, stable)[1],
     shape=shapes.as_first,
     batch=along("dim"),
+    cost="slow",
     doc="Indices that sort along a dimension.",
 )
 
@@ -258,6 +260,7 @@ def _median_of_all(name: str) -> Any:
         lambda tangents, self, out: shared_tangent(tangents["self"], self, out),
         shape=shapes.number,
         batch=flat(f"{name}.dim", several=True),
+        cost="slow",
         doc="The median of all elements, the lower one of two.",
     )
 
@@ -475,6 +478,7 @@ def _distinct(name: str, kernel: Any, doc: str, node_name: Any = None) -> Any:
         nondifferentiable_outputs=(1, 2),
         meta=refuse_meta(name.strip("_2")),
         batch=varying(name.strip("_2")),
+        cost="slow",
         name=node_name,
         doc=doc,
     )
@@ -606,6 +610,7 @@ _search = nondifferentiable(
     _searchsorted,
     shape=lambda sequence, values, *rest: values.shape,
     batch=_search_batched,
+    cost="slow",
     doc="Where values would be inserted into sorted sequences, the last dimension of a tensor.",
     overload="Tensor",
 )

@@ -99,6 +99,7 @@ as_strided_relative = linear(
     ),
     view=True,
     batch=batched.as_strided,
+    overlaps=True,
     doc="The memory of a tensor that has the strides `layout`, seen with other strides and from "
     "`offset` elements after its first one.",
 )
@@ -197,6 +198,7 @@ unfold = linear(
     ),
     view=True,
     batch=batched.unfold,
+    overlaps=True,
     doc="All windows of `size` indices of a dimension, `step` apart, as a last dimension.",
     public="method",
 )

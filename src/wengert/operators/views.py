@@ -228,6 +228,7 @@ expand = linear(
     lambda g, self_shape: g.sum_to_size(self_shape),
     view=True,
     batch=batched.expand,
+    overlaps=True,
     doc="A view in which dimensions of size one are repeated without copying.",
     public="method",
 )
@@ -343,6 +344,7 @@ t: Operator = linear(
     lambda g: t.call((g,)),
     view=True,
     batch=batched.matrix_transpose,
+    involution=True,
     doc="A matrix transposed; tensors with fewer dimensions as they are.",
 )
 

@@ -16,7 +16,7 @@ from ..core.handles import RemovableHandle
 from ..core.native import native
 from ..core.state import thread_state
 from ..core.tensor import VIEW_MULTI_OUTPUT, Tensor, set_fields, wrap
-from ..dispatch.inplace import add_retain_hook
+from ..dispatch.rebasing import add_retain_hook
 from ..dispatch.torch_function import marked
 from ..tape.accumulation import reset_accumulator
 from ..tape.cycles import show_graph

@@ -12,8 +12,8 @@ from ..core.tensor import AbstractOperator, Tensor, complete
 from ..creation import factories as creation
 from ..creation import random
 from ..dispatch.function_schemas import HANDLED, PUBLIC
-from ..dispatch.inplace import regenerate_view
 from ..dispatch.overridable import Overridable, OverridableProperty
+from ..dispatch.rebasing import regenerate_view
 from ..dispatch.torch_dispatch import disabled_torch_dispatch_impl
 from ..dispatch.torch_function import (
     HANDLED_FUNCTIONS,

@@ -16,8 +16,8 @@ from ..core.scopes import DualsAside
 from ..core.state import ThreadState, thread_state
 from ..core.tensor import Tensor
 from ..dispatch.forward import write_tangent
-from ..dispatch.inplace import check_inplace, rebase_history
 from ..dispatch.levels import Level, captured_mutation, lifted, unwrapped
+from ..dispatch.rebasing import check_inplace, rebase_history
 from ..dispatch.recording import record
 from ..tape.tangents import tangent_of
 

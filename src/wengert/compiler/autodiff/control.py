@@ -8,20 +8,17 @@ differentiated again.
 
 from __future__ import annotations
 
-from typing import Any
-
 from ..ir import primitives as prim
+from ..ir.blocks import Block
 from ..ir.graph import Graph
-from ..ir.nodes import Block, Node, Value
-from ..ir.types import INT, ListType, TensorType, Type, without_grad
-
-Gradients = list[Value | None]
+from ..ir.nodes import Node, Value
+from ..ir.types import TensorType, Type, length_of, stacked, without_grad
+from .differentiate import differentiate, joint_graph
+from .gradients import Gradients, obstacle, or_zero, register_gradient
 
 
 def obstacle_inside(node: Node) -> str | None:
     """Why a node with blocks is not differentiable; None if it is."""
-    from .gradients import obstacle
-
     for block in node.blocks:
         free = _free_values(block)
         if any(value.requires_grad for value in free):
@@ -67,8 +64,6 @@ class Reversed:
     """
 
     def __init__(self, block: Block) -> None:
-        from .differentiate import differentiate, joint_graph
-
         source = Graph()
         self.free = sorted(_free_values(block), key=lambda value: value.node.position)
         values: dict[Value, Value] = {}
@@ -78,7 +73,7 @@ class Reversed:
         for value in block.outputs:
             source.register_output(values[value])
         gradient = differentiate(source)
-        self.given = [i for i in gradient.df_input_vjps if i < gradient.f_real_outputs]
+        self.given = gradient.output_vjps
         self.wanted = gradient.df_output_vjps
         self.graph = joint_graph(gradient, values=False)
 
@@ -91,23 +86,11 @@ class Reversed:
 def gradient(node: Node, grads: dict[int, Value]) -> Gradients:
     """The gradients of the inputs of a node with blocks, at the insertion point."""
     defined = {
-        i: _or_zero(node._outputs[i], g)
+        i: or_zero(node._outputs[i], g)
         for i, g in grads.items()
         if node._outputs[i].requires_grad
     }
     return _RULES[node.kind](node, defined)
-
-
-def _or_zero(value: Value, g: Value) -> Value:
-    t = value.type
-    assert isinstance(t, TensorType)
-    size: Any = t.concrete_shape
-    if size is None:
-        size = value.graph.insert(prim.SIZE, value)
-        size.type = ListType(INT)
-    out: Value = value.graph.insert(prim.GRAD_OR_ZERO, g, size, t.dtype)
-    out.type = without_grad(t)
-    return out
 
 
 def _zeros(graph: Graph, like: Type) -> Value:
@@ -187,12 +170,12 @@ def _map(node: Node, grads: dict[int, Value]) -> Gradients:
     slices = _types(block.inputs[:mapped])
     given = [grads[i] for i in reverse.given]
     wanted = [i for i in reverse.wanted if node._inputs[i].requires_grad]
-    length = _length(xs[0])
+    length = length_of(xs[0].type)
     out = _insert_node(
         graph,
         prim.MAP,
         [*xs, *given, *rest],
-        [_stacked(block.inputs[i].type, length) for i in wanted],
+        [stacked(block.inputs[i].type, length) for i in wanted],
         mapped=mapped + len(given),
     )
     types = [*slices, *[block.outputs[i].type for i in reverse.given], *_types(rest)]
@@ -206,16 +189,6 @@ def _map(node: Node, grads: dict[int, Value]) -> Gradients:
     for i, value in zip(wanted, out._outputs, strict=True):
         results[i] = value if i < mapped else _summed(value, node._inputs[i])
     return results
-
-
-def _length(value: Value) -> int | None:
-    t = value.type
-    return t.shape[0] if isinstance(t, TensorType) and t.shape else None
-
-
-def _stacked(type: Type, length: int | None) -> Type:
-    assert isinstance(type, TensorType) and type.shape is not None
-    return TensorType(type.dtype, (length, *type.shape))
 
 
 def _summed(value: Value, like: Value) -> Value:
@@ -238,7 +211,7 @@ def _scan(node: Node, grads: dict[int, Value]) -> Gradients:
     kept = [i for i in range(carried) if block.inputs[i].requires_grad]
     shared = [i for i in reverse.wanted if i >= carried + mapped]
     sliced = [i for i in reverse.wanted if carried <= i < carried + mapped]
-    length = _length(xs[0])
+    length = length_of(xs[0].type)
     begins = _starts_of_rounds(node, length)
     # The reverse carries the gradients of what was carried, and sums of those of shared inputs.
     sources = [i for i in reverse.given if i >= carried]
@@ -249,7 +222,7 @@ def _scan(node: Node, grads: dict[int, Value]) -> Gradients:
         graph,
         prim.SCAN,
         [*start, *xs, *begins, *[grads[i] for i in sources], *rest],
-        [*_types(start), *[_stacked(block.inputs[i].type, length) for i in sliced]],
+        [*_types(start), *[stacked(block.inputs[i].type, length) for i in sliced]],
         carried=len(start),
         mapped=mapped + carried + len(sources),
         reverse=not node.attributes["reverse"],
@@ -299,7 +272,7 @@ def _starts_of_rounds(node: Node, length: int | None) -> list[Value]:
         node.graph,
         prim.SCAN,
         list(node._inputs),
-        [*types, *[_stacked(t, length) for t in types]],
+        [*types, *[stacked(t, length) for t in types]],
         **node.attributes,
     )
     copy = again.add_block()
@@ -316,7 +289,7 @@ def _starts_of_rounds(node: Node, length: int | None) -> list[Value]:
 
 def _while(node: Node, grads: dict[int, Value]) -> Gradients:
     """The loop runs again to collect what its rounds began with."""
-    types = [_stacked(value.type, None) for value in node._outputs]
+    types = [stacked(value.type, None) for value in node._outputs]
     rounds = _insert_node(node.graph, prim.ROUNDS, list(node._inputs), types)
     for block in node.blocks:
         rounds.add_block().clone_from(block)
@@ -377,3 +350,5 @@ _RULES = {
     prim.WHILE: _while,
     prim.ROUNDS: _rounds,
 }
+for _kind in _RULES:
+    register_gradient(_kind, gradient, obstacle_inside)

@@ -13,10 +13,13 @@ import gc
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
+from ...core.tensor import Tensor
 from ..ir import primitives as prim
 from ..ir.aliasing import Aliases
+from ..ir.blocks import Block
 from ..ir.graph import Graph
-from ..ir.nodes import HOLE, Block, Node, Value
+from ..ir.literals import HOLE
+from ..ir.nodes import Node, Value
 from ..ir.types import TensorType, without_grad
 from ..passes.cse import merge_equal_nodes
 from ..passes.dce import eliminate_dead_code, remove_dead_nodes
@@ -69,6 +72,16 @@ class Gradient:
             *[inputs[i] for i in self.df_input_captured_inputs],
             *[outputs[i] for i in self.df_input_captured_outputs],
         ]
+
+    @property
+    def output_vjps(self) -> list[int]:
+        """The original outputs whose gradients `df` takes."""
+        return [i for i in self.df_input_vjps if i < self.f_real_outputs]
+
+    def by_input(self, results: Sequence[Tensor | None]) -> list[Tensor | None]:
+        """What `df` has returned, as one gradient or None for each input of `f`."""
+        found = dict(zip(self.df_output_vjps, results, strict=True))
+        return [found.get(i) for i in range(len(self.f.inputs))]
 
     @property
     def saved_bytes(self) -> int:
@@ -210,7 +223,7 @@ class _Reverse:
         """The gradient that a value has so far, undefined if it has none."""
         if value not in self.grads:
             zero = self.graph.insert(prim.AUTOGRAD_ZERO)
-            zero.type = _gradient_type(value)
+            zero.type = without_grad(value.type)
             self.grads[value] = zero
         return self.grads[value]
 
@@ -220,7 +233,7 @@ class _Reverse:
             self.grads[value] = g
         else:
             total = self.graph.insert(prim.AUTOGRAD_ADD, known, g)
-            total.type = _gradient_type(value)
+            total.type = without_grad(value.type)
             self.grads[value] = total
 
     def add_inline(self) -> None:
@@ -262,7 +275,7 @@ class _Reverse:
     def lift_constants(self) -> None:
         """Constants are copied into the reverse block rather than captured."""
         copies: dict[Value, Value] = {}
-        for node in [*self.block.all_nodes(), *_return_nodes(self.block)]:
+        for node in self.block.readers():
             for i, value in enumerate(node._inputs):
                 if value.node.kind != prim.CONSTANT or value.node.block is not self.graph.block:
                     continue
@@ -287,7 +300,7 @@ class _Reverse:
     def captures(self) -> list[Value]:
         """The values of the forward graph that the reverse block uses, in their order."""
         used: set[Value] = set()
-        for node in [*self.block.all_nodes(), *_return_nodes(self.block)]:
+        for node in self.block.readers():
             used.update(node._inputs)
         graph = self.graph
         nodes = (graph.block.param_node, *graph.nodes())
@@ -319,7 +332,7 @@ class _Reverse:
             *[made[i] for i in gradient.df_input_captured_outputs],
         ]
         formal = {value: self.block.add_input().copy_metadata(value) for value in parameters}
-        for node in [*self.block.all_nodes(), *_return_nodes(self.block)]:
+        for node in self.block.readers():
             for i, value in enumerate(node._inputs):
                 if value in formal:
                     node.replace_input(i, formal[value])
@@ -333,7 +346,7 @@ class _Reverse:
             if g is None:
                 continue
             given = self.block.add_input(value.type)
-            total = graph.create(prim.AUTOGRAD_ADD, (), [_gradient_type(value)])
+            total = graph.create(prim.AUTOGRAD_ADD, (), [without_grad(value.type)])
             g.replace_all_uses_with(total.output)
             total.add_input(given)
             total.add_input(g)
@@ -350,20 +363,6 @@ def _seen_without_grad(value: Value) -> bool:
     declared, seen = value.type, value.node.attributes.get("profiled_type")
     known = isinstance(declared, TensorType) and declared.requires_grad is not None
     return not known and isinstance(seen, TensorType) and seen.requires_grad is False
-
-
-def _gradient_type(value: Value) -> Any:
-    t = value.type
-    return t.with_requires_grad(None) if isinstance(t, TensorType) else t
-
-
-def _return_nodes(block: Block) -> list[Node]:
-    """The return nodes of a block and of all blocks inside it."""
-    found = [block.return_node]
-    for node in block.nodes():
-        for inner in node.blocks:
-            found += _return_nodes(inner)
-    return found
 
 
 def fold_sizes(block: Block) -> None:

@@ -11,14 +11,17 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..ir import primitives as prim
+from ..ir.functions import by_input
 from ..ir.graph import Graph
 from ..ir.nodes import Node, Value
-from ..ir.types import INT, ListType, OptionalType, TensorType
+from ..ir.types import INT, ListType, OptionalType, TensorType, without_grad
 from ..passes.requires_grad import differentiable_inputs
 from .rules import NotDifferentiable, RuleGraph, differentiable_outputs, rule_graph
 
 #: For each input of a node its gradient, or None.
 Gradients = list[Value | None]
+NodeGradient = Callable[[Node, dict[int, Value]], Gradients]
+Obstacle = Callable[[Node], str | None]
 
 
 def is_differentiable(item: Node | Graph) -> bool:
@@ -32,22 +35,31 @@ def obstacle(node: Node) -> str | None:
     """Why a node is not differentiable; None if it is."""
     if node.operator is not None:
         return _operator_obstacle(node)
-    if node.kind in prim.WITHOUT_GRADIENT or node.kind in _PRIMITIVES:
+    if node.kind in _OBSTACLES:
+        return _OBSTACLES[node.kind](node)
+    if not node.has_gradient or node.kind in _GRADIENTS:
         return None
     if node.kind in (prim.AUTOGRAD_ADD, prim.GRAD_OR_ZERO):
         return None  # they become operators once it is known what is undefined
-    if node.kind in (prim.GRAD_OF, prim.DIFFERENTIABLE_GRAPH):
-        reasons = (obstacle(inner) for inner in node.blocks[0].nodes())
-        return next((reason for reason in reasons if reason is not None), None)
-    if node.kind == prim.ONCE_DIFFERENTIABLE:
-        grads = node._inputs[: node.attributes["grads"]]
-        recorded = any(value.requires_grad for value in grads)
-        return "a backward is marked with once_differentiable" if recorded else None
-    if node.kind in _CONTROL_FLOW:
-        from .control import obstacle_inside
-
-        return obstacle_inside(node)
     return "it is not known how"
+
+
+def _obstacle_in_block(node: Node) -> str | None:
+    reasons = (obstacle(inner) for inner in node.blocks[0].nodes())
+    return next((reason for reason in reasons if reason is not None), None)
+
+
+def _obstacle_once(node: Node) -> str | None:
+    grads = node._inputs[: node.attributes["grads"]]
+    recorded = any(value.requires_grad for value in grads)
+    return "a backward is marked with once_differentiable" if recorded else None
+
+
+_OBSTACLES: dict[str, Obstacle] = {
+    prim.GRAD_OF: _obstacle_in_block,
+    prim.DIFFERENTIABLE_GRAPH: _obstacle_in_block,
+    prim.ONCE_DIFFERENTIABLE: _obstacle_once,
+}
 
 
 def _operator_obstacle(node: Node) -> str | None:
@@ -70,7 +82,7 @@ def insert_gradient(
 
     Returns the gradients of the inputs, where they exist.
     """
-    if node.kind in prim.WITHOUT_GRADIENT:
+    if not node.has_gradient:
         return None
     rule = None
     wanted = list(range(len(node._outputs)))
@@ -94,7 +106,7 @@ def insert_gradient(
         if rule is not None:
             results = _operator_gradient(node, rule, grads, sizes)
         else:
-            results = _PRIMITIVES.get(node.kind, _control_flow)(node, grads)
+            results = _GRADIENTS[node.kind](node, grads)
     finally:
         graph.insert_point = outer
     out: Gradients = []
@@ -167,6 +179,25 @@ def _operator_gradient(
     return [None if i is None else results[i] for i in rule.results]
 
 
+def size_of(value: Value) -> Any:
+    """The size of a value if it is known, else a `prim::size` of it at the insertion point."""
+    shape = value.type.concrete_shape if isinstance(value.type, TensorType) else None
+    if shape is not None:
+        return shape
+    size = value.graph.insert(prim.SIZE, value)
+    size.type = ListType(INT)
+    return size
+
+
+def or_zero(value: Value, g: Value) -> Value:
+    """The gradient of a value, or zeros where it is undefined."""
+    t = value.type
+    assert isinstance(t, TensorType)
+    out: Value = value.graph.insert(prim.GRAD_OR_ZERO, g, size_of(value), t.dtype)
+    out.type = without_grad(t)
+    return out
+
+
 def _defined(node: Node, grads: dict[int, Value]) -> dict[int, Value]:
     """Gradients of outputs with zeros for those that are undefined while others are not."""
     found = {}
@@ -175,8 +206,7 @@ def _defined(node: Node, grads: dict[int, Value]) -> dict[int, Value]:
         assert isinstance(t, TensorType)
         if t.concrete_shape is None:
             raise NotDifferentiable(f"{node.kind}: the shape of output {i} is not known")
-        found[i] = node.graph.insert(prim.GRAD_OR_ZERO, g, t.shape, t.dtype)
-        found[i].type = t.with_requires_grad(None)
+        found[i] = or_zero(node._outputs[i], g)
     return found
 
 
@@ -204,34 +234,37 @@ def _sum_to_size(node: Node, grads: dict[int, Value]) -> Gradients:
     """What was summed is expanded again."""
     graph = node.graph
     x = node._inputs[0]
-    shape = x.type.concrete_shape if isinstance(x.type, TensorType) else None
-    size: Any = shape
-    if shape is None:
-        size = graph.insert(prim.SIZE, x)
-        size.type = ListType(INT)
-    g = graph.insert("wengert::expand", grads[0], size)
+    g = graph.insert("wengert::expand", grads[0], size_of(x))
     if isinstance(x.type, TensorType):
         g.type = x.type.with_requires_grad(None)
     return [g, *[None] * (len(node._inputs) - 1)]
 
 
-def _control_flow(node: Node, grads: dict[int, Value]) -> Gradients:
-    from .control import gradient
-
-    return gradient(node, grads)
-
-
 def _custom_function(node: Node, grads: dict[int, Value]) -> Gradients:
-    from ..trace.functions import gradient
+    """The gradients of the inputs: the second block, at the insertion point."""
+    graph = node.graph
+    given = [or_zero(node._outputs[i], grads[i]) for i in node.attributes["differentiable"]]
+    block = node.blocks[1]
+    values = dict(zip(block.inputs, [*node._inputs, *node._outputs, *given], strict=True))
+    for inner in block.nodes():
+        graph.insert_node(graph.create_clone(inner, values))
+    return by_input(node, [values[value] for value in block.outputs])
 
-    return gradient(node, grads)
+
+def register_gradient(kind: str, gradient: NodeGradient, obstacle: Obstacle) -> None:
+    """Make known how nodes of a kind that is no operator are differentiated.
+
+    `gradient` gets a node and the gradients of its outputs by number, and inserts those of its
+    inputs at the insertion point; `obstacle` says why that is not possible for a node.
+    """
+    _GRADIENTS[kind] = gradient
+    _OBSTACLES[kind] = obstacle
 
 
-_PRIMITIVES: dict[str, Callable[[Node, dict[int, Value]], Gradients]] = {
+_GRADIENTS: dict[str, NodeGradient] = {
     prim.PROFILE: _same,
     prim.PROFILE_IVALUE: _same,
     prim.CONSTANT_CHUNK: _joined,
     prim.GRAD_SUM_TO_SIZE: _sum_to_size,
     prim.FUNCTION: _custom_function,
 }
-_CONTROL_FLOW = {prim.COND, prim.SCAN, prim.MAP, *prim.LOOPS}

@@ -8,32 +8,32 @@ value stands for the size of that value.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ...autograd.grad_mode import set_grad_enabled
 from ...backends.meta import MetaArray
-from ...core.arrays import LevelArray
+from ...core.state import ThreadState, thread_state
 from ...core.tensor import Tensor
 from ...operators.fitting import reduce_gradient
 from ...tape.plans import values_read
 from ..ir import primitives as prim
 from ..ir.graph import Graph
-from ..ir.nodes import HOLE, Node, Value, fill, split_arguments
-from ..ir.printer import literal_key
+from ..ir.literals import HOLE, fill, literal_key
+from ..ir.nodes import Node, Value, split_arguments
 from ..ir.types import INT, NONE, ListType, OptionalType, TensorType, Type, without_grad
 from ..passes.barriers import drop_barriers
 from ..passes.cse import merge_equal_nodes
 from ..passes.dce import remove_dead_nodes
 from ..passes.shapes import broadcasting_example_types, call_on_types, example_of, example_types
-from ..trace.level import TraceLevel
+from ..trace.blocks import BlockLevel
 
 
 class NotDifferentiable(RuntimeError):
     """The gradient of a node cannot be written as a graph."""
 
 
-class RuleLevel(TraceLevel):
+class RuleLevel(BlockLevel):
     """The level at which rules run. What they make otherwise than by operators is a constant."""
 
     fixes_what_is_read = False
@@ -50,14 +50,24 @@ class RuleLevel(TraceLevel):
     def cut_off(self, value: Value) -> Value:
         return value  # a rule that runs without recording is a formula all the same
 
+    def apply_graph(self, graph: Graph, tensors: Sequence[Tensor]) -> tuple:
+        if thread_state().levels[-1] is not self:
+            raise NotDifferentiable("a rule differentiates through control flow of its own")
+        return self.call_graph(graph, tensors)
+
+    def call_function(self, function: Any, state: ThreadState, args: tuple, setup: Any) -> Any:
+        raise NotDifferentiable(
+            f"a rule calls the autograd Function {function.__name__}, whose own derivative would "
+            "be lost"
+        )
+
     def placeholder(self, type: TensorType, value: Value) -> Tensor:
         """A tensor of a type without data that stands for a value of the graph."""
         return self.stand_in(value, example_of(type).array)
 
     def value_of(self, t: Tensor) -> Value:
         """The value that a tensor stands for."""
-        own = type(t.array) is LevelArray and t.array.level is self
-        return self.symbol_of(t if own else self.lift(t))
+        return self.symbol_of(self.inside(t))
 
 
 class Source(NamedTuple):
@@ -234,6 +244,7 @@ def _run_formula(
     operator: Any, args: list, outputs: list, grads: list, needs: tuple
 ) -> list[Tensor | None]:
     """The gradients of a custom operator by its registered formula."""
+    # The library is imported once a program has custom operators.
     from ...library.node import formula_gradients
 
     out: Any = outputs

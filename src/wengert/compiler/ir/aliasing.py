@@ -1,31 +1,22 @@
 """Which values of a graph may share memory, and what that forbids.
 
-A result that the caller gets must stay the only name of its memory if it was so before: he may
-write into it. So a pass may not replace a value that leaves the graph by one that leaves it too,
-that came from outside, or whose elements share memory with each other. And where the graph itself
-writes in place, what may share that memory is left alone.
+A result that the caller gets must stay the only name of its memory if it was so before: the caller
+may write into it. So a pass may not replace a value that leaves the graph by one that leaves it
+too, that came from outside, or whose elements share memory with each other. And where the graph
+itself writes in place, what may share that memory is left alone.
 """
 
 from __future__ import annotations
 
 from . import primitives as prim
-from .nodes import Block, Node, Value
-
-#: Primitives whose results may be, or contain, their inputs.
-_FORWARDING = {
-    prim.LIST_CONSTRUCT, prim.LIST_UNPACK, prim.TUPLE_CONSTRUCT, prim.TUPLE_UNPACK, prim.PROFILE,
-    prim.AUTOGRAD_ADD, prim.GRAD_OR_ZERO, prim.GRAD_SUM_TO_SIZE,
-    prim.ONCE_DIFFERENTIABLE, prim.PROFILE_IVALUE, prim.CONSTANT_CHUNK,
-}  # fmt: skip
-
-
-#: Views in which one place in memory may stand for several elements.
-_OVERLAPPING = {"expand", "_as_strided", "unfold"}
+from .blocks import Block
+from .nodes import Node, Value
 
 
 def shares_memory(node: Node) -> bool:
     """Whether its outputs may be, or be parts of, its inputs."""
-    return node.is_inplace or node.is_view or node.kind in _FORWARDING
+    primitive = node.primitive
+    return node.is_inplace or node.is_view or (primitive is not None and primitive.forwards)
 
 
 class Aliases:
@@ -66,7 +57,7 @@ class Aliases:
         return self.find(a) is self.find(b)
 
     def leaves(self, value: Value) -> bool:
-        """Whether its memory may be seen by who gets the outputs."""
+        """Whether those who get the outputs may see its memory."""
         return self.find(value) in self.leaving
 
     def comes_from_outside(self, value: Value) -> bool:
@@ -110,7 +101,7 @@ class Aliases:
                         self.unite(value, source)
                 if node.is_inplace:
                     self.written.add(node._inputs[0])
-                elif node.is_view and node.operator.name in _OVERLAPPING:
+                elif node.fact("overlaps"):
                     self.overlapping.update(node._outputs)
             # A Function's second block is no part of what it does itself.
             for inner in node.blocks[:1] if node.kind == prim.FUNCTION else node.blocks:

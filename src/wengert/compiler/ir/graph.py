@@ -6,11 +6,11 @@ import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ...dispatch.schema import REQUIRED
+from ...dispatch.schema import REQUIRED, Schema
 from . import primitives as prim
-from .nodes import HOLE as HOLE
-from .nodes import Block, GraphError, Node, Value, look_up, split_arguments
-from .nodes import Use as Use
+from .base import GraphError, problems_of, text_of
+from .blocks import Block, look_up
+from .nodes import Node, Value, split_arguments
 from .types import ANY, TENSOR, Type, type_of
 
 
@@ -27,7 +27,7 @@ class Graph:
                     node.graph = self
         self.block = Block(self) if block is None else block
         self.insert_point: Node = self.block.return_node
-        self.owner: Any = None
+        self.owner: object = None
 
     # Reading -------------------------------------------------------------------------------
 
@@ -49,18 +49,17 @@ class Graph:
 
     def value(self, name: str) -> Value:
         """The value that is printed under a name."""
-        from .printer import names_of
-
-        for value, text in names_of(self.block).items():
+        for value, text in self.block.names().items():
             if text == name.removeprefix("%"):
                 return value
         raise KeyError(f"the graph has no value %{name.removeprefix('%')}")
 
     def lint(self) -> None:
         """Raise a GraphError that lists everything wrong with the graph, and where."""
-        from .verify import verify
-
-        verify(self)
+        problems = problems_of(self)
+        if problems:
+            head = "the graph is not well formed:"
+            raise GraphError("\n".join([head, *(f"  {problem}" for problem in problems)]))
 
     # Building ------------------------------------------------------------------------------
 
@@ -192,14 +191,14 @@ class Graph:
 
     # Ownership -----------------------------------------------------------------------------
 
-    def claim(self, owner: Any) -> Graph:
+    def claim(self, owner: object) -> Graph:
         """Let `owner` hold the graph: from now on nobody may take it apart."""
         if self.owner is not None and self.owner is not owner:
             raise GraphError(f"the graph belongs to {self.owner!r} already")
         self.owner = owner
         return self
 
-    def release(self, owner: Any) -> Graph:
+    def release(self, owner: object) -> Graph:
         """Undo `claim`."""
         if self.owner is not owner:
             raise GraphError(f"the graph belongs to {self.owner!r}, not to {owner!r}")
@@ -223,9 +222,7 @@ class Graph:
         raise AttributeError(f"'Graph' object has no attribute {name!r}")
 
     def __str__(self) -> str:
-        from .printer import graph_text
-
-        return graph_text(self)
+        return text_of(self)
 
     __repr__ = __str__
 
@@ -237,7 +234,24 @@ def _all_blocks(block: Block) -> Iterator[Block]:
             yield from _all_blocks(inner)
 
 
-def output_count(schema: Any) -> int | None:
+def block_graph(block: Block) -> Graph:
+    """A copy of a block as a graph. What it uses from outside is computed inside, which is
+    possible for constants and what follows from them."""
+    graph = Graph()
+    values: dict[Value, Value] = {}
+
+    def inside(value: Value) -> Value:
+        if value not in values:
+            if value.node.kind == prim.PARAM or value.node.has_effects:
+                raise GraphError(f"a block uses {value!r} from outside and is no graph of its own")
+            graph.block.append(graph.create_clone(value.node, values, inside))
+        return values[value]
+
+    graph.block.clone_from(block, values, inside)
+    return graph
+
+
+def output_count(schema: Schema) -> int | None:
     """How many outputs a call has; None where that depends on the arguments."""
     if len(schema.returns) == 1 and schema.returns[0].startswith("Tensor") and (
         schema.returns[0].endswith("[]")
@@ -247,7 +261,7 @@ def output_count(schema: Any) -> int | None:
 
 
 def bind(
-    kind: str, schema: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
+    kind: str, schema: Schema, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> tuple[tuple, list[Value]]:
     """Arguments in schema order with defaults filled in, split into literals and inputs."""
     arguments = schema.arguments

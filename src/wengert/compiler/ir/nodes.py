@@ -1,4 +1,4 @@
-"""Values, nodes that compute them, blocks of nodes: what a graph consists of.
+"""Values, and nodes that compute them: what a graph consists of.
 
 Every value is defined once, by a node or as a parameter of a block, and knows its uses. Nodes of a
 block stand in an order in which they can run. A node may have blocks inside, which see the values
@@ -10,38 +10,18 @@ the next of the node's inputs goes. So numbers, sizes and dtypes need no nodes o
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ...dispatch.declaration import Declaration
 from . import primitives as prim
+from .base import GraphError, text_of
+from .blocks import Block
+from .literals import HOLE, fill
 from .types import TENSOR, ListType, TensorType, Type
 
 if TYPE_CHECKING:
     from .graph import Graph
-
-#: Bits of the gaps between the positions of neighbours at first, and at most. Half a gap is used
-#: up by each insertion in one place; gaps that were too small are made larger.
-_BITS, _MOST_BITS = 20, 1280
-
-
-class GraphError(RuntimeError):
-    """A graph that is not well formed, or an edit that would make it so."""
-
-
-class _Hole:
-    """Stands in a node's arguments for its next input."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return "HOLE"
-
-    def __reduce__(self) -> str:
-        return "HOLE"
-
-
-HOLE = _Hole()
 
 
 class Use(NamedTuple):
@@ -104,9 +84,7 @@ class Value:
             other._uses[use] = None
 
     def __repr__(self) -> str:
-        from .printer import value_text
-
-        return value_text(self)
+        return text_of(self)
 
 
 class Node:
@@ -164,8 +142,12 @@ class Node:
         """The schema of the operator or primitive, None if it takes any number of values."""
         if self.operator is not None:
             return self.operator.schema
-        primitive = prim.PRIMITIVES.get(self.kind)
-        return None if primitive is None else primitive.schema
+        return None if self.primitive is None else self.primitive.schema
+
+    @property
+    def primitive(self) -> prim.Primitive | None:
+        """What is declared of its kind, None for an operator."""
+        return None if self.operator is not None else prim.PRIMITIVES.get(self.kind)
 
     @property
     def is_operator(self) -> bool:
@@ -186,18 +168,28 @@ class Node:
         """Whether it must run exactly once and in its place, whoever uses the result."""
         if self.operator is not None:
             return self.is_inplace or bool(getattr(self.operator, "mutated", ()))
-        primitive = prim.PRIMITIVES.get(self.kind)
+        primitive = self.primitive
         if primitive is None or primitive.effects:
             return True
         return any(node.has_effects for block in self.blocks for node in block.nodes())
 
     @property
+    def has_gradient(self) -> bool:
+        """Whether gradients may pass through it, by its kind."""
+        return self.primitive is None or self.primitive.has_gradient
+
+    @property
     def must_stay(self) -> bool:
         """Whether it may not be left out, whoever uses the result."""
-        primitive = None if self.operator is not None else prim.PRIMITIVES.get(self.kind)
+        primitive = self.primitive
         if self.has_effects or (primitive is not None and primitive.stays):
             return True
         return any(node.must_stay for block in self.blocks for node in block.nodes())
+
+    def fact(self, name: str) -> Any:
+        """What the declaration of its operator says under a name of `declare.Facts`, else None."""
+        operator = self.operator
+        return operator.facts.get(name) if isinstance(operator, Declaration) else None
 
     def argument(self, name: str) -> Any:
         """An argument by its name: a literal, a Value, or a tuple with Values in it."""
@@ -335,21 +327,7 @@ class Node:
             self._unlink()
 
     def __repr__(self) -> str:
-        from .printer import node_text
-
-        return node_text(self)
-
-
-def fill(arguments: tuple, inputs: Sequence[Any]) -> tuple:
-    """`arguments` with the inputs in place of the holes."""
-    supply = iter(inputs)
-
-    def value(item: Any) -> Any:
-        if item is HOLE:
-            return next(supply)
-        return tuple([value(part) for part in item]) if type(item) is tuple else item
-
-    return tuple([value(item) for item in arguments])
+        return text_of(self)
 
 
 def split_arguments(arguments: Iterable[Any]) -> tuple[tuple, list[Value]]:
@@ -385,205 +363,3 @@ def _aligned(a: Node, b: Node) -> tuple[Node, Node]:
     else:
         return paths[0][0], paths[0][0]
     raise GraphError("the nodes are in different blocks of one node, neither comes first")
-
-
-class Block:
-    """A list of nodes with parameters in front and outputs at its end."""
-
-    __slots__ = ("graph", "owner", "param_node", "return_node", "_bits")
-
-    def __init__(self, graph: Graph, owner: Node | None = None) -> None:
-        self.graph = graph
-        self.owner = owner
-        self._bits = _BITS
-        self.param_node = Node(graph, prim.PARAM)
-        self.return_node = Node(graph, prim.RETURN)
-        first, last = self.param_node, self.return_node
-        first.block = last.block = self
-        first.next, last.previous = last, first
-        first.position, last.position = 0, float("inf")
-
-    @property
-    def inputs(self) -> tuple[Value, ...]:
-        return tuple(self.param_node._outputs)
-
-    @property
-    def outputs(self) -> tuple[Value, ...]:
-        return tuple(self.return_node._inputs)
-
-    def nodes(self) -> Iterator[Node]:
-        """The nodes in order; the one that was just given may be moved or removed."""
-        node = self.param_node.next
-        last = self.return_node
-        while node is not last:
-            following = node.next  # type: ignore[union-attr]
-            yield node  # type: ignore[misc]
-            node = following
-
-    def reverse_nodes(self) -> Iterator[Node]:
-        """The nodes from the last to the first."""
-        node = self.return_node.previous
-        first = self.param_node
-        while node is not first:
-            following = node.previous  # type: ignore[union-attr]
-            yield node  # type: ignore[misc]
-            node = following
-
-    def all_nodes(self) -> Iterator[Node]:
-        """The nodes with those of inner blocks, each node before what is inside it."""
-        for node in self.nodes():
-            yield node
-            for block in node.blocks:
-                yield from block.all_nodes()
-
-    def add_input(self, type: Type = TENSOR, name: str | None = None) -> Value:
-        """A further parameter."""
-        return self.param_node.add_output(type, name)
-
-    def erase_input(self, index: int) -> None:
-        """Remove a parameter that nobody uses."""
-        self.param_node.erase_output(index)
-
-    def register_output(self, value: Value) -> int:
-        """Return `value` too; its place among the outputs."""
-        self.return_node.add_input(value)
-        return len(self.return_node._inputs) - 1
-
-    def erase_output(self, index: int) -> None:
-        """Return one value less."""
-        self.return_node.remove_input(index)
-
-    def replace_output(self, index: int, value: Value) -> Value:
-        """Return `value` in place of another one, which is returned here."""
-        return self.return_node.replace_input(index, value)
-
-    def append(self, node: Node) -> Node:
-        """Place a node at the end."""
-        return node.insert_before(self.return_node)
-
-    def prepend(self, node: Node) -> Node:
-        """Place a node at the beginning."""
-        return node.insert_after(self.param_node)
-
-    def clear(self) -> None:
-        """Remove all nodes and outputs."""
-        self.return_node.remove_all_inputs()
-        for node in self.reverse_nodes():
-            node.destroy()
-
-    def contains(self, node: Node) -> bool:
-        """Whether a node is in this block or in a block inside it."""
-        block = node.block
-        while block is not None:
-            if block is self:
-                return True
-            block = block.owner.block if block.owner is not None else None
-        return False
-
-    def _place(self, node: Node) -> None:
-        """Give a node that was just linked a position between its neighbours."""
-        before, after = node.previous.position, node.next.position  # type: ignore[union-attr]
-        if after == float("inf"):
-            node.position = before + (1 << self._bits)
-        else:
-            node.position = (before + after) // 2
-        if node.position == before:
-            self._bits = min(4 * self._bits, _MOST_BITS)
-            for i, each in enumerate(self.nodes()):
-                each.position = (i + 1) << self._bits
-
-    def topological_order(self) -> list[Node]:
-        """The nodes in an order in which they can run, kept as they are where possible."""
-        nodes = list(self.nodes())
-        waiting: dict[Node, int] = {}
-        users: dict[Node, list[Node]] = {}
-        own = set(nodes)
-        for node in nodes:
-            needed = {
-                source for value in node_reads(node) if (source := _ancestor_in(value.node, own))
-            }
-            needed.discard(node)
-            waiting[node] = len(needed)
-            for source in needed:
-                users.setdefault(source, []).append(node)
-        places = {node: i for i, node in enumerate(nodes)}
-        ready = [places[node] for node in nodes if not waiting[node]]
-        order = []
-        while ready:
-            node = nodes[heapq.heappop(ready)]
-            order.append(node)
-            for user in users.get(node, ()):
-                waiting[user] -= 1
-                if not waiting[user]:
-                    heapq.heappush(ready, places[user])
-        if len(order) != len(nodes):
-            stuck = next(node for node in nodes if waiting[node])
-            raise GraphError(f"{stuck.kind} depends on its own result")
-        return order
-
-    def sort(self) -> None:
-        """Bring the nodes into an order in which they can run."""
-        for node in self.topological_order():
-            node.move_before(self.return_node)
-
-    def clone_from(
-        self,
-        source: Block,
-        values: dict[Value, Value] | None = None,
-        outer: Callable[[Value], Value] | None = None,
-    ) -> dict[Value, Value]:
-        """Append copies of parameters, nodes and outputs; returns the map from old values to new.
-
-        Values from outside of `source` stay as they are, or are replaced by what `outer` says.
-        """
-        values = {} if values is None else values
-        for value in source.inputs:
-            values[value] = self.add_input().copy_metadata(value)
-        self.clone_nodes(source, values, outer)
-        for value in source.outputs:
-            self.register_output(look_up(value, values, outer))
-        return values
-
-    def clone_nodes(
-        self,
-        source: Block,
-        values: dict[Value, Value],
-        outer: Callable[[Value], Value] | None = None,
-    ) -> None:
-        """Append copies of the nodes only."""
-        for node in source.nodes():
-            self.append(self.graph.create_clone(node, values, outer))
-
-    def __repr__(self) -> str:
-        from .printer import block_text
-
-        return block_text(self)
-
-
-def look_up(
-    value: Value, values: Mapping[Value, Value], outer: Callable[[Value], Value] | None
-) -> Value:
-    """What stands for `value` in a copy."""
-    found = values.get(value)
-    if found is None:
-        return value if outer is None else outer(value)
-    return found
-
-
-def node_reads(node: Node) -> Iterator[Value]:
-    """The inputs of a node and of all nodes inside it."""
-    yield from node._inputs
-    for block in node.blocks:
-        for inner in block.nodes():
-            yield from node_reads(inner)
-        yield from block.return_node._inputs
-
-
-def _ancestor_in(node: Node, own: set[Node]) -> Node | None:
-    """The node among `own` that is `node` or contains it."""
-    current: Node | None = node
-    while current is not None:
-        if current in own:
-            return current
-        current = current.block.owner if current.block is not None else None
-    return None

@@ -17,8 +17,9 @@ from ...core import dtypes, layouts
 from ...core.devices import device
 from ...core.tensor import Tensor, wrap
 from . import primitives as prim
+from .blocks import Block
 from .graph import Graph, bind
-from .nodes import Block, Node, Value
+from .nodes import Node, Value
 from .types import CONTAINERS, PLAIN, TENSOR, TensorType, Type
 
 _TOKEN = re.compile(

@@ -55,8 +55,6 @@ RETURN = "prim::Return"
 LOOPS = {WHILE, ROUNDS}
 #: They note what they see at run time: of tensors, and of other values.
 PROFILES = {PROFILE, PROFILE_IVALUE}
-#: No gradient passes through these.
-WITHOUT_GRADIENT = {CONSTANT, AUTOGRAD_ZERO, FULL, SIZE, SIZE_IF_NOT_EQUAL, RANDOM}
 
 
 class Primitive:
@@ -72,6 +70,9 @@ class Primitive:
         attributes: tuple[str, ...] = (),
         effects: bool = False,
         stays: bool = False,
+        forwards: bool = False,
+        several: bool = False,
+        has_gradient: bool = True,
     ) -> None:
         self.kind = kind
         self.schema: Schema | None = parse(schema) if schema else None
@@ -82,6 +83,12 @@ class Primitive:
         self.effects = effects
         #: Whether it may not be left out, though it may be moved and run again.
         self.stays = effects or stays
+        #: Whether its results may be, or contain, its inputs.
+        self.forwards = forwards
+        #: Whether `evaluate` returns a sequence with a result for each output.
+        self.several = several
+        #: Whether gradients pass through it.
+        self.has_gradient = has_gradient
 
 
 PRIMITIVES: dict[str, Primitive] = {}
@@ -133,6 +140,7 @@ def operator_of(kind: str) -> Any:
     try:
         if kind.startswith(OPERATOR):
             return operator_named(kind[len(OPERATOR) :])
+        # The library is imported once a program has custom operators.
         from ...library.functional import find_for_graph
 
         return find_for_graph(kind)
@@ -148,38 +156,49 @@ def identity_of(operator: Any) -> Any:
 
 
 for _primitive in (
-    Primitive(CONSTANT, attributes=("value",)),
-    Primitive(LIST_CONSTRUCT, evaluate=lambda *items: list(items)),
-    Primitive(LIST_UNPACK, evaluate=lambda items: tuple(items)),
-    Primitive(TUPLE_CONSTRUCT, evaluate=lambda *items: items),
-    Primitive(TUPLE_UNPACK, evaluate=lambda items: items),
+    Primitive(CONSTANT, attributes=("value",), has_gradient=False),
+    Primitive(LIST_CONSTRUCT, evaluate=lambda *items: list(items), forwards=True),
+    Primitive(LIST_UNPACK, evaluate=lambda items: tuple(items), forwards=True, several=True),
+    Primitive(TUPLE_CONSTRUCT, evaluate=lambda *items: items, forwards=True),
+    Primitive(TUPLE_UNPACK, evaluate=lambda items: items, forwards=True, several=True),
     Primitive(GRAD_OF, blocks=1, attributes=("name",)),
-    Primitive(AUTOGRAD_ZERO, evaluate=lambda: None),
-    Primitive(AUTOGRAD_ADD, evaluate=autograd_add),
+    Primitive(AUTOGRAD_ZERO, evaluate=lambda: None, has_gradient=False),
+    Primitive(AUTOGRAD_ADD, evaluate=autograd_add, forwards=True),
     Primitive(
-        GRAD_OR_ZERO, "GradOrZero(Tensor? grad, int[] size, dtype dtype) -> Tensor", grad_or_zero
+        GRAD_OR_ZERO,
+        "GradOrZero(Tensor? grad, int[] size, dtype dtype) -> Tensor",
+        grad_or_zero,
+        forwards=True,
     ),
-    Primitive(SIZE, "size(Tensor self) -> int[]", lambda x: x.array.shape),
+    Primitive(SIZE, "size(Tensor self) -> int[]", lambda x: x.array.shape, has_gradient=False),
     Primitive(
         SIZE_IF_NOT_EQUAL,
         "_size_if_not_equal(int[] self_size, int[] result_size) -> int[]?",
         lambda own, other: None if own == other else own,
+        has_gradient=False,
     ),
     Primitive(
         GRAD_SUM_TO_SIZE,
         "_grad_sum_to_size(Tensor grad, int[]? size) -> Tensor",
         grad_sum_to_size,
+        forwards=True,
     ),
     Primitive(
         FULL,
         "full(int[] size, Scalar fill_value, dtype dtype, Device? device=None) -> Tensor",
         _full,
+        has_gradient=False,
     ),
-    Primitive(RANDOM, attributes=("function", "args", "tensors", "kwargs"), effects=True),
-    Primitive(CONSTANT_CHUNK, attributes=("chunks", "dim")),
-    Primitive(PROFILE, effects=True),
-    Primitive(PROFILE_IVALUE, effects=True),
-    Primitive(CHECK, evaluate=lambda *values: (), stays=True),
+    Primitive(
+        RANDOM,
+        attributes=("function", "args", "tensors", "kwargs"),
+        effects=True,
+        has_gradient=False,
+    ),
+    Primitive(CONSTANT_CHUNK, attributes=("chunks", "dim"), forwards=True),
+    Primitive(PROFILE, effects=True, forwards=True),
+    Primitive(PROFILE_IVALUE, effects=True, forwards=True),
+    Primitive(CHECK, evaluate=lambda *values: (), stays=True, several=True),
     Primitive(DIFFERENTIABLE_GRAPH, blocks=1),
     Primitive(REVERSE, blocks=1, effects=True),
     Primitive(COND, blocks=2),
@@ -188,7 +207,7 @@ for _primitive in (
     Primitive(SCAN, blocks=1, attributes=("carried", "mapped", "reverse")),
     Primitive(MAP, blocks=1, attributes=("mapped",)),
     Primitive(FUNCTION, blocks=2, attributes=("name", "differentiable", "gradients")),
-    Primitive(ONCE_DIFFERENTIABLE, attributes=("grads",)),
+    Primitive(ONCE_DIFFERENTIABLE, attributes=("grads",), forwards=True),
     Primitive(PARAM),
     Primitive(RETURN),
 ):

@@ -11,75 +11,41 @@ written as ``@0``, ``@1`` and so on; `large_constants` lists them in this order.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ...core import dtypes, layouts
-from ...core.devices import device
 from ...core.tensor import Tensor
-from .types import TensorType, Type, type_of
+from .base import text_of
+from .blocks import Block
+from .graph import Graph
+from .literals import HOLE, MOST_ELEMENTS, literal_key, literal_text
+from .nodes import Node, Value
 
-if TYPE_CHECKING:
-    from .graph import Graph
-    from .nodes import Block, Node, Value
-
-#: Constants of more elements are not written out.
-MOST_ELEMENTS = 64
-
-Names = dict["Value", str]
+Names = dict[Value, str]
 
 
-def graph_text(graph: Graph) -> str:
+@text_of.register
+def _graph_text(graph: Graph) -> str:
     """The text of a graph."""
-    return _Printer(names_of(graph.block), large_constants(graph)).block(graph.block, "graph", "")
+    return _Printer(graph.block.names(), large_constants(graph)).block(graph.block, "graph", "")
 
 
-def block_text(block: Block) -> str:
+@text_of.register
+def _block_text(block: Block) -> str:
     """The text of a block, with the names its values have in the whole graph."""
-    return _Printer(names_of(block.graph.block), []).block(block, "block", "")
+    return _Printer(block.graph.block.names(), []).block(block, "block", "")
 
 
-def node_text(node: Node) -> str:
+@text_of.register
+def _node_text(node: Node) -> str:
     """The text of a node, with the names its values have in the whole graph."""
-    return _Printer(names_of(node.graph.block), []).node(node, "").rstrip("\n")
+    return _Printer(node.graph.block.names(), []).node(node, "").rstrip("\n")
 
 
-def value_text(value: Value) -> str:
+@text_of.register
+def _value_text(value: Value) -> str:
     """The text of a value with its type."""
-    return f"%{names_of(value.graph.block).get(value, '?')} : {value.type}"
-
-
-def names_of(block: Block) -> Names:
-    """The names of all values: their own where those are free, numbers for the others."""
-    names: Names = {}
-    taken: set[str] = set()
-    count = 0
-
-    def give(values: Iterable[Value]) -> None:
-        nonlocal count
-        for value in values:
-            name = value.name
-            if name is None:
-                name = str(count)
-                count += 1
-            elif name in taken:
-                number = 1
-                while f"{name}.{number}" in taken:
-                    number += 1
-                name = f"{name}.{number}"
-            taken.add(name)
-            names[value] = name
-
-    def visit(block: Block) -> None:
-        give(block.param_node._outputs)
-        for node in block.nodes():
-            give(node._outputs)
-            for inner in node.blocks:
-                visit(inner)
-
-    visit(block)
-    return names
+    return f"%{value.graph.block.names().get(value, '?')} : {value.type}"
 
 
 def large_constants(graph: Graph) -> list[Tensor]:
@@ -90,34 +56,6 @@ def large_constants(graph: Graph) -> list[Tensor]:
         if isinstance(value, Tensor) and value.array.size > MOST_ELEMENTS:
             found.append(value)
     return found
-
-
-def literal_text(value: Any, large: Iterable[Tensor] = ()) -> str:
-    """The text of a literal."""
-    if isinstance(value, (tuple, list)):
-        return f"[{', '.join(literal_text(item, large) for item in value)}]"
-    if isinstance(value, dtypes.dtype | layouts.layout | layouts.memory_format):
-        return value.name
-    if isinstance(value, device):
-        return f'device("{value}")'
-    if isinstance(value, Type):
-        return f"type({value})"
-    if isinstance(value, Tensor):
-        return _tensor_text(value, large)
-    if isinstance(value, complex):
-        return f"complex({value.real!r}, {value.imag!r})"
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)
-
-
-def _tensor_text(value: Tensor, large: Iterable[Tensor]) -> str:
-    kind = TensorType(value.dtype, value.array.shape)
-    for i, each in enumerate(large):
-        if each is value:
-            return f"tensor({kind}, @{i})"
-    if value.array.size > MOST_ELEMENTS:
-        return f"tensor({kind}, ...)"
-    items = value.detach().reshape(-1).tolist()
-    return f"tensor({kind}, {literal_text(items)})"
 
 
 class _Printer:
@@ -179,8 +117,6 @@ class _Printer:
         return ", ".join(parts)
 
     def argument(self, item: Any, values: Any) -> str:
-        from .nodes import HOLE
-
         if item is HOLE:
             value = next(values, None)
             return "%?" if value is None else self.name(value)
@@ -194,24 +130,3 @@ def _is_default(argument: Any, value: Any) -> bool:
     return type(value) is type(argument.default) and literal_key(value) == literal_key(
         argument.default
     )
-
-
-def literal_key(value: Any) -> Any:
-    """A key that tells apart all literals that differ: 1, 1.0 and True, 0.0 and -0.0."""
-    if isinstance(value, Tensor):
-        array = value.array
-        return ("tensor", str(array.dtype), array.shape, array.tobytes())
-    if isinstance(value, (tuple, list)):
-        return tuple([literal_key(item) for item in value])
-    return (type(value), repr(value))
-
-
-def is_printable(value: Any) -> bool:
-    """Whether a literal can be read back from its text."""
-    if isinstance(value, (tuple, list)):
-        return all(map(is_printable, value))
-    return (
-        isinstance(value, Tensor | Type | layouts.layout | layouts.memory_format)
-        or str(type_of(value)) != "Any"
-    )
-

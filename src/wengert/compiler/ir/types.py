@@ -102,7 +102,7 @@ class TensorType(Type):
         return size
 
     def with_requires_grad(self, requires_grad: bool | None) -> TensorType:
-        """The same with another answer to whether gradients are wanted."""
+        """This type with another answer to whether gradients are wanted."""
         if requires_grad is self.requires_grad:
             return self
         return TensorType(self.dtype, self.shape, requires_grad)
@@ -256,6 +256,25 @@ def type_of(value: Any) -> Type:
 def without_grad(type: Type) -> Type:
     """A type that says nothing of gradients."""
     return type.with_requires_grad(None) if isinstance(type, TensorType) else type
+
+
+def stacked(type: Type, length: int | None) -> Type:
+    """The type of several values of one type, joined along a new first dimension."""
+    if not isinstance(type, TensorType):
+        return type
+    return TensorType(type.dtype, None if type.shape is None else (length, *type.shape))
+
+
+def slice_of(type: Type) -> Type:
+    """The type of one slice along the first dimension."""
+    if not isinstance(type, TensorType):
+        return type
+    return TensorType(type.dtype, None if type.shape is None else type.shape[1:])
+
+
+def length_of(type: Type) -> int | None:
+    """The length of the first dimension, None if it is not known."""
+    return type.shape[0] if isinstance(type, TensorType) and type.shape else None
 
 
 def join(a: Type, b: Type) -> Type:

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from . import primitives as prim
-from .nodes import HOLE, Block, GraphError, Node, Use, Value
-from .printer import names_of
+from .base import problems_of
+from .blocks import Block
+from .graph import Graph, output_count
+from .literals import HOLE
+from .nodes import Node, Use, Value
 from .types import ANY, NONE, NUMBER, ListType, OptionalType, TensorType, Type, of_schema
 
-if TYPE_CHECKING:
-    from .graph import Graph
 
-
-def verify(graph: Graph) -> None:
-    """Raise a GraphError that lists everything that is wrong."""
-    problems = _Verifier(graph).run()
-    if problems:
-        head = "the graph is not well formed:"
-        raise GraphError("\n".join([head, *(f"  {problem}" for problem in problems)]))
+@problems_of.register
+def _graph_problems(graph: Graph) -> list[str]:
+    return _Verifier(graph).run()
 
 
 class _Verifier:
@@ -43,7 +40,7 @@ class _Verifier:
 
     def name(self, value: Value) -> str:
         if self.names is None:
-            self.names = names_of(self.graph.block)
+            self.names = self.graph.block.names()
         return "%" + self.names.get(value, "?")
 
     def block(self, block: Block, defined: set[Value], owner: Node | None) -> None:
@@ -90,7 +87,7 @@ class _Verifier:
 
     def shape_of(self, node: Node) -> None:
         """Numbers of arguments, outputs and blocks, as the kind wants them."""
-        primitive = prim.PRIMITIVES.get(node.kind)
+        primitive = node.primitive
         if node.operator is None:
             if primitive is None:
                 self.complain(node, "no such primitive is declared")
@@ -111,8 +108,6 @@ class _Verifier:
             self.complain(node, problem)
 
     def arguments(self, node: Node) -> None:
-        from .graph import output_count
-
         schema = node.schema
         if node.arguments is None or len(node.arguments) != len(schema.arguments):
             self.complain(node, f"the arguments do not fit {schema}")

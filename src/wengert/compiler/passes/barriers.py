@@ -20,8 +20,8 @@ def drop_barriers(graph: Graph) -> Graph:
 
 
 def drop_derivatives(graph: Graph) -> Graph:
-    """The same for a graph that is not differentiated any more: custom Functions become part of it
-    as what they compute."""
+    """Drop the barriers of a graph that is not differentiated any more, and all derivatives: custom
+    Functions become part of it as what they compute."""
     inline_kind(graph.block, prim.FUNCTION)
     for node in list(graph.all_nodes()):
         if node.kind == prim.ONCE_DIFFERENTIABLE:

@@ -5,16 +5,10 @@ from __future__ import annotations
 import heapq
 from typing import Any
 
+from ..ir.blocks import Block, node_reads
 from ..ir.graph import Graph
-from ..ir.nodes import Block, Node, Value, node_reads
-from ..ir.printer import literal_text
-
-#: Operators whose two operands can change places, exactly.
-COMMUTATIVE = {
-    "wengert::add", "wengert::mul", "wengert::eq", "wengert::ne", "wengert::maximum",
-    "wengert::minimum", "wengert::logical_and", "wengert::logical_or", "wengert::logical_xor",
-    "wengert::bitwise_and", "wengert::bitwise_or", "wengert::bitwise_xor",
-}  # fmt: skip
+from ..ir.literals import literal_text
+from ..ir.nodes import Node, Value
 
 
 def canonicalize(graph: Graph) -> Graph:
@@ -72,7 +66,7 @@ def _visit(block: Block, numbers: dict[Value, int]) -> None:
 
 def _key(node: Node, numbers: dict[Value, int]) -> tuple:
     """What a node is, by the numbers of its inputs; its operands are put in order first."""
-    if node.kind in COMMUTATIVE and len(node._inputs) == 2 and _plain(node):
+    if node.fact("commutes") and len(node._inputs) == 2 and _plain(node):
         a, b = node._inputs
         if numbers[a] > numbers[b]:
             node.replace_input(0, b)
@@ -90,5 +84,3 @@ def _plain(node: Node) -> bool:
         item == argument.default
         for item, argument in zip(arguments[2:], declared[2:], strict=True)
     )
-
-

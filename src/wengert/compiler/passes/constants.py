@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from ..interpret.program import run
 from ..ir import primitives as prim
 from ..ir.aliasing import Aliases
+from ..ir.blocks import Block
 from ..ir.graph import Graph
-from ..ir.nodes import Block, Node
-from ..ir.printer import literal_key
-from ..run.interpreter import run
+from ..ir.literals import literal_key
+from ..ir.nodes import Node
 from .cse import literal_is_large
 
 #: Results larger than their operands are folded only up to this many bytes.

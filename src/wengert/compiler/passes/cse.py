@@ -6,9 +6,10 @@ from typing import Any
 
 from ..ir import primitives as prim
 from ..ir.aliasing import Aliases
+from ..ir.blocks import Block
 from ..ir.graph import Graph
-from ..ir.nodes import Block, Node
-from ..ir.printer import literal_key
+from ..ir.literals import literal_key
+from ..ir.nodes import Node
 
 #: While gradients are collected, each value's own sum must stay its own.
 _NOT_MERGED = {prim.AUTOGRAD_ADD, prim.AUTOGRAD_ZERO}
@@ -21,7 +22,10 @@ def eliminate_common_subexpressions(graph: Graph) -> Graph:
 
 
 def merge_equal_nodes(block: Block, aliases: Aliases | None) -> None:
-    """The same for one block. Without `aliases`, its outputs are allowed to share memory."""
+    """Merge nodes of one kind with the same inputs in a block.
+
+    Without `aliases`, the outputs of the block are allowed to share memory.
+    """
     _visit(block, aliases, [{}])
 
 

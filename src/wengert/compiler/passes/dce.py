@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..ir import primitives as prim
+from ..ir.blocks import Block
 from ..ir.graph import Graph
-from ..ir.nodes import Block, Node, Value
+from ..ir.nodes import Node, Value
 
 #: Nodes with blocks that return, one by one, what the node does.
 _RETURN_ALIKE = {prim.GRAD_OF, prim.DIFFERENTIABLE_GRAPH, prim.COND, prim.MAP}
@@ -21,7 +22,10 @@ def eliminate_dead_code(graph: Graph) -> Graph:
 
 
 def remove_dead_nodes(block: Block, removed: Callable[[Value], None] | None = None) -> None:
-    """The same for one block; `removed` is told every value that goes."""
+    """Remove the nodes of a block that its outputs do not depend on, as far as that may be.
+
+    `removed` is told every value that goes.
+    """
     for node in block.reverse_nodes():
         if not any(value._uses for value in node._outputs) and not node.must_stay:
             if removed is not None:

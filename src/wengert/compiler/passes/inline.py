@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..ir import primitives as prim
+from ..ir.blocks import Block
 from ..ir.graph import Graph
-from ..ir.nodes import Block, Node, Value
+from ..ir.nodes import Node, Value
 
 
 def inline(graph: Graph) -> Graph:
@@ -16,7 +17,7 @@ def inline(graph: Graph) -> Graph:
 
 
 def inline_kind(block: Block, kind: str) -> None:
-    """The same for all nodes of one kind in a block, whose first block is called."""
+    """Put the nodes of the first block of every node of a kind in its place, inner ones first."""
     for node in block.nodes():
         for inner in node.blocks:
             inline_kind(inner, kind)

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from ..ir.aliasing import Aliases, shares_memory
+from ..ir.blocks import node_reads
 from ..ir.graph import Graph
-from ..ir.nodes import Node, Value, node_reads
-from ..ir.printer import names_of
+from ..ir.nodes import Node, Value
 from ..ir.types import TensorType
 
 
@@ -34,7 +34,7 @@ class MemoryReport(NamedTuple):
     def __str__(self) -> str:
         names: dict[Value, str] = {}
         if self.steps:
-            names = names_of(self.steps[0].node.graph.block)
+            names = self.steps[0].node.graph.block.names()
         lines = [
             f"inputs {self.inputs} B, outputs {self.outputs} B, peak {self.peak} B, "
             f"{self.total} B computed, {self.unknown} values of unknown size"

@@ -13,8 +13,10 @@ import numpy as np
 from ...core.dtypes import dtype as dtype_class
 from ..ir import primitives as prim
 from ..ir.aliasing import Aliases
+from ..ir.blocks import Block
 from ..ir.graph import Graph
-from ..ir.nodes import HOLE, Block, Node, Value
+from ..ir.literals import HOLE
+from ..ir.nodes import Node, Value
 from ..ir.types import TensorType
 
 Rewrite = Callable[[Node], Value | None]
@@ -33,7 +35,7 @@ def _visit(block: Block, aliases: Aliases) -> bool:
     for node in block.nodes():
         for inner in node.blocks:
             changed |= _visit(inner, aliases)
-        rewrite = _REWRITES.get(node.kind)
+        rewrite = _rewrite_of(node)
         if rewrite is None or not node._outputs[0]._uses or aliases.touches_written(node):
             continue
         old = node._outputs[0]
@@ -81,32 +83,27 @@ def _number(item: Any) -> Any:
     return item if isinstance(item, (int, float, complex)) else None
 
 
-def _neutral(number: float, *positions: int) -> Rewrite:
-    """An operand that the other one can stand for where this one is `number`."""
-
-    def rewrite(node: Node) -> Value | None:
-        arguments = node.bound_arguments()
-        for position in positions:
-            other = arguments[1 - position]
-            if (
-                isinstance(other, Value)
-                and _number(arguments[position]) == number
-                and _same_type(other, node._outputs[0])
-            ):
-                return other
-        return None
-
-    return rewrite
-
-
-_adds_zero = _neutral(0, 1)
-_has_zero = _neutral(0, 0, 1)
+def _without_neutral(node: Node) -> Value | None:
+    """An operand that stands for the result, since the other one is the neutral number."""
+    number, *positions = node.fact("neutral")
+    arguments = node.bound_arguments()
+    for position in positions:
+        other = arguments[1 - position]
+        if (
+            isinstance(other, Value)
+            and _number(arguments[position]) == number
+            and _same_type(other, node._outputs[0])
+            # What remains of `self + alpha * other` is `other` only if alpha is 1.
+            and (position == 1 or _rest_is_default(node, arguments))
+        ):
+            return other
+    return None
 
 
-def _add(node: Node) -> Value | None:
-    """Of `self + alpha * other` what is left if one is zero; `other` only if alpha is 1."""
-    alpha = node.bound_arguments()[2]
-    return _has_zero(node) if _number(alpha) == 1 else _adds_zero(node)
+def _rest_is_default(node: Node, arguments: tuple) -> bool:
+    """Whether all arguments behind the two operands have their default values."""
+    pairs = zip(node.schema.arguments[2:], arguments[2:], strict=True)
+    return all(_number(item) == argument.default for argument, item in pairs)
 
 
 def _involution(node: Node) -> Value | None:
@@ -210,18 +207,14 @@ def _sum_to_size(node: Node) -> Value | None:
     return None
 
 
+def _rewrite_of(node: Node) -> Rewrite | None:
+    """What to try: by what is declared of the operator, or by its kind."""
+    if node.fact("neutral"):
+        return _without_neutral
+    return _involution if node.fact("involution") else _REWRITES.get(node.kind)
+
+
 _REWRITES: dict[str, Rewrite] = {
-    "wengert::mul": _neutral(1, 0, 1),
-    "wengert::div": _neutral(1, 1),
-    "wengert::pow": _neutral(1, 1),
-    "wengert::add": _add,
-    "wengert::sub": _neutral(0, 1),
-    "wengert::neg": _involution,
-    "wengert::_conj": _involution,
-    "wengert::conj_physical": _involution,
-    "wengert::logical_not": _involution,
-    "wengert::bitwise_not": _involution,
-    "wengert::t": _involution,
     "wengert::transpose": _transpose,
     "wengert::permute": _permute,
     "wengert::view": _reshape,

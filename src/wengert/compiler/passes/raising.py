@@ -7,31 +7,21 @@ when the graph runs, and then it must, even if nobody uses the result.
 from __future__ import annotations
 
 from ..ir import primitives as prim
+from ..ir.blocks import node_reads
 from ..ir.graph import Graph
-from ..ir.nodes import Node, Value, node_reads
+from ..ir.nodes import Node, Value
 from ..ir.types import TensorType
 from .barriers import WITH_VALUE
-
-#: Operators that check the values of indices, or the range of numbers.
-_OF_VALUES = frozenset((
-    "index", "index_put", "index_select", "index_add", "index_copy", "index_fill", "gather",
-    "scatter", "scatter_add", "scatter_reduce", "take", "put", "masked_scatter", "embedding",
-    "_one_hot", "_nll_loss", "_binary_cross_entropy", "_repeated_indices",
-))  # fmt: skip
-#: Operators that do not divide an integer by zero.
-_OF_INTEGERS = frozenset(("floor_divide", "_div_rounded", "remainder", "fmod"))
 
 
 def may_raise(node: Node) -> bool:
     """Whether it depends on values that a node can be run."""
-    operator = node.operator
-    if operator is None:
+    if node.operator is None:
         return any(may_raise(inner) for block in node.blocks for inner in block.nodes())
-    if prim.is_custom(operator):
-        return False
-    if operator.name in _OF_INTEGERS:
+    raises = node.fact("raises")
+    if raises == "integers":
         return all(_is_integer(value) for value in node._outputs)
-    return operator.name in _OF_VALUES
+    return raises is not None
 
 
 def _is_integer(value: Value) -> bool:

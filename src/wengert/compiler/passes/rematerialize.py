@@ -12,18 +12,10 @@ from typing import NamedTuple
 import numpy as np
 
 from ..ir import primitives as prim
-from ..ir.nodes import Block, Node, Value, node_reads
+from ..ir.blocks import Block, node_reads
+from ..ir.nodes import Node, Value
 from ..ir.types import TensorType
 
-_PRODUCTS = {
-    "mm", "bmm", "mv", "dot", "vdot", "addmm", "addmv", "baddbmm", "addbmm", "_affine",
-    "_mm_left", "_mm_right", "_bmm_left", "_bmm_right",
-}  # fmt: skip
-_SLOW = {
-    "sort", "argsort", "topk", "kthvalue", "median", "median.dim", "nanmedian", "nanmedian.dim",
-    "mode", "cummax", "cummin", "logcumsumexp", "cumprod", "_recurrence", "scatter_reduce",
-    "searchsorted", "_unique2", "_unique_consecutive",
-}  # fmt: skip
 #: The share of its bytes that computing a value again costs, against keeping it.
 _CHEAP, _REDUCING, _PRODUCT = 0.1, 0.25, 8.0
 #: A value whose size is not known counts as large, and is not computed again.
@@ -48,13 +40,11 @@ class Policy(NamedTuple):
             return None
         if node.operator is None:
             return 0.0
-        if prim.is_custom(node.operator):
+        cost = node.fact("cost")
+        if prim.is_custom(node.operator) or cost == "slow":
             return None
-        name = node.operator.name
-        if name in _PRODUCTS or name.startswith("conv"):
+        if cost == "product":
             return _PRODUCT if self.products else None
-        if name in _SLOW:
-            return None
         if node.is_view:
             return 0.0
         return _CHEAP if node.operator.broadcasts else _REDUCING
@@ -101,7 +91,7 @@ def choose(forward: Block, reverse: Block, policy: Policy) -> list[Node]:
         places[value] = len(places)
     needed = {
         value
-        for node in (*reverse.all_nodes(), *_returns(reverse))
+        for node in reverse.readers()
         for value in node._inputs
         if value in places
     }
@@ -129,14 +119,6 @@ def choose(forward: Block, reverse: Block, policy: Policy) -> list[Node]:
         for node in nodes
         if any(not kept_side[2 * places[value]] for value in node._outputs)
     ]
-
-
-def _returns(block: Block) -> list[Node]:
-    found = [block.return_node]
-    for node in block.nodes():
-        for inner in node.blocks:
-            found += _returns(inner)
-    return found
 
 
 def _size_or_none(value: Value) -> int | None:
@@ -198,5 +180,3 @@ class _Network:
         side = np.zeros(count, bool)
         side[breadth_first_order(left, self.source, return_predecessors=False)] = True
         return side
-
-

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from ..ir import primitives as prim
+from ..ir.blocks import Block
 from ..ir.graph import Graph
-from ..ir.nodes import Block, Node, Value
+from ..ir.nodes import Node, Value
 from ..ir.types import ListType, TensorType
 
 
@@ -50,7 +51,7 @@ def set_requires_grad(value: Value, flag: bool) -> None:
 
 
 def visit(block: Block, cut_off: set[Value]) -> None:
-    """The same for one block, whose inputs know."""
+    """Decide for every tensor of a block, whose inputs are decided, whether it requires grad."""
     for node in block.nodes():
         flags = _through_blocks(node, cut_off) if node.blocks else _of_node(node)
         for value, flag in zip(node._outputs, flags, strict=True):
@@ -58,7 +59,7 @@ def visit(block: Block, cut_off: set[Value]) -> None:
 
 
 def _of_node(node: Node) -> list[bool]:
-    if node.kind in prim.WITHOUT_GRADIENT:
+    if not node.has_gradient:
         needed = False
     elif node.operator is not None:
         needed = any(value.requires_grad for value in differentiable_inputs(node))

@@ -14,10 +14,12 @@ from ...backends import meta
 from ...core import dtypes
 from ...core.tensor import wrap
 from ...dispatch.operator import Operator
+from ..interpret.meanings import callable_of
 from ..ir import primitives as prim
+from ..ir.blocks import Block
 from ..ir.graph import Graph
-from ..ir.nodes import HOLE, Block, Node
-from ..ir.printer import literal_key
+from ..ir.literals import HOLE, literal_key
+from ..ir.nodes import Node
 from ..ir.types import (
     ANY,
     INT,
@@ -29,6 +31,9 @@ from ..ir.types import (
     TupleType,
     Type,
     join,
+    length_of,
+    slice_of,
+    stacked,
     type_of,
     without_grad,
 )
@@ -49,7 +54,7 @@ def propagate_shapes(graph: Graph) -> Graph:
 
 
 def visit(block: Block) -> None:
-    """The same for one block, whose inputs have their types."""
+    """Set the types of the values of a block, whose inputs have theirs."""
     for node in block.nodes():
         if node.blocks:
             _through_blocks(node)
@@ -138,10 +143,8 @@ def _call_arguments(node: Node, inputs: list[Any]) -> tuple:
 def _function(node: Node) -> Any:
     """The node as a function of a tuple of arguments, None if it has no such."""
     if node.operator is not None:
-        from ..run.interpreter import callable_of
-
         return callable_of(node)
-    primitive = prim.PRIMITIVES.get(node.kind)
+    primitive = node.primitive
     if primitive is None or primitive.evaluate is None:
         return None
     evaluate = primitive.evaluate
@@ -327,19 +330,6 @@ _RULES: dict[str, Any] = {
 # Nodes with blocks --------------------------------------------------------------------------------
 
 
-def _slice_type(type: Type) -> Type:
-    """The type of one slice along the first dimension."""
-    if not isinstance(type, TensorType):
-        return type
-    return TensorType(type.dtype, None if type.shape is None else type.shape[1:])
-
-
-def _stacked_type(type: Type, length: int | None) -> Type:
-    if not isinstance(type, TensorType):
-        return type
-    return TensorType(type.dtype, None if type.shape is None else (length, *type.shape))
-
-
 def _through_blocks(node: Node) -> None:
     types = [without_grad(value.type) for value in node._inputs]
     if node.kind in (prim.SCAN, prim.MAP):
@@ -348,7 +338,7 @@ def _through_blocks(node: Node) -> None:
         condition, body = node.blocks
         found_types = _until_stable(body, types, len(node._outputs))
         if node.kind == prim.ROUNDS:
-            found_types = [_stacked_type(t, None) for t in found_types]
+            found_types = [stacked(t, None) for t in found_types]
         _enter(condition, [without_grad(value.type) for value in body.inputs])
     elif node.kind == prim.FUNCTION:
         forward, backward = node.blocks
@@ -390,13 +380,12 @@ def _until_stable(block: Block, types: list[Type], carried: int) -> list[Type]:
 
 def _through_scan(node: Node, types: list[Type]) -> list[Type]:
     carried, mapped = node.attributes.get("carried", 0), node.attributes["mapped"]
-    source = types[carried]
-    length = source.shape[0] if isinstance(source, TensorType) and source.shape else None
+    length = length_of(types[carried])
     block = node.blocks[0]
     found = _until_stable(
         block,
-        [_slice_type(t) if carried <= i < carried + mapped else t for i, t in enumerate(types)],
+        [slice_of(t) if carried <= i < carried + mapped else t for i, t in enumerate(types)],
         carried,
     )
-    rest = [_stacked_type(without_grad(v.type), length) for v in block.outputs[carried:]]
+    rest = [stacked(without_grad(v.type), length) for v in block.outputs[carried:]]
     return [*found, *rest]

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from ..ir import primitives as prim
+from ..ir.blocks import Block
 from ..ir.graph import Graph
-from ..ir.nodes import Block, Node, Value
+from ..ir.nodes import Node, Value
 from .inline import inline_block
 
 

@@ -19,7 +19,8 @@ from ...core.state import thread_state
 from ...core.tensor import Tensor
 from ...core.trees.pytree import tree_flatten, tree_map_only
 from ..passes.rematerialize import Policy
-from ..trace.level import SharedMemory, record
+from ..trace.capture import record
+from ..trace.refusals import SharedMemory
 from ..trace.traced import Traced
 from .checks import same
 from .executable import DEFAULT_PASSES, Executable, Pass
@@ -34,6 +35,7 @@ from .guards import (
     tensor_key,
 )
 from .surroundings import Surroundings
+from .tracing import DifferentiableLevel
 from .walk import has_attributes
 
 _recompiles = logging.getLogger("wengert.compiler.recompiles")
@@ -184,7 +186,7 @@ class Compiled:
             args, kwargs = tree_map_only(np.ndarray, np.copy, (args, kwargs))
             try:
                 with surroundings.watching():
-                    traced = record(self.function, args, kwargs, shared=True)
+                    traced = record(DifferentiableLevel(), self.function, args, kwargs, True)
             except SharedMemory as error:
                 _recompiles.info("%s runs uncompiled: %s", self._name(), error)
                 return None

@@ -28,6 +28,8 @@ from ..autodiff.differentiate import (
     differentiate,
     joint_graph,
 )
+from ..interpret.draws import drawing_again, generators_of, states_of
+from ..interpret.program import Program
 from ..ir.graph import Graph
 from ..ir.types import TensorType
 from ..passes.barriers import drop_derivatives
@@ -39,8 +41,6 @@ from ..passes.rematerialize import Policy
 from ..passes.requires_grad import propagate_requires_grad
 from ..passes.shapes import without_grad
 from ..passes.zeros import specialize_zeros
-from ..trace.draws import drawing_again, generators_of, states_of
-from .interpreter import Program
 from .subgraphs import graph_of, slice_differentiable
 
 Pass = Callable[[Graph], Graph]
@@ -114,7 +114,7 @@ class Executable:
         if needs not in self._differentiable:
             compiled = self.differentiated(needs)
             try:
-                leads_on = bool(differentiable_outputs(compiled.gradient))
+                leads_on = bool(compiled.gradient.output_vjps)
             except NotDifferentiable:
                 self._differentiable[needs] = self.in_groups(needs)
             else:
@@ -179,7 +179,7 @@ class Differentiated:
         outputs = CompiledFunction.apply(self, *inputs)
         return outputs if isinstance(outputs, tuple) else (outputs,)
 
-    def reverse(self, grads: Sequence[Any], kept: Sequence[Any]) -> tuple:
+    def reverse(self, grads: Sequence[Tensor | None], kept: Sequence[Any]) -> tuple:
         """Gradients of the inputs, from those of the differentiable outputs that are not None."""
         defined = tuple([g is not None for g in grads])
         if defined not in self._reverse:
@@ -187,7 +187,7 @@ class Differentiated:
             self._reverse[defined] = Program(optimized(graph, self.executable.passes))
         return self._reverse[defined](*[g for g in grads if g is not None], *kept)
 
-    def joint(self, grads: Sequence[Any]) -> Executable:
+    def joint(self, grads: Sequence[Tensor | None]) -> Executable:
         """A graph from the inputs and those gradients that are not None to what `reverse` gives,
         so that the result depends on the inputs."""
         defined = tuple([g is not None for g in grads])
@@ -196,11 +196,6 @@ class Differentiated:
             graph = joint_graph(self.repeatable, defined, values=False)
             self._joint[defined] = Executable(graph, executable.passes, executable.recompute)
         return self._joint[defined]
-
-
-def differentiable_outputs(gradient: Gradient) -> list[int]:
-    """The outputs of the graph whose gradients `df` takes."""
-    return [i for i in gradient.df_input_vjps if i < gradient.f_real_outputs]
 
 
 class CompiledFunction(Function):
@@ -222,7 +217,7 @@ class CompiledFunction(Function):
             *[value if isinstance(value, Tensor) else None for value in kept],
         )
         ctx.compiled = compiled
-        differentiable = differentiable_outputs(gradient)
+        differentiable = gradient.output_vjps
         ctx.mark_non_differentiable(
             *[t for i, t in enumerate(real) if t is not None and i not in differentiable]
         )
@@ -230,18 +225,18 @@ class CompiledFunction(Function):
         return real
 
     @staticmethod
-    def backward(ctx: Any, *grads: Any) -> tuple:
+    def backward(ctx: Any, *grads: Tensor | None) -> tuple:
         compiled = ctx.compiled
         count = len(compiled.needs)
         if thread_state().grad_enabled:
             gradient = compiled.repeatable
-            given = [grads[i] for i in differentiable_outputs(gradient)]
+            given = [grads[i] for i in gradient.output_vjps]
             inputs = saved_values(ctx, range(count))
             with drawing_again(ctx.states):
                 results = compiled.joint(given)(*inputs, *[g for g in given if g is not None])
         else:
             gradient = compiled.gradient
-            given = [grads[i] for i in differentiable_outputs(gradient)]
+            given = [grads[i] for i in gradient.output_vjps]
             kept = saved_values(
                 ctx, [*gradient.df_input_captured_inputs, *range(count, count + len(ctx.others))]
             )
@@ -250,11 +245,11 @@ class CompiledFunction(Function):
                 if value is not None:
                     kept[first + i] = value
             results = compiled.reverse(given, kept)
-        return (None, *by_input(gradient, results, count))
+        return (None, *gradient.by_input(results))
 
 
 def distinct(outputs: tuple) -> tuple:
-    """The same with another tensor for one that is there again, perhaps with other gradients."""
+    """Outputs of which none is there twice: each may get gradients of its own."""
     seen: set[int] = set()
     found = []
     for t in outputs:
@@ -269,12 +264,6 @@ def saved_values(ctx: Any, places: Sequence[int]) -> list:
     if type(saved) is Freed:
         raise already_freed_error(ctx, saved)
     return [unpack_item(saved[i], ctx) for i in places]
-
-
-def by_input(gradient: Gradient, results: Sequence[Any], count: int) -> list:
-    """What `df` has returned as one gradient per input."""
-    found = dict(zip(gradient.df_output_vjps, results, strict=True))
-    return [found.get(i) for i in range(count)]
 
 
 class GraphCall(Function):
@@ -300,14 +289,14 @@ class GraphCall(Function):
             )
 
     @staticmethod
-    def backward(ctx: Any, *grads: Any) -> tuple:
+    def backward(ctx: Any, *grads: Tensor | None) -> tuple:
         compiled = ctx.compiled
         gradient = compiled.repeatable
-        given = [grads[i] for i in differentiable_outputs(gradient)]
+        given = [grads[i] for i in gradient.output_vjps]
         results = GraphCall.apply(
             compiled.joint(given), *ctx.saved_tensors, *[g for g in given if g is not None]
         )
-        return (None, *by_input(gradient, results, len(compiled.needs)))
+        return (None, *gradient.by_input(results))
 
 
 def marked(graph: Graph, needs: Sequence[bool]) -> Graph:

@@ -13,8 +13,10 @@ from collections.abc import Iterable
 from ..autodiff.gradients import is_differentiable
 from ..ir import primitives as prim
 from ..ir.aliasing import Aliases
-from ..ir.graph import Graph
-from ..ir.nodes import Block, GraphError, Node, Value, node_reads
+from ..ir.base import GraphError
+from ..ir.blocks import Block, node_reads
+from ..ir.graph import Graph, block_graph
+from ..ir.nodes import Node, Value
 from ..passes.dce import eliminate_dead_code, remove_dead_nodes
 from ..passes.inline import inline_block
 from ..passes.requires_grad import propagate_requires_grad
@@ -49,23 +51,6 @@ def groups(graph: Graph) -> list[Node]:
 def graph_of(group: Node) -> Graph:
     """The contents of a group as a graph of their own."""
     return block_graph(group.blocks[0])
-
-
-def block_graph(block: Block) -> Graph:
-    """A copy of a block as a graph. What it uses from outside is computed inside, which is
-    possible for constants and what follows from them."""
-    graph = Graph()
-    values: dict[Value, Value] = {}
-
-    def inside(value: Value) -> Value:
-        if value not in values:
-            if value.node.kind == prim.PARAM or value.node.has_effects:
-                raise GraphError(f"a block uses {value!r} from outside and is no graph of its own")
-            graph.block.append(graph.create_clone(value.node, values, inside))
-        return values[value]
-
-    graph.block.clone_from(block, values, inside)
-    return graph
 
 
 def _leaves_with_grad(nodes: list[Node]) -> Iterable[bool]:
@@ -173,7 +158,7 @@ def merge(nodes: list[Node]) -> Node:
     for node in nodes:
         node.move_before(block.return_node)
     inside: dict[Value, Value] = {}
-    for node in [*block.all_nodes(), *_inner_returns(block)]:
+    for node in block.readers():
         for i, value in enumerate(node._inputs):
             if block.contains(value.node):
                 continue
@@ -192,11 +177,6 @@ def merge(nodes: list[Node]) -> Node:
                 for use in outside:
                     use.user.replace_input(use.offset, result)
     return group
-
-
-def _inner_returns(block: Block) -> list[Node]:
-    """The return nodes of the blocks inside a block."""
-    return [inner.return_node for node in block.all_nodes() for inner in node.blocks]
 
 
 def _check_together(nodes: list[Node]) -> None:

@@ -271,7 +271,7 @@ class Walk:
         return self._chosen(user_attributes(t))
 
     def _attached_to(self, function: types.FunctionType) -> tuple:
-        """The same for a function."""
+        """The attributes that users have given to a function and that may have been read."""
         return self._chosen(function.__dict__)
 
     def _chosen(self, given: dict[str, Any]) -> tuple:

@@ -1,8 +1,7 @@
 """Control flow in a traced function: one node, whose blocks are the branches or bodies, traced.
 
 What a block uses from outside becomes an input of the node and a parameter of every block. The node
-is first a graph of its own, which is called like any graph while tracing (`GraphCall`), so that
-the program can differentiate through it.
+is first a graph of its own, which the level calls (`apply_graph`).
 """
 
 from __future__ import annotations
@@ -11,32 +10,24 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...core.arrays import LevelArray
-from ...core.state import thread_state
 from ...core.tensor import Tensor
 from ...core.trees.pytree import TreeSpec, tree_flatten, tree_unflatten
+from ..interpret.control_flow import check_alike, check_carried, check_pair
 from ..ir import primitives as prim
 from ..ir.graph import Graph
 from ..ir.layout import shape_example
 from ..ir.nodes import Node
-from ..ir.types import TensorType, Type, type_of, without_grad
-from ..run.executable import Executable, GraphCall
-from .level import TraceError, record, where
-from .traced import TENSOR, Traced
-
-
-def as_node() -> bool:
-    """Whether control flow is to become a node: inside a trace, with gradients inside at most."""
-    levels = thread_state().levels
-    traces = [i for i, level in enumerate(levels) if level.kind == "trace"]
-    return bool(traces) and all(level.kind == "grad" for level in levels[traces[-1] + 1 :])
+from ..ir.types import TensorType, Type, stacked, type_of, without_grad
+from .capture import CaptureLevel, record
+from .refusals import TraceError, where
+from .traced import TENSOR
 
 
 class _Body:
     """A function traced as the block of a node, and the tensors that it got from elsewhere."""
 
-    def __init__(self, name: str, function: Callable, args: tuple) -> None:
-        self.name = name
-        traced = self.traced = record(function, args, {})
+    def __init__(self, level: BlockLevel, name: str, function: Callable, args: tuple) -> None:
+        traced = self.traced = record(level.of_body(), function, args, {})
         self.arguments = len(traced.graph.inputs) - len(traced.captured)
         self.captured = traced.captured
         if traced.mutated:
@@ -52,6 +43,13 @@ class _Body:
     def types(self) -> list[Type]:
         """The types of the tensors that it returns."""
         return [without_grad(value.type) for value in self.traced.graph.outputs]
+
+    def results(self, outputs: Sequence[Tensor]) -> Any:
+        """What the function returns, with `outputs` for the tensors."""
+        supply = iter(outputs)
+        literals = self.traced.literals
+        leaves = [next(supply) if literal is TENSOR else literal for literal in literals]
+        return tree_unflatten(leaves, self.traced.out_tree)
 
     def fill(self, node: Node, captured: dict[int, Tensor]) -> None:
         """Make the block of a node that all `captured` tensors are given to."""
@@ -77,80 +75,114 @@ def _tensors(tree: Any) -> list[Tensor]:
     return [leaf for leaf in tree_flatten(tree)[0] if isinstance(leaf, Tensor)]
 
 
-def _call(
-    kind: str,
-    inputs: Sequence[Tensor],
-    bodies: Sequence[_Body],
-    types: Sequence[Type],
-    **attributes: Any,
-) -> tuple:
-    """Make the node of the bodies and call it; tensors for its outputs."""
-    captured = {id(t): t for body in bodies for t in body.captured}
-    tensors = [*inputs, *captured.values()]
-    graph = Graph()
-    values = [graph.add_input(without_grad(type_of(t))) for t in tensors]
-    node = graph.create(kind, values, types, attributes=attributes or None)
-    graph.insert_node(node)
-    for body in bodies:
-        body.fill(node, captured)
-    for value in node.outputs:
-        graph.register_output(value)
-    return GraphCall.apply(Executable(graph, ()), *[_at_trace(t) for t in tensors])
+def _slices(leaves: list[Tensor], tree: TreeSpec) -> Any:
+    """Examples of what a function gets that goes through tensors along the first dimension."""
+    return tree_unflatten([shape_example(x, x.array.shape[1:]) for x in leaves], tree)
 
 
-def _at_trace(t: Tensor) -> Tensor:
-    """A tensor as one of the innermost trace, unless it is of a level further in."""
-    levels = thread_state().levels
-    level: Any = next(level for level in reversed(levels) if level.kind == "trace")
-    array = t.array
-    further = type(array) is LevelArray and array.level.number > level.number
-    return t if further else level.inside(t)
+class BlockLevel(CaptureLevel):
+    """A level at which control flow becomes a node whose blocks are the functions, traced."""
 
+    __slots__ = ()
 
-def _leaves(traced: Traced, outputs: Sequence[Any]) -> list:
-    supply = iter(outputs)
-    return [next(supply) if literal is TENSOR else literal for literal in traced.literals]
+    def of_body(self) -> BlockLevel:
+        """A level for the functions that become blocks."""
+        return BlockLevel()
 
+    def apply_graph(self, graph: Graph, tensors: Sequence[Tensor]) -> tuple:
+        """Tensors for the outputs of a graph that is called with tensors of this level."""
+        return self.call_graph(graph, tensors)
 
-# The four -----------------------------------------------------------------------------------------
+    def cond(
+        self, pred: Tensor, true_fn: Callable, false_fn: Callable, operands: tuple
+    ) -> Any:
+        chosen, other = (
+            _Body(self, "cond", function, _examples(operands)) for function in (true_fn, false_fn)
+        )
+        _check_branches(chosen, other)
+        inputs = [pred, *_tensors(operands)]
+        return chosen.results(self.insert_bodies(prim.COND, inputs, [chosen, other], chosen.types))
 
+    def while_loop(self, cond_fn: Callable, body_fn: Callable, carried: tuple) -> tuple:
+        condition = _Body(self, "while_loop", cond_fn, _examples(carried))
+        if condition.traced.literals != [TENSOR] or not _is_flag(condition.types[0]):
+            raise RuntimeError(
+                "while_loop(): cond_fn must return a boolean scalar tensor or a boolean that "
+                f"depends on what is carried; {where()}"
+            )
+        body = _Body(self, "while_loop", body_fn, _examples(carried))
+        _check_carried("while_loop", "body_fn", carried, body, body.traced.out_tree)
+        bodies = [condition, body]
+        return body.results(
+            self.insert_bodies(prim.WHILE, _tensors(carried), bodies, body.types)
+        )
 
-def traced_cond(
-    pred: Tensor, true_fn: Callable, false_fn: Callable, operands: tuple
-) -> Any:
-    """`cond` as a node."""
-    chosen, other = (
-        _Body("cond", function, _examples(operands)) for function in (true_fn, false_fn)
-    )
-    _check_branches(chosen, other)
-    outputs = _call(prim.COND, [pred, *_tensors(operands)], [chosen, other], chosen.types)
-    return tree_unflatten(_leaves(chosen.traced, outputs), chosen.traced.out_tree)
+    def scan(
+        self, combine_fn: Callable, init: Any, leaves: list[Tensor], tree: TreeSpec, reverse: bool
+    ) -> tuple[Any, Any]:
+        trees: list[TreeSpec] = []
+
+        def combine(carry: Any, x: Any) -> Any:
+            result = combine_fn(carry, x)
+            check_pair(result)
+            trees.append(tree_flatten(result[0])[1])
+            return result
+
+        body = _Body(self, "scan", combine, (_examples(init), _slices(leaves, tree)))
+        carry = _tensors(init)
+        _check_carried("scan", "combine_fn", init, body, trees[0])
+        length = leaves[0].array.shape[0]
+        count = len(carry)
+        types = [*body.types[:count], *[stacked(t, length) for t in body.types[count:]]]
+        outputs = self.insert_bodies(
+            prim.SCAN, [*carry, *leaves], [body], types,
+            carried=count, mapped=len(leaves), reverse=bool(reverse),
+        )  # fmt: skip
+        return body.results(outputs)
+
+    def map(self, f: Callable, leaves: list[Tensor], tree: TreeSpec, args: tuple) -> Any:
+        body = _Body(self, "map", f, (_slices(leaves, tree), *_examples(args)))
+        length = leaves[0].array.shape[0]
+        types = [stacked(t, length) for t in body.types]
+        inputs = [*leaves, *_tensors(args)]
+        return body.results(
+            self.insert_bodies(prim.MAP, inputs, [body], types, mapped=len(leaves))
+        )
+
+    def insert_bodies(
+        self,
+        kind: str,
+        inputs: Sequence[Tensor],
+        bodies: Sequence[_Body],
+        types: Sequence[Type],
+        **attributes: Any,
+    ) -> tuple:
+        """Make a node of the bodies and call it; tensors for its outputs."""
+        captured = {id(t): t for body in bodies for t in body.captured}
+        tensors = [*inputs, *captured.values()]
+        graph = Graph()
+        values = [graph.add_input(without_grad(type_of(t))) for t in tensors]
+        node = graph.create(kind, values, types, attributes=attributes or None)
+        graph.insert_node(node)
+        for body in bodies:
+            body.fill(node, captured)
+        for value in node.outputs:
+            graph.register_output(value)
+        return self.apply_graph(graph, [self._at_least_here(t) for t in tensors])
+
+    def _at_least_here(self, t: Tensor) -> Tensor:
+        """A tensor as one of this level, unless it is of a level further in."""
+        array = t.array
+        further = type(array) is LevelArray and array.level.number > self.number
+        return t if further else self.inside(t)
 
 
 def _check_branches(chosen: _Body, other: _Body) -> None:
-    from .control_flow import check_alike
-
     left, right = (
         [types.pop(0) if literal is TENSOR else literal for literal in body.traced.literals]
         for body, types in ((chosen, chosen.types), (other, other.types))
     )
     check_alike("cond", left, chosen.traced.out_tree, right, other.traced.out_tree)
-
-
-def traced_while(cond_fn: Callable, body_fn: Callable, carried: tuple) -> tuple:
-    """`while_loop` as a node."""
-    condition = _Body("while_loop", cond_fn, _examples(carried))
-    if condition.traced.literals != [TENSOR] or not _is_flag(condition.types[0]):
-        raise RuntimeError(
-            "while_loop(): cond_fn must return a boolean scalar tensor or a boolean that depends "
-            f"on what is carried; {where()}"
-        )
-    body = _Body("while_loop", body_fn, _examples(carried))
-    _check_carried("while_loop", "body_fn", carried, body, body.traced.out_tree)
-    outputs = _call(
-        prim.WHILE, _tensors(carried), [condition, body], body.types
-    )
-    return tree_unflatten(_leaves(body.traced, outputs), body.traced.out_tree)
 
 
 def _is_flag(t: Type) -> bool:
@@ -161,8 +193,6 @@ def _is_flag(t: Type) -> bool:
 
 def _check_carried(name: str, function: str, before: Any, body: _Body, tree: TreeSpec) -> None:
     """Refuse a body that does not return what it carries as it got it."""
-    from .control_flow import check_carried
-
     old, old_tree = tree_flatten(before)
     types = body.types
     leaves = [
@@ -173,46 +203,3 @@ def _check_carried(name: str, function: str, before: Any, body: _Body, tree: Tre
     check_carried(
         name, function, tree_unflatten(examples, old_tree), tree_unflatten(leaves, tree)
     )
-
-
-def traced_scan(
-    combine_fn: Callable, init: Any, leaves: list[Tensor], tree: TreeSpec, reverse: bool
-) -> tuple[Any, Any]:
-    """`scan` as a node; the leaves of xs lie along their first dimension."""
-    from .control_flow import check_pair
-
-    trees: list[TreeSpec] = []
-
-    def combine(carry: Any, x: Any) -> Any:
-        result = combine_fn(carry, x)
-        check_pair(result)
-        trees.append(tree_flatten(result[0])[1])
-        return result
-
-    slices = tree_unflatten([shape_example(x, x.array.shape[1:]) for x in leaves], tree)
-    body = _Body("scan", combine, (_examples(init), slices))
-    carry = _tensors(init)
-    _check_carried("scan", "combine_fn", init, body, trees[0])
-    length = leaves[0].array.shape[0]
-    count = len(carry)
-    types = [*body.types[:count], *[_stacked(t, length) for t in body.types[count:]]]
-    outputs = _call(
-        prim.SCAN, [*carry, *leaves], [body], types,
-        carried=count, mapped=len(leaves), reverse=bool(reverse),
-    )  # fmt: skip
-    return tree_unflatten(_leaves(body.traced, outputs), body.traced.out_tree)
-
-
-def _stacked(t: Type, length: int) -> Type:
-    assert isinstance(t, TensorType) and t.shape is not None
-    return TensorType(t.dtype, (length, *t.shape))
-
-
-def traced_map(f: Callable, leaves: list[Tensor], tree: TreeSpec, args: tuple) -> Any:
-    """`map` as a node."""
-    slices = tree_unflatten([shape_example(x, x.array.shape[1:]) for x in leaves], tree)
-    body = _Body("map", f, (slices, *_examples(args)))
-    length = leaves[0].array.shape[0]
-    types = [_stacked(t, length) for t in body.types]
-    outputs = _call(prim.MAP, [*leaves, *_tensors(args)], [body], types, mapped=len(leaves))
-    return tree_unflatten(_leaves(body.traced, outputs), body.traced.out_tree)

@@ -1,4 +1,4 @@
-"""Tracing: a Python function run once on shapes, with every operator call noted in a graph.
+"""Tracing: operators that a Python function calls are noted in a graph instead of being run.
 
 The function runs at a transform level of its own (`dispatch/levels.py`), so autograd, vmap and
 the rest work inside it. Its tensors carry a shape-only tensor and the graph's `Value` that stands
@@ -7,51 +7,35 @@ for them.
 In-place operations become new values. What shares memory knows where it comes from: a change goes
 back through these steps (`_write_view`), and others that share it are made again when they are next
 read, which a count of the changes of that memory tells. A change that autograd does not record
-leaves the gradient as it was (`_with_value`). Tensors that the function gets from elsewhere become
-inputs after the function's own; tensors that it makes become constants. What it has changed of
-either kind of input is an output at the end.
+leaves the gradient as it was (`_with_value`).
 """
 
 from __future__ import annotations
 
-import linecache
-import os
-import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
-from ...autograd.function_node import Error, call_recorded
-from ...backends.geometry import offset_of
+from ...autograd.function_node import call_recorded
 from ...core.arrays import LevelArray
-from ...core.scopes import Assigned
-from ...core.state import thread_state
-from ...core.tensor import Tensor, node_of, set_fields, wrap, wrap_as
-from ...core.trees.pytree import TreeSpec, tree_flatten, tree_unflatten
+from ...core.dtypes import from_numpy
+from ...core.state import ThreadState, thread_state
+from ...core.tensor import Tensor, set_fields, wrap, wrap_as
 from ...creation.factories import full
 from ...dispatch.levels import Level, OutsideAllLevels, level_array
 from ...dispatch.overlap import is_dense, may_overlap
-from ...tensor.pickling import user_attributes
 from ...transforms.randomness import DRAWS
+from ..interpret import draws
+from ..interpret.control_flow import ControlFlowLevel
 from ..ir import primitives as prim
 from ..ir.graph import Graph
 from ..ir.layout import is_within, shape_only
 from ..ir.nodes import Value, split_arguments
 from ..ir.types import type_of, without_grad
 from ..passes.barriers import STOP_GRADIENT, WITH_VALUE
-from ..passes.raising import keep_what_may_raise
 from ..passes.shapes import example_of
-from . import draws
-from .traced import TENSOR, Memory, Recipe, Step, Traced, single_step, text_of_step, way_back
+from .refusals import SharedMemory, TraceError, where
+from .steps import Memory, Step, single_step, text_of_step, way_back
 
-_PACKAGE = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(__file__))), "")
-
-_BEYOND = (
-    "backward() inside a traced function would go on to what has computed its inputs, which the "
-    "graph does not know: use autograd.grad()"
-)
 _OUTSIDE = (
     "as_strided() cannot be traced where it leaves the tensor that it is called on: the graph "
     "knows nothing of the memory around. Call it on the whole"
@@ -65,142 +49,20 @@ _GAPS = (
     "knows nothing of what lies in the gaps. Call it on the whole"
 )
 
-__all__ = ["TraceError", "TraceLevel", "Traced", "trace"]
 
-
-class TraceError(RuntimeError):
-    """The function cannot be traced; the message shows the line of the program."""
-
-
-class SharedMemory(TraceError):
-    """The function uses that tensors share memory in a way which a graph cannot express."""
-
-
-def trace(function: Callable, *examples: Any, **keywords: Any) -> Traced:
-    """Record what `function` does with arguments like `examples`.
-
-    Tensors among them are inputs; everything else is fixed at the value it has here.
-
-    >>> import wengert
-    >>> from wengert.compiler import trace
-    >>> traced = trace(lambda x, n: (x * n).sin(), wengert.ones(2), 3)
-    >>> [node.kind for node in traced.graph.nodes()]
-    ['wengert::mul', 'wengert::sin']
-    """
-    return record(function, examples, keywords)
-
-
-def record(
-    function: Callable, args: tuple, kwargs: dict[str, Any], shared: bool = False
-) -> Traced:
-    """The same for arguments in a tuple and a dictionary.
-
-    With `shared` the arguments are not examples but those of one call: a tensor that is there twice
-    is one input, also if the function gets it in another way, and results that share memory with
-    inputs or with each other are left to be made from these after the graph has run.
-    """
-    leaves, in_tree = tree_flatten((args, kwargs))
-    level = TraceLevel()
-    names = _parameter_names(function, args, kwargs)
-    with level.released(), level.entered(), _without_hooks():
-        for i, leaf in enumerate(leaves):
-            if isinstance(leaf, Tensor):
-                known = level.stand_ins.get(id(leaf))
-                leaves[i] = level.add_input(leaf, names.get(id(leaf))) if known is None else known
-                if shared:
-                    level.stand_ins[id(leaf)] = leaves[i]
-        level.arguments = len(level.inputs)
-        args, kwargs = tree_unflatten(leaves, in_tree)
-        result = function(*args, **kwargs)
-        _check_containers((args, kwargs), leaves, in_tree)
-        out_leaves, out_tree = tree_flatten(result)
-        traced = level.finished(out_leaves, shared)
-    traced.in_tree, traced.out_tree = in_tree, out_tree
-    return traced
-
-
-def _check_containers(arguments: Any, leaves: list, tree: TreeSpec) -> None:
-    """Refuse a function that changes its lists and dictionaries, which no graph would do again."""
-    now, its_tree = tree_flatten(arguments)
-    if its_tree != tree or any(a is not b for a, b in zip(now, leaves, strict=True)):
-        raise TraceError(
-            "the function changes a list, dictionary or other container among its arguments. The "
-            "graph would not: return the new values instead"
-        )
-
-
-def _without_hooks() -> Assigned:
-    """Saved-tensor hooks are for the values of a program, not for its shapes."""
-    return Assigned(thread_state(), saved_hooks=[])
-
-
-def _parameter_names(function: Callable, examples: tuple, keywords: dict) -> dict[int, str]:
-    """Names for the inputs: the parameters that tensors are given for directly."""
-    code = getattr(function, "__code__", None)
-    names = {id(value): name for name, value in keywords.items()}
-    if code is not None:
-        for name, value in zip(code.co_varnames[: code.co_argcount], examples, strict=False):
-            names.setdefault(id(value), name)
-    return names
-
-
-class TraceLevel(Level):
-    """The level of a function being traced: calls become nodes of `graph`."""
+class TraceLevel(ControlFlowLevel):
+    """A level whose calls become nodes of `graph`."""
 
     fixes_what_is_read = True
 
-    __slots__ = (
-        "graph", "inputs", "stand_ins", "originals", "input_values", "arguments", "met", "constant",
-        "gradients", "memories", "offsets",
-    )  # fmt: skip
+    __slots__ = ("graph", "constant")
 
     def __init__(self, graph: Graph | None = None) -> None:
         Level.__init__(self, "trace")
         self.graph = Graph() if graph is None else graph
-        self.inputs: list[Tensor] = []
-        self.stand_ins: dict[int, Tensor] = {}
-        self.originals: list[Tensor] = []
-        self.input_values: list[Value] = []
-        self.arguments = 0
-        self.met: set[int] = set()  # tensors that the function has got otherwise than as arguments
-        self.gradients: dict[int, tuple[Tensor, Tensor | None]] = {}  # those that were read
-        self.memories: dict[Memory, Tensor] = {}  # of the inputs, and whose they are
-        self.offsets: dict[int, tuple[Tensor, int]] = {}  # where their memory begins, if read
         self.constant: set[Value] = set()  # values that no input's gradient can come from
 
     # Tensors of the level ------------------------------------------------------------------
-
-    def add_input(self, example: Tensor, name: str | None = None) -> Tensor:
-        """A further input of the graph, of the type of `example`; the tensor that stands for it."""
-        if example.view_meta is not None and thread_state().recording():
-            with self.below():  # a view of something changed gets its history where it belongs
-                node_of(example)
-        value = self.graph.add_input(type_of(example), name)
-        stand_in = self.stand_in(value, shape_only(example.array), example)
-        self.memories[stand_in.array.memory] = example
-        set_fields(stand_in, needs_grad=example.requires())
-        if stand_in.needs_grad and example.node is not None:
-            set_fields(stand_in, node=Error(_BEYOND, (stand_in,)))
-        for key, given in user_attributes(example).items():
-            setattr(stand_in, key, given)
-        self.originals.append(example)
-        self.inputs.append(stand_in)
-        self.input_values.append(value)
-        return stand_in
-
-    @contextmanager
-    def released(self) -> Iterator[None]:
-        """Afterwards let go of the tensors: they refer to the level, unseen by the collector."""
-        try:
-            yield
-        finally:
-            self.release()
-
-    def release(self) -> None:
-        for t in self.inputs:
-            set_fields(t, node=None)
-        self.inputs, self.stand_ins, self.originals = [], {}, []
-        self.memories, self.offsets = {}, {}
 
     def stand_in(self, value: Value, array: Any, like: Tensor | None = None) -> Tensor:
         """A tensor of this level for a value of the graph, in inference mode or as `like` was."""
@@ -214,15 +76,6 @@ class TraceLevel(Level):
         array.__dict__["seen_changes"] = 0  # how many of them `symbol` has
         array.__dict__["origin"] = None  # the tensor it shares memory with, and the step from it
         return array
-
-    def lift(self, t: Tensor) -> Tensor:
-        """A tensor from outside the function: an input if it was there before, else a constant."""
-        known = self.stand_ins.get(id(t))
-        if known is None:
-            known = self.stand_ins[id(t)] = self.add_input(t)
-        else:
-            self.met.add(id(t))
-        return known
 
     def inside(self, t: Tensor) -> Tensor:
         """A tensor as one of this level."""
@@ -239,11 +92,8 @@ class TraceLevel(Level):
         self.constant.add(value)
         return self.stand_in(value, shape_only(t.array), t)
 
-    def seen(self, t: Any) -> Any:
-        return self.stand_ins.get(id(t), t)
-
     def detached(self, t: Tensor) -> Tensor:
-        """The same memory without history; a change of either is one of both."""
+        """A tensor that shares memory but no history; a change of either is one of both."""
         t = self.inside(t)
         array: Any = t.array
         out = self.stand_in(self.cut_off(self.symbol_of(t)), array.value.array, t)
@@ -251,32 +101,8 @@ class TraceLevel(Level):
         self.relate(out.array, t, Step(None))
         return out
 
-    def gradient_of(self, t: Tensor) -> Tensor | None:
-        """The `.grad` of a tensor: for one from outside, what it has there."""
-        known = self.stand_ins.get(id(t), t)
-        is_made_here = type(known.array) is LevelArray and known.array.level is self
-        if is_made_here and known.gradient is not None:
-            return known.gradient
-        original = t
-        if t is known and is_made_here:
-            place = next((i for i, s in enumerate(self.inputs) if s is known), None)
-            if place is None:
-                return None
-            original = self.originals[place]
-        self.gradients[id(original)] = (original, original.gradient)
-        return original.gradient
-
-    def offset_of(self, array: Any, begin: int) -> int:
-        """Where a tensor begins in its memory: in that of an input, after where the input does."""
-        example = self.memories.get(array.memory)
-        if example is None:
-            return begin
-        start = offset_of(example.array)
-        self.offsets[id(example)] = (example, start)
-        return start + begin
-
     def data_of(self, t: Tensor) -> Tensor:
-        """The same memory without history, with a version counter of its own."""
+        """A tensor that shares memory but neither history nor version counter."""
         t = self.inside(t)
         array: Any = t.array
         out = self.stand_in(self.cut_off(self.symbol_of(t)), array.value.array, t)
@@ -426,7 +252,9 @@ class TraceLevel(Level):
         self.graph.insert_node(node)
         return self.stand_in(node.output, shape_only(example.array))
 
-    def call_graph(self, graph: Graph, inputs: tuple, examples: Sequence[Any] = ()) -> tuple:
+    def call_graph(
+        self, graph: Graph, inputs: Sequence[Tensor], examples: Sequence[Any] = ()
+    ) -> tuple:
         """Insert a graph, called with tensors of this level; tensors for its outputs, the first of
         which lie in memory as the examples do."""
         outputs = self.graph.insert_graph(graph, [self.symbol_of(self.inside(t)) for t in inputs])
@@ -441,14 +269,9 @@ class TraceLevel(Level):
             made.append(self.stand_in(value, example))
         return tuple(made)
 
-    def call_function(self, function: Any, state: Any, args: tuple, setup: Any) -> Any:
-        """A call of an autograd Function at this level."""
+    def call_function(self, function: Any, state: ThreadState, args: tuple, setup: Any) -> Any:
+        """A call of an autograd Function at this level: what its methods call is noted."""
         inputs = tuple([self.inside(a) if isinstance(a, Tensor) else a for a in args])
-        recorded = any(isinstance(a, Tensor) and a.requires() for a in inputs)
-        if recorded and state.recording() and not getattr(function, "traces_itself", False):
-            from .functions import call_traced
-
-            return call_traced(function, inputs, setup)
         outputs = call_recorded(function, state, inputs, setup, function.forward)
         if not state.grad_enabled:
             for t in outputs if isinstance(outputs, tuple) else (outputs,):
@@ -504,6 +327,7 @@ class TraceLevel(Level):
 
     def write_custom(self, operator: Any, args: tuple) -> Any:
         """A custom operator that mutates as its functional form, see `library.functional`."""
+        # The library is imported once a program has custom operators.
         from ...library.functional import functional_form
 
         form = functional_form(operator)
@@ -526,8 +350,6 @@ class TraceLevel(Level):
             )
         symbol: Value = result.__dict__["symbol"]
         if result.dtype != target.dtype:
-            from ...core.dtypes import from_numpy
-
             old: Value = target.__dict__["symbol"]
             symbol = self.insert("wengert::_to_copy", old, symbol, from_numpy(target.dtype))
         return symbol
@@ -543,7 +365,10 @@ class TraceLevel(Level):
             array.__dict__["seen_changes"] = memory.changes
 
     def _store(self, target: Tensor, symbol: Value, recorded: bool, changed: list[Any]) -> None:
-        """The same for a tensor and what it comes from; `changed` takes their arrays."""
+        """Let a tensor stand for a new value, and all that it comes from for theirs.
+
+        `changed` takes the arrays of these tensors.
+        """
         array: Any = target.array
         value = symbol if recorded else self.revalued(self.symbol_of(target), symbol)
         source, steps = way_back(target)
@@ -580,92 +405,3 @@ class TraceLevel(Level):
             and not is_dense(source.array)
         ):
             raise SharedMemory(f"{_GAPS}.\n  {where()}")
-
-    # The end ---------------------------------------------------------------------------------
-    def finished(self, results: list, shared: bool = False) -> Traced:
-        """Close the graph with the function's results and the inputs that it has changed."""
-        traced = Traced(self.graph)
-        known: dict[int, Recipe] = {}
-        for leaf in results:
-            if not isinstance(leaf, Tensor):
-                traced.literals.append(leaf)
-                continue
-            traced.literals.append(TENSOR)
-            t = self.inside(leaf)
-            if shared:
-                traced.recipes.append(self.recipe(t, known))
-            else:
-                traced.recipes.append(Recipe(False, self.graph.register_output(self.symbol_of(t))))
-        for position, (t, value) in enumerate(zip(self.inputs, self.input_values, strict=True)):
-            original = self.originals[position]
-            if t.gradient is not None:
-                raise TraceError(
-                    f"backward() inside the function accumulates into .grad of input {position} of "
-                    "the graph, which the graph would not do again: use autograd.grad()"
-                )
-            if (t.array.shape, t.array.strides) != (original.array.shape, original.array.strides):
-                raise TraceError(
-                    f"input {position} of the graph gets another shape or other strides in place, "
-                    "which its caller would not see: change a view of it"
-                )
-            now = self.symbol_of(t)
-            if now is not value:
-                self._refuse_shared_memory(position)
-                traced.mutated.append(position)
-                if original.is_leaf and original.requires():
-                    now = self.cut_off(now)  # the change cannot be recorded
-                self.graph.register_output(now)
-        keep_what_may_raise(self.graph)
-        traced.captured = self.originals[self.arguments :]
-        given = self.originals[: self.arguments]
-        places = {id(t): i for i, t in enumerate(given)}
-        traced.gradients = [
-            (places.get(id(t)), t, gradient) for t, gradient in self.gradients.values()
-        ]
-        traced.offsets = [(places.get(id(t)), t, begin) for t, begin in self.offsets.values()]
-        traced.identified = [(i, t) for i, t in enumerate(given) if id(t) in self.met]
-        return traced
-
-    def recipe(self, t: Tensor, known: dict[int, Recipe]) -> Recipe:
-        """How a tensor is made from inputs and outputs of the graph."""
-        array: Any = t.array
-        found = known.get(id(array))
-        if found is None:
-            place = next((i for i, x in enumerate(self.inputs) if x.array is array), None)
-            origin = array.origin
-            if place is not None:
-                found = Recipe(True, place)
-            elif origin is not None:
-                source, step = origin
-                found = Recipe(before=self.recipe(source, known), step=step)
-                symbol = self.symbol_of(t)
-                if step.operator is None and symbol not in self.constant:
-                    found.history = self.graph.register_output(symbol)
-            else:
-                value = self.symbol_of(t)
-                if value.node.kind == prim.CONSTANT:  # each call returns a tensor of its own
-                    value = self.insert("wengert::clone", value, value)
-                found = Recipe(False, self.graph.register_output(value))
-            known[id(array)] = found
-        return found
-
-    def _refuse_shared_memory(self, position: int) -> None:
-        """A change of one input must not be a change of another one that the graph cannot see."""
-        changed = self.originals[position].array
-        for i, other in enumerate(self.originals):
-            if i != position and np.may_share_memory(changed, other.array):
-                raise SharedMemory(
-                    f"input {position} of the graph is changed in place and shares its memory with "
-                    f"input {i}: pass one of them, and make the other from it inside the function"
-                )
-
-
-def where() -> str:
-    """The line of the program that is running, outside of this package."""
-    frame: Any = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
-        frame = frame.f_back
-    if frame is None:
-        return ""
-    name, line = frame.f_code.co_filename, frame.f_lineno
-    return f"{name}:{line}: {linecache.getline(name, line).strip()}"

@@ -1,7 +1,7 @@
 """Control flow as functions: `cond`, `while_loop`, `scan` and `map`.
 
 Called eagerly they are plain Python, differentiable like any other program. While a function is
-traced they become one node with blocks (`blocks.py`), whatever values decide.
+traced they become one node with blocks, whatever values decide: the trace is a `ControlFlowLevel`.
 
 Inside `vmap`, where a condition has one value per example, `cond` computes both branches and
 selects, and `while_loop` goes on until the last example is done. So do they inside a `vmap` or
@@ -14,13 +14,54 @@ from collections.abc import Callable
 from typing import Any
 
 from ...core.arrays import LevelArray, is_batched
+from ...core.state import thread_state
 from ...core.tensor import Tensor
 from ...core.trees.pytree import TreeSpec, tree_flatten, tree_leaves, tree_map, tree_unflatten
+from ...dispatch.levels import Level
 from ...operators.joining import stack
 from ...operators.selection import where
-from .blocks import as_node, traced_cond, traced_map, traced_scan, traced_while
 
 __all__ = ["cond", "map", "scan", "while_loop"]
+
+
+class ControlFlowLevel(Level):
+    """A level at which control flow becomes a node, since no values are known.
+
+    The methods get checked arguments; what is gone through lies along the first dimension.
+    """
+
+    __slots__ = ()
+
+    def cond(
+        self, pred: Tensor, true_fn: Callable, false_fn: Callable, operands: tuple
+    ) -> Any:
+        """`cond` as a node."""
+        raise NotImplementedError
+
+    def while_loop(self, cond_fn: Callable, body_fn: Callable, carried: tuple) -> tuple:
+        """`while_loop` as a node."""
+        raise NotImplementedError
+
+    def scan(
+        self, combine_fn: Callable, init: Any, leaves: list[Tensor], tree: TreeSpec, reverse: bool
+    ) -> tuple[Any, Any]:
+        """`scan` as a node; `leaves` and `tree` are those of xs."""
+        raise NotImplementedError
+
+    def map(self, f: Callable, leaves: list[Tensor], tree: TreeSpec, args: tuple) -> Any:
+        """`map` as a node; `leaves` and `tree` are those of xs."""
+        raise NotImplementedError
+
+
+def _noting_level() -> ControlFlowLevel | None:
+    """The innermost trace, if there are no levels inside it but those of gradients, which can
+    differentiate a node. A batch or a tangent has to see what the control flow does."""
+    for level in reversed(thread_state().levels):
+        if isinstance(level, ControlFlowLevel):
+            return level
+        if level.kind != "grad":
+            return None
+    return None
 
 
 def cond(
@@ -51,8 +92,9 @@ def cond(
             "cond(): Expected pred to be bool or single-element tensor, but got one of shape "
             f"{tuple(pred.shape)}"
         )
-    if as_node():
-        return traced_cond(pred, true_fn, false_fn, tuple(operands))
+    trace = _noting_level()
+    if trace is not None:
+        return trace.cond(pred, true_fn, false_fn, tuple(operands))
     if is_batched(pred) or _is_traced(pred):
         chosen = _untouched("cond", true_fn, operands)
         return _selected("cond", pred, chosen, _untouched("cond", false_fn, operands))
@@ -75,8 +117,9 @@ def while_loop(
         raise RuntimeError("while_loop(): Expect cond_fn and body_fn to be callable.")
     _check_operands("while_loop", "carried_inputs", carried_inputs, only_tensors=True)
     values = tuple(carried_inputs)
-    if as_node():
-        return traced_while(cond_fn, body_fn, values)
+    trace = _noting_level()
+    if trace is not None:
+        return trace.while_loop(cond_fn, body_fn, values)
     running: Any = None
     while True:
         holds = _untouched("while_loop", cond_fn, values)
@@ -122,8 +165,9 @@ def scan(
     if dim:
         leaves = [x.movedim(dim, 0) if x.dim() else x for x in leaves]
     _length("scan", leaves, f"dimension {dim}")
-    if as_node():
-        carry, ys = traced_scan(combine_fn, init, leaves, tree, reverse)
+    trace = _noting_level()
+    if trace is not None:
+        carry, ys = trace.scan(combine_fn, init, leaves, tree, reverse)
     else:
         carry, ys = _scanned(combine_fn, init, leaves, tree, reverse)
     if dim:
@@ -163,8 +207,9 @@ def map(f: Callable[..., Any], xs: Any, *args: Any) -> Any:
     if not leaves:
         raise RuntimeError("map() needs xs to go through: at least one tensor")
     length = _length("map", leaves, "the leading dimension")
-    if as_node():
-        return traced_map(f, leaves, tree, args)
+    trace = _noting_level()
+    if trace is not None:
+        return trace.map(f, leaves, tree, args)
     found = []
     for i in range(length):
         x = tree_unflatten([part.select(0, i) for part in leaves], tree)
@@ -254,7 +299,7 @@ def _length(name: str, leaves: list[Tensor], where: str) -> int:
 def _is_traced(t: Tensor) -> bool:
     """Whether the value of a tensor is known only when a graph runs."""
     while type(t.array) is LevelArray:
-        if t.array.level.kind == "trace":
+        if isinstance(t.array.level, ControlFlowLevel):
             return True
         t = t.array.value
     return False

@@ -1,6 +1,7 @@
-"""A custom autograd Function in a traced function: one node with its own derivative.
+"""Tracing programs that take gradients: what they call has a derivative in the graph, too.
 
-The node has two blocks, the Function's `forward` and its `backward`, each traced. What `backward`
+A graph that is called, such as one of control flow, is differentiated as a graph. A custom autograd
+Function is one node with two blocks, its `forward` and its `backward`, each traced. What `backward`
 has saved of the forward pass, other than inputs and results, is an additional output of the first
 block and a parameter of the second. So a gradient of the graph is what the Function says it is, and
 its `backward` can be differentiated again.
@@ -8,32 +9,72 @@ its `backward` can be differentiated again.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...autograd import grad
 from ...autograd.function import Function
 from ...autograd.function_node import Error, call_recorded, user_backward
-from ...core.state import thread_state
+from ...core.state import ThreadState, thread_state
 from ...core.tensor import Tensor, requires_of, set_fields
+from ..interpret.control import keep_for_backward
 from ..ir import primitives as prim
+from ..ir.blocks import Block
+from ..ir.functions import backward_graph, by_input
 from ..ir.graph import Graph
 from ..ir.layout import shape_example
-from ..ir.nodes import Block, Node, Value
+from ..ir.nodes import Node, Value
 from ..ir.types import without_grad
-from ..run.executable import Executable, GraphCall
-from ..run.subgraphs import block_graph
-from .level import TraceLevel
+from ..trace.blocks import BlockLevel
+from ..trace.capture import record
+from ..trace.traced import Traced
+from .executable import Executable, GraphCall
 
 
-def call_traced(function: Any, args: tuple, setup: Any) -> Any:
+def trace(function: Callable, *examples: Any, **keywords: Any) -> Traced:
+    """Record what `function` does with arguments like `examples`.
+
+    Tensors among them are inputs; everything else is fixed at the value it has here.
+
+    >>> import wengert
+    >>> from wengert.compiler import trace
+    >>> traced = trace(lambda x, n: (x * n).sin(), wengert.ones(2), 3)
+    >>> [node.kind for node in traced.graph.nodes()]
+    ['wengert::mul', 'wengert::sin']
+    """
+    return record(DifferentiableLevel(), function, examples, keywords)
+
+
+class DifferentiableLevel(BlockLevel):
+    """The level of a program, which may differentiate what it has computed."""
+
+    __slots__ = ()
+
+    def of_body(self) -> DifferentiableLevel:
+        return DifferentiableLevel()
+
+    def apply_graph(self, graph: Graph, tensors: Sequence[Tensor]) -> tuple:
+        return GraphCall.apply(Executable(graph, ()), *tensors)
+
+    def call_function(self, function: Any, state: ThreadState, args: tuple, setup: Any) -> Any:
+        inputs = tuple([self.inside(a) if isinstance(a, Tensor) else a for a in args])
+        recorded = any(isinstance(a, Tensor) and a.requires() for a in inputs)
+        if recorded and state.recording() and not getattr(function, "traces_itself", False):
+            return _call_as_node(function, inputs, setup)
+        return BlockLevel.call_function(self, function, state, inputs, setup)
+
+
+# Custom Functions ---------------------------------------------------------------------------------
+
+
+def _call_as_node(function: Any, args: tuple, setup: Any) -> Any:
     """A call of a Function with tensors of a trace level; what it returns, at that level."""
-    inner = _FunctionLevel(args)
+    inner = _MethodsLevel(args)
     with inner.released():
         return inner.traced(function, args, setup)
 
 
-class _FunctionLevel(TraceLevel):
+class _MethodsLevel(DifferentiableLevel):
     """The level at which the two methods of a Function are traced, one after the other."""
 
     __slots__ = (
@@ -48,7 +89,7 @@ class _FunctionLevel(TraceLevel):
     vjps: range  # the places among the inputs of the gradients that backward is given
 
     def __init__(self, args: tuple) -> None:
-        TraceLevel.__init__(self)
+        DifferentiableLevel.__init__(self)
         self.args = tuple(
             [self.add_argument(a) if isinstance(a, Tensor) else a for a in args]
         )
@@ -68,7 +109,7 @@ class _FunctionLevel(TraceLevel):
         return made if self.several else made[0]
 
     def release(self) -> None:
-        TraceLevel.release(self)
+        DifferentiableLevel.release(self)
         self.args = self.results = self.grads = ()
         self.captured = []
 
@@ -196,37 +237,6 @@ def _guard(block: Block, received: int) -> None:
         block.return_node.replace_input(i, value)
 
 
-# Differentiation and execution --------------------------------------------------------------------
-
-
-def gradient(node: Node, grads: dict[int, Value]) -> list[Value | None]:
-    """The gradients of the inputs: the second block, at the insertion point."""
-    graph = node.graph
-    given = []
-    for i in node.attributes["differentiable"]:
-        t: Any = node._outputs[i].type
-        g = graph.insert(prim.GRAD_OR_ZERO, grads[i], t.shape, t.dtype)
-        g.type = without_grad(t)
-        given.append(g)
-    block = node.blocks[1]
-    values = dict(zip(block.inputs, [*node._inputs, *node._outputs, *given], strict=True))
-    for inner in block.nodes():
-        graph.insert_node(graph.create_clone(inner, values))
-    return by_input(node, [values[value] for value in block.outputs])
-
-
-def backward_graph(function: Node) -> tuple[Graph, list[int]]:
-    """The second block as a graph of the gradients it gets and, before these, of only those inputs
-    and outputs of the node that it needs, with their numbers."""
-    graph = block_graph(function.blocks[1])
-    count = len(function._inputs) + len(function._outputs)
-    needed = [i for i, value in enumerate(graph.inputs[:count]) if value.uses]
-    for i in reversed(range(count)):
-        if i not in needed:
-            graph.block.erase_input(i)
-    return graph, needed
-
-
 class TracedCall(Function):
     """The node of a Function called while a function is traced, and recorded there.
 
@@ -245,10 +255,7 @@ class TracedCall(Function):
         graph, _, *tensors = inputs
         (ctx.function,) = graph.nodes()
         ctx.reverse, needed = backward_graph(ctx.function)
-        values = [*tensors, *output]
-        ctx.save_for_backward(*[values[i] for i in needed])
-        known = ctx.function.attributes["differentiable"]
-        ctx.mark_non_differentiable(*[t for i, t in enumerate(output) if i not in known])
+        keep_for_backward(ctx, ctx.function, needed, tensors, output)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple:
@@ -256,35 +263,3 @@ class TracedCall(Function):
         given = [grads[i] for i in function.attributes["differentiable"]]
         found = GraphCall.apply(Executable(ctx.reverse, ()), *ctx.saved_tensors, *given)
         return (None, None, *by_input(function, found))
-
-
-def by_input(function: Node, found: Sequence[Any]) -> list[Any]:
-    """What a Function's second block returns, as one gradient per input or None."""
-    results: list[Any] = [None] * len(function._inputs)
-    for i, g in zip(function.attributes["gradients"], found, strict=True):
-        results[i] = g
-    return results
-
-
-class FunctionCall(Function):
-    """A node of a Function that is run, and recorded, by the interpreter."""
-
-    generate_vmap_rule = True
-
-    @staticmethod
-    def forward(programs: Any, *inputs: Tensor) -> tuple:  # type: ignore[override]
-        return programs.forward(*inputs)
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple, output: tuple) -> None:
-        ctx.programs, *tensors = inputs
-        values = [*tensors, *output]
-        ctx.save_for_backward(*[values[i] for i in ctx.programs.needed])
-        known = ctx.programs.node.attributes["differentiable"]
-        ctx.mark_non_differentiable(*[t for i, t in enumerate(output) if i not in known])
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple:
-        programs = ctx.programs
-        given = [grads[i] for i in programs.node.attributes["differentiable"]]
-        return (None, *by_input(programs.node, programs.backward(*ctx.saved_tensors, *given)))

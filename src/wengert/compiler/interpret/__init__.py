@@ -1,0 +1,1 @@
+"""What graphs mean: they run on the eager operators."""

@@ -1,0 +1,260 @@
+"""Tracing a whole function: its inputs, what it gets from elsewhere, results, changed inputs.
+
+Tensors that the function gets from elsewhere become inputs after the function's own; tensors that
+it makes become constants. What it has changed of either kind of input is an output at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from ...autograd.function_node import Error
+from ...backends.geometry import offset_of
+from ...core.arrays import LevelArray
+from ...core.scopes import Assigned
+from ...core.state import thread_state
+from ...core.tensor import Tensor, node_of, set_fields
+from ...core.trees.pytree import TreeSpec, tree_flatten, tree_unflatten
+from ...tensor.pickling import user_attributes
+from ..ir import primitives as prim
+from ..ir.graph import Graph
+from ..ir.layout import shape_only
+from ..ir.nodes import Value
+from ..ir.types import type_of
+from ..passes.raising import keep_what_may_raise
+from .level import TraceLevel
+from .refusals import SharedMemory, TraceError
+from .steps import Memory
+from .traced import TENSOR, Recipe, Traced
+
+_BEYOND = (
+    "backward() inside a traced function would go on to what has computed its inputs, which the "
+    "graph does not know: use autograd.grad()"
+)
+
+
+def record(
+    level: CaptureLevel,
+    function: Callable,
+    args: tuple,
+    kwargs: dict[str, Any],
+    shared: bool = False,
+) -> Traced:
+    """Trace a function at a level that is made for it.
+
+    With `shared` the arguments are not examples but those of one call: a tensor that is there twice
+    is one input, also if the function gets it in another way, and results that share memory with
+    inputs or with each other are left to be made from these after the graph has run.
+    """
+    leaves, in_tree = tree_flatten((args, kwargs))
+    names = _parameter_names(function, args, kwargs)
+    with level.released(), level.entered(), _without_hooks():
+        for i, leaf in enumerate(leaves):
+            if isinstance(leaf, Tensor):
+                known = level.stand_ins.get(id(leaf))
+                leaves[i] = level.add_input(leaf, names.get(id(leaf))) if known is None else known
+                if shared:
+                    level.stand_ins[id(leaf)] = leaves[i]
+        level.arguments = len(level.inputs)
+        args, kwargs = tree_unflatten(leaves, in_tree)
+        result = function(*args, **kwargs)
+        _check_containers((args, kwargs), leaves, in_tree)
+        out_leaves, out_tree = tree_flatten(result)
+        traced = level.finished(out_leaves, shared)
+    traced.in_tree, traced.out_tree = in_tree, out_tree
+    return traced
+
+
+def _check_containers(arguments: Any, leaves: list, tree: TreeSpec) -> None:
+    """Refuse a function that changes its lists and dictionaries, which no graph would do again."""
+    now, its_tree = tree_flatten(arguments)
+    if its_tree != tree or any(a is not b for a, b in zip(now, leaves, strict=True)):
+        raise TraceError(
+            "the function changes a list, dictionary or other container among its arguments. The "
+            "graph would not: return the new values instead"
+        )
+
+
+def _without_hooks() -> Assigned:
+    """Saved-tensor hooks are for the values of a program, not for its shapes."""
+    return Assigned(thread_state(), saved_hooks=[])
+
+
+def _parameter_names(function: Callable, examples: tuple, keywords: dict) -> dict[int, str]:
+    """Names for the inputs: the parameters that tensors are given for directly."""
+    code = getattr(function, "__code__", None)
+    names = {id(value): name for name, value in keywords.items()}
+    if code is not None:
+        for name, value in zip(code.co_varnames[: code.co_argcount], examples, strict=False):
+            names.setdefault(id(value), name)
+    return names
+
+
+class CaptureLevel(TraceLevel):
+    """The level of one function, whose inputs it knows: arguments, and what is captured."""
+
+    __slots__ = (
+        "inputs", "stand_ins", "originals", "input_values", "arguments", "met", "gradients",
+        "memories", "offsets",
+    )  # fmt: skip
+
+    def __init__(self, graph: Graph | None = None) -> None:
+        TraceLevel.__init__(self, graph)
+        self.inputs: list[Tensor] = []
+        self.stand_ins: dict[int, Tensor] = {}
+        self.originals: list[Tensor] = []
+        self.input_values: list[Value] = []
+        self.arguments = 0
+        self.met: set[int] = set()  # tensors that the function has got otherwise than as arguments
+        self.gradients: dict[int, tuple[Tensor, Tensor | None]] = {}  # those that were read
+        self.memories: dict[Memory, Tensor] = {}  # of the inputs, and whose they are
+        self.offsets: dict[int, tuple[Tensor, int]] = {}  # where their memory begins, if read
+
+    def add_input(self, example: Tensor, name: str | None = None) -> Tensor:
+        """A further input of the graph, of the type of `example`; the tensor that stands for it."""
+        if example.view_meta is not None and thread_state().recording():
+            with self.below():  # a view of something changed gets its history where it belongs
+                node_of(example)
+        value = self.graph.add_input(type_of(example), name)
+        stand_in = self.stand_in(value, shape_only(example.array), example)
+        self.memories[stand_in.array.memory] = example
+        set_fields(stand_in, needs_grad=example.requires())
+        if stand_in.needs_grad and example.node is not None:
+            set_fields(stand_in, node=Error(_BEYOND, (stand_in,)))
+        for key, given in user_attributes(example).items():
+            setattr(stand_in, key, given)
+        self.originals.append(example)
+        self.inputs.append(stand_in)
+        self.input_values.append(value)
+        return stand_in
+
+    @contextmanager
+    def released(self) -> Iterator[None]:
+        """Afterwards let go of the tensors: they refer to the level, unseen by the collector."""
+        try:
+            yield
+        finally:
+            self.release()
+
+    def release(self) -> None:
+        for t in self.inputs:
+            set_fields(t, node=None)
+        self.inputs, self.stand_ins, self.originals = [], {}, []
+        self.memories, self.offsets = {}, {}
+
+    def lift(self, t: Tensor) -> Tensor:
+        """A tensor from outside the function: an input if it was there before, else a constant."""
+        known = self.stand_ins.get(id(t))
+        if known is None:
+            known = self.stand_ins[id(t)] = self.add_input(t)
+        else:
+            self.met.add(id(t))
+        return known
+
+    def seen(self, t: Any) -> Any:
+        return self.stand_ins.get(id(t), t)
+
+    def gradient_of(self, t: Tensor) -> Tensor | None:
+        """The `.grad` of a tensor: for one from outside, what it has there."""
+        known = self.stand_ins.get(id(t), t)
+        is_made_here = type(known.array) is LevelArray and known.array.level is self
+        if is_made_here and known.gradient is not None:
+            return known.gradient
+        original = t
+        if t is known and is_made_here:
+            place = next((i for i, s in enumerate(self.inputs) if s is known), None)
+            if place is None:
+                return None
+            original = self.originals[place]
+        self.gradients[id(original)] = (original, original.gradient)
+        return original.gradient
+
+    def offset_of(self, array: Any, begin: int) -> int:
+        """Where a tensor begins in its memory: in that of an input, after where the input does."""
+        example = self.memories.get(array.memory)
+        if example is None:
+            return begin
+        start = offset_of(example.array)
+        self.offsets[id(example)] = (example, start)
+        return start + begin
+
+    def finished(self, results: list, shared: bool = False) -> Traced:
+        """Close the graph with the function's results and the inputs that it has changed."""
+        traced = Traced(self.graph)
+        known: dict[int, Recipe] = {}
+        for leaf in results:
+            if not isinstance(leaf, Tensor):
+                traced.literals.append(leaf)
+                continue
+            traced.literals.append(TENSOR)
+            t = self.inside(leaf)
+            if shared:
+                traced.recipes.append(self.recipe(t, known))
+            else:
+                traced.recipes.append(Recipe(False, self.graph.register_output(self.symbol_of(t))))
+        for position, (t, value) in enumerate(zip(self.inputs, self.input_values, strict=True)):
+            original = self.originals[position]
+            if t.gradient is not None:
+                raise TraceError(
+                    f"backward() inside the function accumulates into .grad of input {position} of "
+                    "the graph, which the graph would not do again: use autograd.grad()"
+                )
+            if (t.array.shape, t.array.strides) != (original.array.shape, original.array.strides):
+                raise TraceError(
+                    f"input {position} of the graph gets another shape or other strides in place, "
+                    "which its caller would not see: change a view of it"
+                )
+            now = self.symbol_of(t)
+            if now is not value:
+                self._refuse_shared_memory(position)
+                traced.mutated.append(position)
+                if original.is_leaf and original.requires():
+                    now = self.cut_off(now)  # the change cannot be recorded
+                self.graph.register_output(now)
+        keep_what_may_raise(self.graph)
+        traced.captured = self.originals[self.arguments :]
+        given = self.originals[: self.arguments]
+        places = {id(t): i for i, t in enumerate(given)}
+        traced.gradients = [
+            (places.get(id(t)), t, gradient) for t, gradient in self.gradients.values()
+        ]
+        traced.offsets = [(places.get(id(t)), t, begin) for t, begin in self.offsets.values()]
+        traced.identified = [(i, t) for i, t in enumerate(given) if id(t) in self.met]
+        return traced
+
+    def recipe(self, t: Tensor, known: dict[int, Recipe]) -> Recipe:
+        """How a tensor is made from inputs and outputs of the graph."""
+        array: Any = t.array
+        found = known.get(id(array))
+        if found is None:
+            place = next((i for i, x in enumerate(self.inputs) if x.array is array), None)
+            origin = array.origin
+            if place is not None:
+                found = Recipe(True, place)
+            elif origin is not None:
+                source, step = origin
+                found = Recipe(before=self.recipe(source, known), step=step)
+                symbol = self.symbol_of(t)
+                if step.operator is None and symbol not in self.constant:
+                    found.history = self.graph.register_output(symbol)
+            else:
+                value = self.symbol_of(t)
+                if value.node.kind == prim.CONSTANT:  # each call returns a tensor of its own
+                    value = self.insert("wengert::clone", value, value)
+                found = Recipe(False, self.graph.register_output(value))
+            known[id(array)] = found
+        return found
+
+    def _refuse_shared_memory(self, position: int) -> None:
+        """A change of one input must not be a change of another one that the graph cannot see."""
+        changed = self.originals[position].array
+        for i, other in enumerate(self.originals):
+            if i != position and np.may_share_memory(changed, other.array):
+                raise SharedMemory(
+                    f"input {position} of the graph is changed in place and shares its memory with "
+                    f"input {i}: pass one of them, and make the other from it inside the function"
+                )

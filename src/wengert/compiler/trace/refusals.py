@@ -1,0 +1,29 @@
+"""Why a function cannot be traced, with the line of the program where that shows."""
+
+from __future__ import annotations
+
+import linecache
+import os
+import sys
+from typing import Any
+
+_PACKAGE = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(__file__))), "")
+
+
+class TraceError(RuntimeError):
+    """The function cannot be traced; the message shows the line of the program."""
+
+
+class SharedMemory(TraceError):
+    """The function uses that tensors share memory in a way which a graph cannot express."""
+
+
+def where() -> str:
+    """The line of the program that is running, outside of this package."""
+    frame: Any = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame = frame.f_back
+    if frame is None:
+        return ""
+    name, line = frame.f_code.co_filename, frame.f_lineno
+    return f"{name}:{line}: {linecache.getline(name, line).strip()}"

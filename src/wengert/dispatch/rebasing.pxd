@@ -1,0 +1,17 @@
+cimport cython
+from ..tape.accumulation cimport edge_node, edges
+from ..tape.node cimport Node
+from ..core.native cimport Native
+from ..core.state cimport ThreadState, thread_state
+from ..core.tensor cimport Tensor, ViewMeta, node_of, requires_of, wrap
+
+
+cdef Native _native
+
+
+@cython.locals(meta=ViewMeta)
+cpdef check_inplace(Tensor t, bint recording, ThreadState state)
+@cython.locals(meta=ViewMeta, base=Tensor)
+cpdef rebase_history(Tensor t, Node node, int written=*)
+@cython.locals(state=ThreadState, meta=ViewMeta, fresh=Tensor)
+cpdef regenerate_view(Tensor t)
