@@ -2,8 +2,11 @@
 
 import importlib.util
 import os
+import re
 import subprocess
 import sys
+import tomllib
+from pathlib import Path
 
 import numpy
 import pytest
@@ -62,9 +65,17 @@ def test_demo_names_what_is_missing_and_how_to_get_it(capsys, monkeypatch, tmp_p
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     assert cli.main(["demo", "--output", str(tmp_path / "demo")]) == 1
     message = capsys.readouterr().err
-    assert "matplotlib and tqdm" in message
-    assert f"{sys.executable} -m pip install matplotlib tqdm" in message
+    assert "jinja2, matplotlib, pygments, pygraphviz, tqdm" in message
+    assert f"{sys.executable} -m pip install {' '.join(cli.DEMO_NEEDS)}" in message
     assert not (tmp_path / "demo").exists()
+
+
+def test_the_extra_installs_what_the_demo_asks_for():
+    project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    names = {extra: {re.match(r"[\w-]+", line)[0] for line in extras[extra]} for extra in extras}
+    assert names["demo"] == set(cli.DEMO_NEEDS)
+    assert names["demo"] <= names["test"]
 
 
 def test_an_interrupt_exits_with_130(capsys, monkeypatch):

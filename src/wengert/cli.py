@@ -11,6 +11,8 @@ from pathlib import Path
 import wengert
 from wengert.installation import reason_uncompiled
 
+#: What the extra `demo` installs, by the names under which it is imported.
+DEMO_NEEDS = ("jinja2", "matplotlib", "pygments", "pygraphviz", "tqdm")
 THREAD_VARIABLES = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
 
 
@@ -69,10 +71,10 @@ def make_parser() -> argparse.ArgumentParser:
 
 
 def run_demo(options: argparse.Namespace) -> int:
-    missing = [name for name in ("matplotlib", "tqdm") if not importlib.util.find_spec(name)]
+    missing = [name for name in DEMO_NEEDS if not importlib.util.find_spec(name)]
     if missing:
         print(
-            f"wengert: the demo needs {' and '.join(missing)}: "
+            f"wengert: the demo needs {', '.join(missing)}: "
             f"{sys.executable} -m pip install {' '.join(missing)}",
             file=sys.stderr,
         )

@@ -7,6 +7,7 @@ from typing import Any
 
 import matplotlib
 import numpy as np
+from markupsafe import Markup, escape
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -67,7 +68,7 @@ class Chart:
     ) -> None:
         self.name = name
         self.label = label
-        self.svg = ""
+        self.svg = Markup()
         self._style = matplotlib.rc_context({**STYLE, "svg.hashsalt": name})
         self._size = (width, height)
         self._rows = rows
@@ -89,14 +90,14 @@ class Chart:
         finally:
             self._style.__exit__(kind, error, traceback)
 
-    def _written(self) -> str:
+    def _written(self) -> Markup:
         buffer = io.StringIO()
         metadata = {"Date": None, "Creator": None, "Format": None, "Type": None}
         self.figure.savefig(buffer, format="svg", transparent=True, dpi=110, metadata=metadata)
         return inline(buffer.getvalue(), self.name, self.label)
 
 
-def inline(svg: str, name: str, label: str) -> str:
+def inline(svg: str, name: str, label: str) -> Markup:
     """Makes a stand-alone SVG fit to be pasted into the page beside others."""
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>\s*", "", svg, flags=re.DOTALL)
@@ -108,7 +109,8 @@ def inline(svg: str, name: str, label: str) -> str:
     # The size comes from the page; the view box keeps the proportions.
     svg = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", svg, count=1)
     svg = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", svg, count=1)
-    return svg.replace("<svg", f'<svg class="chart" role="img" aria-label="{label}"', 1)
+    opening = f'<svg class="chart" role="img" aria-label="{escape(label)}"'
+    return Markup(svg.replace("<svg", opening, 1))
 
 
 def two_tone(values: np.ndarray, strength: float) -> np.ndarray:
@@ -119,7 +121,7 @@ def two_tone(values: np.ndarray, strength: float) -> np.ndarray:
     return pixels
 
 
-def losses_of_training(result: spirals.Result) -> str:
+def losses_of_training(result: spirals.Result) -> Markup:
     label = "Training and test loss, falling over the steps"
     with Chart("spiral-loss", label, height=4.4) as chart:
         axes = chart.axes
@@ -131,7 +133,7 @@ def losses_of_training(result: spirals.Result) -> str:
     return chart.svg
 
 
-def decision_plane(result: spirals.Result, snapshot: spirals.Snapshot) -> str:
+def decision_plane(result: spirals.Result, snapshot: spirals.Snapshot) -> Markup:
     label = f"Decision regions after {snapshot.step} steps"
     with Chart(f"plane-{snapshot.step}", label, 3.2, 3.2) as chart:
         axes, extent = chart.axes, spirals.EXTENT
@@ -148,7 +150,7 @@ def decision_plane(result: spirals.Result, snapshot: spirals.Snapshot) -> str:
     return chart.svg
 
 
-def trajectories(result: pendulum.Result) -> str:
+def trajectories(result: pendulum.Result) -> Markup:
     settings = result.settings
     times = settings.time_step * np.arange(1, settings.steps + 1)
     label = "Angle over time: observed, first guess and fit; what is left below"
@@ -169,7 +171,7 @@ def trajectories(result: pendulum.Result) -> str:
     return chart.svg
 
 
-def losses_of_search(result: pendulum.Result) -> str:
+def losses_of_search(result: pendulum.Result) -> Markup:
     losses = [visit.loss for visit in result.visits]
     descent = result.settings.descent_steps
     with Chart("search-loss", "Misfit over the steps of the search") as chart:
@@ -200,7 +202,7 @@ def losses_of_search(result: pendulum.Result) -> str:
     return chart.svg
 
 
-def search_path(result: pendulum.Result) -> str:
+def search_path(result: pendulum.Result) -> Markup:
     land, settings = result.landscape, result.settings
     heights = np.log10(np.array(land.losses))
     with Chart("landscape", "Contours of the misfit and the path of the search") as chart:
@@ -256,7 +258,7 @@ def search_path(result: pendulum.Result) -> str:
     return chart.svg
 
 
-def matrix(name: str, label: str, rows: Sequence[Sequence[float]], form: str) -> str:
+def matrix(name: str, label: str, rows: Sequence[Sequence[float]], form: str) -> Markup:
     values = np.array(rows)
     with Chart(name, label, 4.6, 4.6) as chart:
         axes = chart.axes
@@ -270,7 +272,7 @@ def matrix(name: str, label: str, rows: Sequence[Sequence[float]], form: str) ->
     return chart.svg
 
 
-def derivative_tower(result: derivatives.Result) -> str:
+def derivative_tower(result: derivatives.Result) -> Markup:
     names = ["tanh", "tanh′", "tanh″", "tanh‴", "tanh⁗"]
     colours = [INK, BLUE, ORANGE, GREEN, VIOLET]
     with Chart("tower", "tanh and its first four derivatives", height=6.0) as chart:

@@ -1,8 +1,12 @@
-"""A drawing of a recorded graph as SVG that follows the colours of the page around it."""
+"""A drawing of a recorded graph as SVG, laid out by Graphviz, in the colours of the page."""
 
-from html import escape
+from dataclasses import dataclass
 
-from wengert.demo.graph import Layout, Point, RecordedGraph, Vertex, lay_out
+import pygraphviz
+from markupsafe import Markup
+
+from wengert.demo.graph import RecordedGraph, Vertex
+from wengert.demo.templates import render
 
 FAMILIES = {
     "arithmetic": "add sub mul div neg pow rsub square reciprocal",
@@ -13,13 +17,79 @@ FAMILIES = {
     "reshape cat index unsafeview alias",
 }
 FAMILY_OF = {name: family for family, names in FAMILIES.items() for name in names.split()}
+# In points, which are the pixels of the drawing. Boxes are given to Graphviz, and no texts: what it
+# makes of fonts differs from machine to machine.
 LETTER_WIDTH = 7.4
 HEIGHT = 26
+MARGIN = 10
+POINTS_PER_INCH = 72
+SPACING = {"LR": {"ranksep": 0.4, "nodesep": 0.2}, "TB": {"ranksep": 0.32, "nodesep": 0.2}}
 
 
-def draw(graph: RecordedGraph, label: str, vertical: bool = False) -> str:
+@dataclass(frozen=True)
+class Box:
+    """A vertex on the page: its middle and its width."""
+
+    vertex: Vertex
+    x: float
+    y: float
+    width: float
+
+    @property
+    def text(self) -> str:
+        return short_name(self.vertex)
+
+    @property
+    def family(self) -> str:
+        return family_of(self.vertex)
+
+
+Point = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Boxes, and lines from the producer to the consumer: a start, and three points per curve."""
+
+    boxes: list[Box]
+    lines: list[list[Point]]
+    width: float
+    height: float
+
+
+def draw(graph: RecordedGraph, label: str, vertical: bool = False) -> Markup:
     """The graph with its leaves first and its result last; gradients run the other way."""
-    return Drawing(graph, lay_out(graph), vertical).svg(label)
+    return render(
+        "graph.html", layout=lay_out(graph, vertical), label=label, height=HEIGHT, margin=MARGIN
+    )
+
+
+def lay_out(graph: RecordedGraph, vertical: bool = False) -> Layout:
+    """Layers from left to right, or from the top down, with few crossings."""
+    direction = "TB" if vertical else "LR"
+    # As text, because an empty label counts as none when it is given as a keyword.
+    drawn = pygraphviz.AGraph('digraph { node [label="", shape=box, fixedsize=true] }')
+    drawn.graph_attr.update(rankdir=direction, **SPACING[direction])
+    drawn.edge_attr.update(dir="none")
+    widths = [len(short_name(v)) * LETTER_WIDTH + 20 for v in graph.vertices]
+    # The number of a vertex is its name. The inputs come first, so that they are ranked first.
+    for number in reversed(range(graph.node_count)):
+        size = {"width": widths[number] / POINTS_PER_INCH, "height": HEIGHT / POINTS_PER_INCH}
+        drawn.add_node(number, **size)
+    drawn.add_edges_from(graph.edges)
+    drawn.layout(prog="dot")
+    _, _, width, height = map(float, drawn.graph_attr["bb"].split(","))
+
+    def points(text: str) -> list[Point]:
+        pairs = (pair.split(",") for pair in text.replace("\\\n", "").split())
+        return [(float(x), height - float(y)) for x, y in pairs]  # Graphviz counts from below
+
+    boxes = []
+    for number, vertex in enumerate(graph.vertices):
+        ((x, y),) = points(drawn.get_node(number).attr["pos"])
+        boxes.append(Box(vertex, x, y, widths[number]))
+    lines = [points(drawn.get_edge(*edge).attr["pos"]) for edge in graph.edges]
+    return Layout(boxes, lines, width, height)
 
 
 def short_name(vertex: Vertex) -> str:
@@ -33,88 +103,3 @@ def family_of(vertex: Vertex) -> str:
     if vertex.leaf is not None:
         return "leaf"
     return FAMILY_OF.get(short_name(vertex).lower(), "other")
-
-
-def number(value: float) -> str:
-    return f"{value:.1f}".removesuffix(".0")
-
-
-class Drawing:
-    """Turns layers and offsets into positions on the page."""
-
-    def __init__(self, graph: RecordedGraph, layout: Layout, vertical: bool) -> None:
-        self.graph = graph
-        self.layout = layout
-        self.vertical = vertical
-        self.widths = [len(short_name(v)) * LETTER_WIDTH + 20 for v in graph.vertices]
-        if vertical:
-            self.layer_position = [index * 1.9 * HEIGHT for index in range(layout.layers)]
-            self.offset_scale = max(self.widths) + 14
-        else:
-            self.layer_position = self.column_centres()
-            self.offset_scale = 1.6 * HEIGHT
-
-    def column_centres(self) -> list[float]:
-        widest = [0.0] * self.layout.layers
-        for width, point in zip(self.widths, self.layout.vertices):
-            widest[point.layer] = max(widest[point.layer], width)
-        centres = [0.0]
-        for left, right in zip(widest, widest[1:]):
-            centres.append(centres[-1] + (left + right) / 2 + 34)
-        return centres
-
-    def position(self, point: Point) -> tuple[float, float]:
-        along, across = self.layer_position[point.layer], point.offset * self.offset_scale
-        return (across, along) if self.vertical else (along, across)
-
-    def svg(self, label: str) -> str:
-        margin = 10
-        boxes = [self.position(point) for point in self.layout.vertices]
-        left = min(x - w / 2 for (x, _), w in zip(boxes, self.widths)) - margin
-        right = max(x + w / 2 for (x, _), w in zip(boxes, self.widths)) + margin
-        # Bends may lie outside of all vertices.
-        points = boxes + [self.position(point) for chain in self.layout.edges for point in chain]
-        left = min(left, min(x for x, _ in points) - margin)
-        right = max(right, max(x for x, _ in points) + margin)
-        top = min(y for _, y in points) - HEIGHT / 2 - margin
-        bottom = max(y for _, y in points) + HEIGHT / 2 + margin
-        view = " ".join(number(v) for v in (left, top, right - left, bottom - top))
-        edges = "".join(map(self.edge, self.layout.edges, self.graph.edges))
-        vertices = "".join(map(self.vertex, range(self.graph.node_count)))
-        return (
-            f'<svg class="graph" role="img" aria-label="{escape(label)}" viewBox="{view}" '
-            f'style="width:{number(right - left)}px" xmlns="http://www.w3.org/2000/svg">'
-            f'<g class="edges">{edges}</g>{vertices}</svg>'
-        )
-
-    def edge(self, chain: list[Point], ends: tuple[int, int]) -> str:
-        """A smooth line from the border of the producer to the border of the consumer."""
-        points = [self.position(point) for point in chain]
-        (x0, y0), (x1, y1) = points[0], points[-1]
-        if self.vertical:
-            points[0], points[-1] = (x0, y0 + HEIGHT / 2), (x1, y1 - HEIGHT / 2)
-        else:
-            producer, consumer = ends
-            points[0] = (x0 + self.widths[producer] / 2, y0)
-            points[-1] = (x1 - self.widths[consumer] / 2, y1)
-        path = "M{} {}".format(*map(number, points[0]))
-        for (x0, y0), (x1, y1) in zip(points, points[1:]):
-            if self.vertical:
-                middle = (y0 + y1) / 2
-                bend = (x0, middle, x1, middle, x1, y1)
-            else:
-                middle = (x0 + x1) / 2
-                bend = (middle, y0, middle, y1, x1, y1)
-            path += "C" + " ".join(map(number, bend))
-        return f'<path d="{path}"/>'
-
-    def vertex(self, index: int) -> str:
-        vertex, width = self.graph.vertices[index], self.widths[index]
-        x, y = self.position(self.layout.vertices[index])
-        corner = 5 if vertex.leaf is not None else HEIGHT / 2
-        return (
-            f'<g class="vertex {family_of(vertex)}"><title>{escape(vertex.kind)}</title>'
-            f'<rect x="{number(x - width / 2)}" y="{number(y - HEIGHT / 2)}" '
-            f'width="{number(width)}" height="{HEIGHT}" rx="{number(corner)}"/>'
-            f'<text x="{number(x)}" y="{number(y)}">{escape(short_name(vertex))}</text></g>'
-        )

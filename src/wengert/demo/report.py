@@ -1,23 +1,21 @@
 """The report: one HTML page that holds everything it shows."""
 
 import datetime
-import json
 import platform
 import time
 from dataclasses import dataclass
-from html import escape
 from pathlib import Path
-from string import Template
+from typing import Any
 
 import numpy as np
+from markupsafe import Markup
 
 import wengert
 from wengert.demo import charts, derivatives, pendulum, spirals
 from wengert.demo.adam import Adam
 from wengert.demo.graph_svg import draw
 from wengert.demo.highlight import source_of
-
-PAGE = Path(__file__).with_name("page.html")
+from wengert.demo.templates import render
 
 
 @dataclass(frozen=True)
@@ -101,65 +99,68 @@ class Results:
 def write_report(output: Path, results: Results, started: float) -> Path:
     """Writes ``report.html`` into a folder, made if missing, and returns its path."""
     output.mkdir(parents=True, exist_ok=True)
-    drawing = time.perf_counter()
-    parts = {**summary(results), **spirals_parts(results.spirals)}
-    parts |= {**pendulum_parts(results.pendulum), **derivatives_parts(results.derivatives)}
-    now = time.perf_counter()
-    timings = [*results.timings(), Timing("Charts", now - drawing, "drawn with Matplotlib")]
-    parts |= {"timings": timing_rows(timings), "total": f"{now - started:.1f}"}
     report = output / "report.html"
-    report.write_text(Template(PAGE.read_text("utf-8")).substitute(parts), "utf-8")
+    report.write_text(render("page.html", **contents(results, started)), "utf-8")
     return report
 
 
-def summary(results: Results) -> dict[str, str]:
-    cards = "".join(
-        f'<li class="{"met" if t.met else "missed"}"><span>{escape(t.name)}</span>'
-        f"<strong>{escape(t.value)}</strong><small>target: {escape(t.goal)}</small></li>"
-        for t in results.targets()
-    )
-    facts = {
-        "wengert": f"{wengert.__version__}, {'compiled' if wengert.__compiled__ else 'uncompiled'}",
-        "Python": platform.python_version(),
-        "NumPy": np.__version__,
-        "System": f"{platform.system()} {platform.machine()}",
-        "Date": f"{datetime.datetime.now():%Y-%m-%d %H:%M}",
-    }
+def contents(results: Results, started: float) -> dict[str, Any]:
+    """What the page tells. Charts are drawn here, so that the page can tell the time they took."""
+    drawing = time.perf_counter()
+    parts = {**drawings(results), "code": sources(), "motion": motion(results.pendulum)}
+    now = time.perf_counter()
+    timings = [*results.timings(), Timing("Charts", now - drawing, "by Matplotlib and Graphviz")]
     return {
-        "cards": cards,
-        "quick": " in quick mode" if results.quick else "",
-        "facts": "".join(
-            f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>"
-            for name, value in facts.items()
+        **parts,
+        "results": results,
+        "spirals": results.spirals,
+        "pendulum": results.pendulum,
+        "derivatives": results.derivatives,
+        "constants": constants(results.pendulum),
+        "timings": timings,
+        "longest": max(timing.seconds for timing in timings),
+        "total": now - started,
+        "facts": facts(),
+    }
+
+
+def drawings(results: Results) -> dict[str, Any]:
+    trained, swing, curves = results.spirals, results.pendulum, results.derivatives
+    return {
+        "planes": [(each, charts.decision_plane(trained, each)) for each in trained.snapshots],
+        "training_losses": charts.losses_of_training(trained),
+        "training_graph": draw(trained.graph, "The graph recorded by one evaluation of the loss"),
+        "trajectories": charts.trajectories(swing),
+        "search_path": charts.search_path(swing),
+        "search_losses": charts.losses_of_search(swing),
+        "step_graph": draw(swing.step_graph, "The graph of one Runge-Kutta step", vertical=True),
+        "hessian": charts.matrix(
+            "hessian", "Hessian of the Rosenbrock function", curves.hessian.computed, "z.0f"
         ),
+        "jacobian": charts.matrix(
+            "jacobian", "Jacobian of the softmax", curves.jacobian.computed, "z.2f"
+        ),
+        "tower": charts.derivative_tower(curves),
     }
 
 
-def spirals_parts(result: spirals.Result) -> dict[str, str]:
-    planes = "".join(
-        f"<figure>{charts.decision_plane(result, snapshot)}"
-        f"<figcaption><b>{snapshot.step:,} steps</b> {snapshot.accuracy:.1%} right</figcaption>"
-        "</figure>"
-        for snapshot in result.snapshots
-    )
-    hidden = result.settings.hidden
+def sources() -> dict[str, Markup]:
     return {
-        "planes": planes,
-        "network": f"2 – {hidden} – {hidden} – 2",
-        "parameters": f"{result.parameters:,}",
-        "points": f"{result.settings.points:,}",
-        "spirals_loss": charts.losses_of_training(result),
-        "spirals_graph": draw(result.graph, "The graph recorded by one evaluation of the loss"),
-        "spirals_nodes": str(result.graph.node_count),
-        "spirals_code": source_of(
+        "training": source_of(
             spirals.classify, spirals.cross_entropy, spirals.train_step, Adam.step
         ),
+        "step": source_of(pendulum.acceleration, pendulum.runge_kutta_step),
+        "fit": source_of(pendulum.simulate, pendulum.misfit, pendulum.hessian_of),
+        "derivatives": source_of(
+            derivatives.jacobian, derivatives.hessian, derivatives.derivative_tower
+        ),
     }
 
 
-def pendulum_parts(result: pendulum.Result) -> dict[str, str]:
+def motion(result: pendulum.Result) -> dict[str, Any]:
+    """What the script of the page animates."""
     settings = result.settings
-    motion = {
+    return {
         "timeStep": settings.time_step,
         "start": pendulum.START_ANGLE,
         "lengths": [settings.first_length, result.length, settings.length],
@@ -168,67 +169,39 @@ def pendulum_parts(result: pendulum.Result) -> dict[str, str]:
             for angles in (result.first_angles, result.fitted_angles, result.observed)
         ],
     }
-    return {
-        "motion": json.dumps(motion, separators=(",", ":")),
-        "rk_steps": str(settings.steps),
-        "pendulum_nodes": f"{result.nodes:,}",
-        "descent_steps": str(settings.descent_steps),
-        "newton_steps": str(settings.newton_steps),
-        "constants": constant_rows(result),
-        "trajectories": charts.trajectories(result),
-        "landscape": charts.search_path(result),
-        "search_loss": charts.losses_of_search(result),
-        "step_graph": draw(
-            result.step_graph, "The graph recorded by one Runge-Kutta step", vertical=True
-        ),
-        "step_nodes": str(result.step_graph.node_count),
-        "step_code": source_of(pendulum.acceleration, pendulum.runge_kutta_step),
-        "fit_code": source_of(pendulum.simulate, pendulum.misfit, pendulum.hessian_of),
-    }
 
 
-def constant_rows(result: pendulum.Result) -> str:
+@dataclass(frozen=True)
+class Constant:
+    """A constant of the pendulum: what the search began with and found, and what is true."""
+
+    name: str
+    guess: float
+    found: float
+    deviation: float
+    truth: float
+    error: float
+
+
+def constants(result: pendulum.Result) -> list[Constant]:
     settings = result.settings
-    rows = [
-        ("Length [m]", settings.first_length, result.length, result.length_deviation)
-        + (settings.length, result.length_error),
-        ("Damping [1/s]", settings.first_damping, result.damping, result.damping_deviation)
-        + (settings.damping, result.damping_error),
-    ]
-    return "".join(
-        f"<tr><th>{name}</th><td>{guess:.2f}</td><td>{found:.4f} ± {deviation:.4f}</td>"
-        f"<td>{truth:.2f}</td><td>{error:.2%}</td></tr>"
-        for name, guess, found, deviation, truth, error in rows
-    )
+    return [
+        Constant(
+            "Length [m]", settings.first_length, result.length, result.length_deviation,
+            settings.length, result.length_error,
+        ),
+        Constant(
+            "Damping [1/s]", settings.first_damping, result.damping, result.damping_deviation,
+            settings.damping, result.damping_error,
+        ),
+    ]  # fmt: skip
 
 
-def derivatives_parts(result: derivatives.Result) -> dict[str, str]:
+def facts() -> dict[str, str]:
     return {
-        "hessian": charts.matrix(
-            "hessian", "Hessian of the Rosenbrock function", result.hessian.computed, "z.0f"
-        ),
-        "hessian_error": f"{result.hessian.error:.1e}",
-        "jacobian": charts.matrix(
-            "jacobian", "Jacobian of the softmax", result.jacobian.computed, "z.2f"
-        ),
-        "jacobian_error": f"{result.jacobian.error:.1e}",
-        "tower": charts.derivative_tower(result),
-        "tower_error": f"{max(result.tower.errors):.1e}",
-        "derivatives_code": source_of(
-            derivatives.jacobian, derivatives.hessian, derivatives.derivative_tower
-        ),
+        "wengert": f"{wengert.__version__}, {'compiled' if wengert.__compiled__ else 'uncompiled'}",
+        "Python": platform.python_version(),
+        "NumPy": np.__version__,
+        "System": f"{platform.system()} {platform.machine()}",
+        "Date": f"{datetime.datetime.now():%Y-%m-%d %H:%M}",
     }
-
-
-def duration(seconds: float) -> str:
-    return f"{seconds:.2f} s" if seconds >= 0.1 else f"{1e3 * seconds:.1f} ms"
-
-
-def timing_rows(timings: list[Timing]) -> str:
-    longest = max(timing.seconds for timing in timings)
-    return "".join(
-        f"<tr><th>{escape(t.name)}</th><td>{duration(t.seconds)}</td>"
-        f'<td class="bar"><i style="width:{100 * t.seconds / longest:.1f}%"></i>'
-        f"<small>{escape(t.detail)}</small></td></tr>"
-        for t in timings
-    )
