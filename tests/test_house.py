@@ -36,6 +36,14 @@ PLACES = {
     "differentiation of graphs": ("compiler/autodiff/differentiate.py", "def differentiate"),
 }
 
+#: What there may be at most of what is to become less; `python tools/house.py --list` shows where.
+MOST = {
+    "tests of the kind of a level": 46,
+    "tests for numpy.ndarray above backends/": 83,
+    'docstrings that begin "The same"': 33,
+    "functions named bind_*": 9,
+}
+
 
 @pytest.fixture(scope="module")
 def imports():
@@ -72,6 +80,56 @@ def test_counts_do_not_grow(imports):
     assert len(house.top_level()) <= 16
     assert len([each for each in imports if each.late]) <= 105
     assert max(map(len, house.cycles(imports))) <= 8
+
+
+@pytest.mark.parametrize(("counted", "most"), MOST.items())
+def test_what_should_go_does_not_grow(counted, most):
+    found = house.COUNTED[counted]()
+    assert len(found) <= most, "\n".join(f"{f.file}:{f.line} {f.what}" for f in found)
+
+
+def test_every_count_has_a_limit():
+    assert MOST.keys() == house.COUNTED.keys()
+
+
+BADLY_WRITTEN = '''"""A module of the tape."""
+from numpy import ndarray as _ndarray
+from ..core import state
+
+
+def bind_hook(level, array):
+    """The same as before."""
+    from ..dispatch import operator
+    if level.kind == "vmap" and node.kind == "add":
+        return isinstance(array, (int, _ndarray)) and type(array) is not _ndarray
+    declare(doc="The same again.")
+'''
+
+
+def test_the_counts_find_what_they_count(monkeypatch, tmp_path):
+    for room in ("core", "tape", "dispatch"):
+        (tmp_path / "wengert" / room).mkdir(parents=True)
+    (tmp_path / "wengert" / "tape" / "written.py").write_text(BADLY_WRITTEN)
+    (tmp_path / "wengert" / "core" / "below.py").write_text("f = lambda x: type(x) is ndarray\n")
+    (tmp_path / "wengert" / "core" / "state.pyx").write_text("from ..tape.written cimport Node\n")
+    (tmp_path / "wengert" / "core" / "state.py").write_text("")
+    (tmp_path / "wengert" / "dispatch" / "operator.py").write_text("")
+    monkeypatch.setattr(house, "SOURCE", tmp_path)
+    counts = [len(count()) for count in house.COUNTED.values()]
+    assert counts == [1, 2, 2, 1]
+    imports = house.imports()
+    assert sorted(house.pair(each) for each in house.upward(imports)) == [
+        ("core.state", "tape.written"),
+        ("tape.written", "dispatch.operator"),
+    ]
+    assert [each.line for each in imports if each.late] == [8]
+    (cycle,) = house.cycles(imports)
+    assert sorted(cycle) == ["wengert.core.state", "wengert.tape.written"]
+
+
+def test_contracts_are_those_of_the_rooms():
+    """`python tools/house.py --contracts` writes them; `lint-imports` judges by them."""
+    assert house.contracts() in (ROOT / "pyproject.toml").read_text()
 
 
 @pytest.mark.parametrize("behaviour", PLACES)

@@ -1,10 +1,12 @@
 """Counts what the architecture promises: rooms, the direction of imports, cycles, the five walks.
 
-    python tools/house.py            prints the counts and every import that points upward
-    python tools/house.py --walks    also runs five small programs and counts the files they pass
+    python tools/house.py               prints the counts and every import that points upward
+    python tools/house.py --list        also prints where each thing counted stands
+    python tools/house.py --walks       also runs five small programs and counts the files they pass
+    python tools/house.py --contracts   writes the rooms into pyproject.toml, for import-linter
 
 Imports inside functions and `cimport` lines count like all others. The walks run the uncompiled
-source.
+source: each call of one of our Python functions is a step, in the file that defines it.
 """
 
 from __future__ import annotations
@@ -15,11 +17,13 @@ import re
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from types import FrameType
 from typing import NamedTuple
 
-SOURCE = Path(__file__).resolve().parent.parent / "src"
+ROOT = Path(__file__).resolve().parent.parent
+SOURCE = ROOT / "src"
 #: The rooms within the compiler, from the bottom.
 COMPILER = ("ir", "interpret", "passes", "trace", "autodiff", "run")
 #: The rooms from the bottom; rooms of one floor do not import each other. A room within a room is
@@ -70,13 +74,14 @@ def module_name(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def modules() -> dict[str, Path]:
-    """The files of the package by the name of their module; a .pyx wins over its fallback."""
-    found: dict[str, Path] = {}
-    for suffix in ("py", "pyx"):
-        for path in sorted((SOURCE / "wengert").rglob(f"*.{suffix}")):
-            found[module_name(path)] = path
-    return found
+def files() -> list[tuple[str, Path]]:
+    """Every source file with the name of its module: a .pyx and its fallback are two files."""
+    suffixes = ("py", "pyx")
+    return [
+        (module_name(path), path)
+        for suffix in suffixes
+        for path in sorted((SOURCE / "wengert").rglob(f"*.{suffix}"))
+    ]
 
 
 def room_of(module: str) -> str | None:
@@ -97,8 +102,13 @@ def absolute(module: str, is_package: bool, level: int, name: str | None) -> str
     return ".".join(base + ([name] if name else []))
 
 
-def python_imports(module: str, path: Path, known: dict[str, Path]) -> list[Import]:
-    tree = ast.parse(path.read_text())
+@cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
+def python_imports(module: str, path: Path, known: set[str]) -> list[Import]:
+    tree = tree_of(path)
     inside = {
         id(node)
         for function in ast.walk(tree)
@@ -125,22 +135,21 @@ def cython_imports(module: str, path: Path) -> list[Import]:
         match = re.match(r"\s*from (\.+)([\w.]*) c?import", line)
         if match:
             target = absolute(module, False, len(match[1]), match[2])
-            found.append(Import(module, target, number, False))
+            found.append(Import(module, target, number, line[0] == " "))
     return found
 
 
 def imports() -> list[Import]:
     """Every import of one of our modules by another."""
-    known = modules()
+    known = {module for module, _ in files()}
     found = []
-    for module, path in known.items():
+    for module, path in files():
         if path.suffix == ".py":
             found += python_imports(module, path, known)
         else:
             found += cython_imports(module, path)
-        declarations = path.with_suffix(".pxd")
-        if declarations.exists():
-            found += cython_imports(module, declarations)
+    for declarations in sorted((SOURCE / "wengert").rglob("*.pxd")):
+        found += cython_imports(module_name(declarations), declarations)
     return found
 
 
@@ -205,9 +214,106 @@ def top_level() -> list[str]:
     return sorted(p.stem for p in (SOURCE / "wengert").glob("*.py"))
 
 
+class Finding(NamedTuple):
+    """A place in the source, and what stands there."""
+
+    file: str
+    line: int
+    what: str
+
+
+def findings(look: Callable[[ast.AST], str | None]) -> list[Finding]:
+    """What `look` finds in the syntax trees of all Python files."""
+    return [
+        Finding(str(path.relative_to(SOURCE)), getattr(node, "lineno", 1), what)
+        for _, path in files()
+        if path.suffix == ".py"
+        for node in ast.walk(tree_of(path))
+        if (what := look(node)) is not None
+    ]
+
+
+def level_kind_tests() -> list[Finding]:
+    """Comparisons of the kind of a transform level, which a method of the level should answer."""
+
+    def look(node: ast.AST) -> str | None:
+        if isinstance(node, ast.Compare):
+            for side in (node.left, *node.comparators):
+                is_kind = isinstance(side, ast.Attribute) and side.attr == "kind"
+                if is_kind and "level" in ast.unparse(side):
+                    return ast.unparse(node)
+        return None
+
+    return findings(look)
+
+
+def ndarray_tests() -> list[Finding]:
+    """Tests for NumPy's own array class above `backends/`, which another array class fails."""
+
+    def names_ndarray(node: ast.AST) -> bool:
+        return any(
+            (isinstance(each, ast.Name) and each.id.lstrip("_") == "ndarray")
+            or (isinstance(each, ast.Attribute) and each.attr == "ndarray")
+            for each in ast.walk(node)
+        )
+
+    def look(node: ast.AST) -> str | None:
+        if isinstance(node, ast.Compare):
+            tested = any(map(names_ndarray, (node.left, *node.comparators)))
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) in ("isinstance", "issubclass"):
+            tested = names_ndarray(node.args[1])
+        else:
+            tested = False
+        return ast.unparse(node) if tested else None
+
+    def is_above(finding: Finding) -> bool:
+        room = room_of(module_name(SOURCE / finding.file))
+        return room is None or FLOOR_OF[room] > FLOOR_OF["backends"]
+
+    return [finding for finding in findings(look) if is_above(finding)]
+
+
+def leaning_docstrings() -> list[Finding]:
+    """Docstrings that begin "The same" and say nothing to who has not read the one before.
+
+    What a declaration calls `doc` becomes one.
+    """
+
+    def look(node: ast.AST) -> str | None:
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            text = ast.get_docstring(node) or ""
+        elif isinstance(node, ast.keyword) and node.arg == "doc":
+            text = str(getattr(node.value, "value", ""))
+        else:
+            return None
+        return text.splitlines()[0] if text.startswith("The same") else None
+
+    return findings(look)
+
+
+def hooks() -> list[Finding]:
+    """Functions named bind_*: most hand a lower module what a higher one knows."""
+
+    def look(node: ast.AST) -> str | None:
+        named = isinstance(node, ast.FunctionDef) and node.name.startswith("bind_")
+        return node.name if named else None  # type: ignore[attr-defined]
+
+    return findings(look)
+
+
+#: What is counted beside imports, by what is printed.
+COUNTED = {
+    "tests of the kind of a level": level_kind_tests,
+    "tests for numpy.ndarray above backends/": ndarray_tests,
+    'docstrings that begin "The same"': leaning_docstrings,
+    "functions named bind_*": hooks,
+}
+
+
 def walk(program: Callable[[], object]) -> tuple[int, int]:
-    """How many of our files a program passes through, and how often it changes between them."""
-    program()  # what is imported and declared on first use is no part of the way
+    """How many of our files a program calls functions of, and how often the file changes."""
+    for _ in range(3):  # what is imported and declared on first use is no part of the way
+        program()
     passed: list[str] = []
     package = str(SOURCE / "wengert")
 
@@ -215,10 +321,6 @@ def walk(program: Callable[[], object]) -> tuple[int, int]:
         name = frame.f_code.co_filename
         if event == "call" and name.startswith(package):
             passed.append(name)
-        elif event == "return" and frame.f_back is not None:
-            back = frame.f_back.f_code.co_filename
-            if back.startswith(package):
-                passed.append(back)
 
     sys.setprofile(note)
     try:
@@ -251,24 +353,114 @@ def walks() -> dict[str, tuple[int, int]]:
     }
 
 
+BEGIN, END = "# rooms: begin, written by tools/house.py --contracts", "# rooms: end"
+
+
+def contracts() -> str:
+    """The rooms as contracts of import-linter, which follows chains of imports as well.
+
+    It knows no room within a room: those on the surface are free to import and protected from
+    being imported.
+    """
+    within = [room for room in FLOOR_OF if "." in room]
+
+    def quoted(names: list[str]) -> str:
+        return "".join(f'    "{name}",\n' for name in names)
+
+    exceptions = "".join(
+        f'    "{".".join(filter(None, ("wengert", source)))} -> '
+        f'{".".join(filter(None, ("wengert", target)))}",  # {reason}\n'
+        for (source, target), reason in ALLOWED.items()
+    )
+    freed = quoted(
+        [
+            f"wengert.{room}{inner} -> wengert{target}"
+            for room in within
+            for inner in ("", ".**")
+            for target in ("", ".**")
+        ]
+    )
+    layers = quoted(
+        [
+            " | ".join(f"wengert.{room}" for room in rooms if room not in within)
+            for rooms in reversed(FLOORS)
+        ]
+    )
+    return f"""{BEGIN}
+[tool.importlinter]
+root_package = "wengert"
+
+[[tool.importlinter.contracts]]
+id = "floors"
+name = "Imports point down"
+type = "layers"
+layers = [
+{layers}]
+ignore_imports = [
+{exceptions}    # They use the package as programs do.
+{freed}]
+unmatched_ignore_imports_alerting = "none"
+
+[[tool.importlinter.contracts]]
+id = "surface"
+name = "What lies on the surface is imported by programs"
+type = "protected"
+protected_modules = [
+{quoted([f"wengert.{room}" for room in within])}]
+allowed_importers = [
+{quoted([f"wengert.{room}" for room in FLOORS[SURFACE]])}]
+ignore_imports = [
+{exceptions}]
+unmatched_ignore_imports_alerting = "none"
+{END}
+"""
+
+
+def write_contracts() -> None:
+    """Put the contracts into pyproject.toml, in place of those that stand there."""
+    file = ROOT / "pyproject.toml"
+    text = file.read_text()
+    if BEGIN in text:
+        before, _, rest = text.partition(BEGIN)
+        text = before + contracts() + rest.partition(END + "\n")[2]
+    else:
+        text += "\n" + contracts()
+    file.write_text(text)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--list", action="store_true", help="print where each thing counted is")
     parser.add_argument("--walks", action="store_true", help="count the files of five programs")
+    parser.add_argument("--contracts", action="store_true", help="write pyproject.toml's contracts")
     options = parser.parse_args()
+    if options.contracts:
+        write_contracts()
+        return 0
     found = imports()
     wrong = upward(found)
     late = [each for each in found if each.late]
-    print(f"modules {len(modules())}, at the top {len(top_level())}")
+    names = {module for module, _ in files()}
+    print(f"modules {len(names)}, at the top {len(top_level())}")
     print(f"imports inside functions {len(late)}")
+    for each in late if options.list else ():
+        print(f"  {each.source}:{each.line} imports {each.target}")
     print(f"import cycles {[len(group) for group in cycles(found)]}")
+    for group in cycles(found) if options.list else ():
+        print(f"  {' '.join(sorted(group))}")
     print(f"imports that point upward {len(wrong)}")
     pairs = Counter((room_of(e.source), room_of(e.target)) for e in wrong)
     for (source, target), count in sorted(pairs.items(), key=lambda item: -item[1]):
         print(f"  {source} -> {target}: {count}")
     for each in wrong:
         print(f"  {each.source}:{each.line} imports {each.target}{' late' * each.late}")
-    for program, (files, changes) in walks().items() if options.walks else ():
-        print(f"{program}: {files} files, {changes} changes of file")
+    for title, count_them in COUNTED.items():
+        counted = count_them()
+        print(f"{title} {len(counted)}")
+        for finding in counted if options.list else ():
+            print(f"  {finding.file}:{finding.line} {finding.what}")
+    for program, (passed, changes) in walks().items() if options.walks else ():
+        print(f"{program}: {passed} files, {changes} changes of file")
     return 1 if wrong else 0
 
 
