@@ -18,11 +18,13 @@ SOURCES := $(shell find src pyproject.toml setup.py MANIFEST.in -type f \
 CONTENT := $(shell cksum $(SOURCES) | LC_ALL=C sort | cksum | cut -d' ' -f1)
 DEMO_STAMP := $(VENV)/.installed-$(CONTENT)
 
-.PHONY: help venv demo test install generate lint types test-compiled test-uncompiled bench fuzz clean
+.PHONY: help venv demo test test-full install generate lint types test-compiled test-uncompiled
+.PHONY: test-wide test-uncompiled-slow bench fuzz fuzz-installed clean
 
 help:
 	@echo "make demo    install into .venv and run the demo: demo/report.html"
 	@echo "make test    install compiled into .venv, then lint, type check and run all tests"
+	@echo "make test-full  all of make test, what takes longer, and random programs: within an hour"
 	@echo "make fuzz    compare random programs with PyTorch: SECONDS=600 SEED=1"
 	@echo "make bench   run the benchmarks on the compiled package"
 	@echo "make clean   remove everything that was built"
@@ -56,6 +58,7 @@ install: $(BIN)/python
 
 lint:
 	$(BIN)/ruff check .
+	PYTHONPATH="$$PWD/src" $(BIN)/lint-imports --no-cache
 
 # What is derived from the declarations of operators: their names, the typed stub, a page of docs.
 generate:
@@ -80,12 +83,24 @@ test-uncompiled:
 
 test: install lint types test-compiled test-uncompiled
 
+# What make test leaves out: tests marked full, ten times the random tries of those marked wide, and
+# the slow tests without compilation.
+test-wide:
+	env -u PYTHONPATH $(BIN)/python -P -m pytest $(PARALLEL) --full -m 'full or wide'
+
+test-uncompiled-slow:
+	PYTHONPATH="$$PWD/src" $(BIN)/python -P -m pytest -q $(PARALLEL) -m 'slow and not compiled_only'
+
+test-full: test test-wide test-uncompiled-slow fuzz-installed
+
 bench: install
 	for name in $(BENCHMARKS); do $(BIN)/python benchmarks/$$name.py; done
 
 # Without SEED the commit decides. PyTorch is used where $(VENV) has it.
 SECONDS ?= 600
-fuzz: install
+fuzz: install fuzz-installed
+
+fuzz-installed:
 	PYTHONPATH=$(CURDIR)/tests $(BIN)/python -P -m fuzz --seconds $(SECONDS) \
 		$(if $(SEED),--seed $(SEED))
 

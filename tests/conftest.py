@@ -5,9 +5,27 @@ import importlib
 import pytest
 from hypothesis import HealthCheck, settings
 
+import width
+
 # How fast examples are made says something about the machine, and nothing about the library.
 settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("suite")
+
+
+def pytest_addoption(parser):
+    parser.addoption("--full", action="store_true", help="run all tests, wide ones wide")
+
+
+def pytest_configure(config):
+    width.full = config.getoption("--full")
+
+
+def pytest_collection_modifyitems(config, items):
+    """Leave out what is marked full, whatever else is chosen, unless --full is given."""
+    left_out = [] if width.full else [item for item in items if item.get_closest_marker("full")]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if not item.get_closest_marker("full")]
 
 
 @pytest.fixture(params=["wengert", "torch"])

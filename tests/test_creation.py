@@ -9,6 +9,7 @@ import pytest
 
 import wengert
 from wengert.core import dtypes
+from width import tries
 
 # What each call gives: dtype, then nested values. Both libraries must agree with it.
 TENSORS = [
@@ -459,10 +460,11 @@ class TestLegacyConstructor:
             lib.Tensor(2, 3.0)
 
 
+@pytest.mark.wide
 def test_ranges_agree_with_pytorch():
     torch = pytest.importorskip("torch")
     random = np.random.default_rng(0)
-    for _ in range(300):
+    for _ in range(tries(300)):
         first, last = (float(x) for x in random.uniform(-10, 10, 2).round(2))
         step = float(random.uniform(0.05, 3)) * (1 if last > first else -1)
         name = str(random.choice(["float32", "float64", "int32", "int8"]))

@@ -14,6 +14,7 @@ from hypothesis.extra import numpy as arrays
 
 import wengert
 from wengert.core.native import native
+from width import tries
 
 
 def needs_loops(test):
@@ -26,7 +27,7 @@ def needs_loops(test):
 
 dtypes = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 quick = settings(
-    max_examples=40, deadline=None, database=None, derandomize=True,
+    max_examples=tries(40), deadline=None, database=None, derandomize=True,
     suppress_health_check=list(HealthCheck),
 )
 
@@ -613,6 +614,7 @@ def test_differential_declines(name):
 shapes = arrays.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=5)
 
 
+@pytest.mark.wide
 @quick
 @given(
     data=st.data(),
@@ -652,6 +654,7 @@ def test_fused_differential_of_special_values(name):
     np.testing.assert_allclose(gradient(False), gradient(True), rtol=1e-6)
 
 
+@pytest.mark.wide
 @quick
 @given(
     data=st.data(),

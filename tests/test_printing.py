@@ -8,6 +8,7 @@ import pytest
 
 import wengert
 from wengert.tensor.printing import set_printoptions
+from width import tries
 
 
 @pytest.fixture(autouse=True)
@@ -151,6 +152,7 @@ def sample(random, names) -> tuple[str, np.ndarray]:
     return name, np.asarray(array)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     "options",
     [
@@ -168,7 +170,7 @@ def test_agrees_with_pytorch(options):
     torch.set_printoptions(**options)
     set_printoptions(**options)
     try:
-        for _ in range(150):
+        for _ in range(tries(150)):
             name, array = sample(random, [each.name for each in wengert.core.dtypes.ALL])
             theirs = repr(torch.tensor(array).to(getattr(torch, name)))
             ours = repr(wengert.tensor(array, dtype=getattr(wengert, name)))

@@ -12,21 +12,37 @@ import pytest
 TESTS = Path(__file__).parent
 
 
+def without_pytest() -> dict[str, str]:
+    """The environment without what the running suite has put there."""
+    return {k: v for k, v in os.environ.items() if not k.startswith("PYTEST_")}
+
+
 def test_without_pytorch_the_skipped_tests_are_one_line():
     files = [str(TESTS / name) for name in ("test_printing.py", "behaviour/test_numbers.py")]
     program = (
         "import sys, pytest; sys.modules['torch'] = None; "
         f"sys.exit(pytest.main(['-q', '-p', 'no:cacheprovider', *{files}]))"
     )
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("PYTEST_")}
     done = subprocess.run(
         [sys.executable, "-P", "-c", program],
-        capture_output=True, text=True, cwd=TESTS.parent, env=environment,
+        capture_output=True, text=True, cwd=TESTS.parent, env=without_pytest(),
     )  # fmt: skip
     assert done.returncode == 0, done.stdout
     (line,) = re.findall("^SKIPPED.*", done.stdout, re.MULTILINE)
     assert "PyTorch, to compare with, is not installed" in line
     assert f"{re.search('[0-9]+', line)[0]} skipped" in done.stdout
+
+
+@pytest.mark.parametrize(("options", "found"), [([], 0), (["--full"], 1)])
+def test_what_is_marked_full_runs_with_full_alone(options, found):
+    """Also where tests are chosen by their marks."""
+    file = str(TESTS / "operators" / "test_layout.py")
+    asked = ["-m", "full", "--collect-only", "-q", "-p", "no:cacheprovider", *options, file]
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "pytest", *asked],
+        capture_output=True, text=True, cwd=TESTS.parent, env=without_pytest(),
+    )  # fmt: skip
+    assert bool(re.search("::test_results_of_all_pairs", done.stdout)) == bool(found), done.stdout
 
 
 @pytest.mark.parametrize("name", ["wengert", "a b", "wengert/wengert", "it's $HOME; \"here\""])

@@ -30,6 +30,7 @@ from wengert.compiler import (
     run,
 )
 from wengert.compiler.autodiff import rules as symbolic
+from width import tries
 
 
 def both(text, **options):
@@ -559,7 +560,8 @@ def eager_gradients(given, inputs, vjps):
     return [next(found) if x.requires_grad else None for x in inputs]
 
 
-@settings(deadline=None, max_examples=300)
+@pytest.mark.wide
+@settings(deadline=None, max_examples=tries(300))
 @given(programs(grad=True), st.integers(0, 7), st.booleans())
 def test_random_programs(given, missing, optimised):
     """Gradients equal those of eager autograd, whatever is required, repeated or undefined."""

@@ -18,6 +18,7 @@ from wengert.compiler.run.subgraphs import (
     slice_differentiable,
     unmerge,
 )
+from width import tries
 
 
 def kinds(block):
@@ -310,7 +311,8 @@ def run_in_groups(given, inputs):
     return [values[v] for v in given.outputs]
 
 
-@settings(deadline=None, max_examples=100)
+@pytest.mark.wide
+@settings(deadline=None, max_examples=tries(100))
 @given(programs(grad=True), st.integers(1, 4), st.integers(0, 3))
 def test_sliced_programs_compute_the_same(given, threshold, opaque_every):
     """Values and gradients, with eager autograd between the groups."""

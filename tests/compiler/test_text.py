@@ -23,6 +23,7 @@ from wengert.compiler.ir.types import (
     TupleType,
 )
 from wengert.core.dtypes import ALL
+from width import tries
 
 EXAMPLE = """\
 graph(%x : float32[4, 5; grad], %w : float32[5, 3; no_grad], %n : int):
@@ -262,7 +263,8 @@ def graphs(draw):
     return graph
 
 
-@settings(deadline=None, max_examples=300)
+@pytest.mark.wide
+@settings(deadline=None, max_examples=tries(300))
 @given(graphs())
 def test_graphs_read_back(graph):
     graph.lint()

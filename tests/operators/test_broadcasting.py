@@ -8,9 +8,10 @@ from hypothesis.extra.numpy import mutually_broadcastable_shapes
 import wengert
 from operators.samples import OPERATIONS
 from operators.support import assert_close, assert_same
+from width import tries
 
 SHAPES = mutually_broadcastable_shapes(num_shapes=2, max_dims=3, min_side=0, max_side=3)
-FEW = settings(deadline=None, derandomize=True, max_examples=8)
+FEW = settings(deadline=None, derandomize=True, max_examples=tries(8))
 BINARY = [o for o in OPERATIONS if o.operands == 2]
 
 
@@ -25,6 +26,7 @@ def _values(operation, shapes, seed=3):
 
 
 @pytest.mark.parametrize("operation", BINARY, ids=str)
+@pytest.mark.wide
 @FEW
 @given(broadcast=SHAPES)
 def test_operands_broadcast(operation, broadcast):
@@ -38,6 +40,7 @@ def test_operands_broadcast(operation, broadcast):
 
 
 @pytest.mark.parametrize("operation", [o for o in BINARY if o.differentiable], ids=str)
+@pytest.mark.wide
 @FEW
 @given(broadcast=SHAPES)
 def test_gradients_are_summed_back(operation, broadcast):

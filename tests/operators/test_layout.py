@@ -4,6 +4,7 @@ Dimensions of length one are not compared, nor the strides of new tensors withou
 depends on them, see docs/differences.md.
 """
 
+import itertools
 import random
 import warnings
 
@@ -13,6 +14,7 @@ import pytest
 import wengert
 from operators.samples import VIEWS, DType, Fixed
 from operators.support import call, each, results
+from width import tries
 
 
 def _dense(order, shape, step=1):
@@ -110,12 +112,16 @@ DECLARED = {
 }
 
 
-def _compared(operation):
-    """Layouts of Wengert's and PyTorch's results, and the sample they belong to."""
+SINGLE = [layouts[0] for layouts in LAYOUTS if len(layouts) == 1]
+OTHER_LAYOUTS = [[*pair] for pair in itertools.permutations(SINGLE, 2) if [*pair] not in LAYOUTS]
+
+
+def _compared(operation, among=LAYOUTS):
+    """Samples, layouts of their tensors, and how PyTorch lays out the results."""
     torch = pytest.importorskip("torch")
     for kind in ("real", "complex"):
         for sample in operation.draw(kind) if getattr(operation, kind) else ():
-            for layouts in LAYOUTS:
+            for layouts in among:
                 try:
                     want = _layouts_of(torch, operation, sample, layouts)
                 except (RuntimeError, NotImplementedError, IndexError):
@@ -126,6 +132,14 @@ def _compared(operation):
 @each(lambda o: o.name not in DECLARED)
 def test_results_are_laid_out_as_in_pytorch(operation):
     for sample, layouts, want in _compared(operation):
+        got = _layouts_of(wengert, operation, sample, layouts)
+        assert got == want, (sample, [layout.__name__ for layout in layouts])
+
+
+@pytest.mark.full
+@each(lambda o: o.name not in DECLARED and o.operands > 1)
+def test_results_of_all_pairs_of_layouts_are_laid_out_as_in_pytorch(operation):
+    for sample, layouts, want in _compared(operation, OTHER_LAYOUTS):
         got = _layouts_of(wengert, operation, sample, layouts)
         assert got == want, (sample, [layout.__name__ for layout in layouts])
 
@@ -197,11 +211,12 @@ def _built(lib, shape, strides, device):
     return lib.tensor(memory).as_strided(shape, strides)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("name", ELEMENTWISE)
 def test_elementwise_results_follow_their_operands(name):
     torch = pytest.importorskip("torch")
     draw = random.Random(name)
-    for _ in range(60):
+    for _ in range(tries(60)):
         operands = _random_operands(draw)
         got, meta, want = [
             ELEMENTWISE[name](lib, *[_built(lib, *operand, device) for operand in operands])

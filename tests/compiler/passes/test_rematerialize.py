@@ -3,6 +3,7 @@
 import itertools
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -12,6 +13,7 @@ from wengert.compiler import differentiate, run
 from wengert.compiler.ir import primitives
 from wengert.compiler.passes import Policy
 from wengert.compiler.passes.rematerialize import choose
+from width import tries
 
 
 def kinds(given):
@@ -121,7 +123,8 @@ def test_unknown_sizes_are_kept():
     assert kinds(plain.f) == kinds(again.f) and kinds(plain.df) == kinds(again.df)
 
 
-@settings(deadline=None, max_examples=100)
+@pytest.mark.wide
+@settings(deadline=None, max_examples=tries(100))
 @given(programs(grad=True), st.sampled_from([Policy(), Policy(prices={"wengert::mul": None})]))
 def test_gradients_stay_the_same(given, policy):
     inputs = [x.detach() for x in inputs_for(given)]
@@ -195,7 +198,8 @@ def cost_of(given, reverse, again):
     return total + sum(value.type.nbytes for value in needed if value not in free)
 
 
-@settings(deadline=None, max_examples=150)
+@pytest.mark.wide
+@settings(deadline=None, max_examples=tries(150))
 @given(costs())
 def test_the_choice_is_the_cheapest(case):
     given, reverse = case

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from compiler.support import equal, inputs_for, programs
 from wengert.compiler import parse, passes, run
+from width import tries
 
 PASSES = [
     passes.eliminate_common_subexpressions,
@@ -31,7 +32,8 @@ def sharing(values, inputs):
     ]
 
 
-@settings(deadline=None, max_examples=150)
+@pytest.mark.wide
+@settings(deadline=None, max_examples=tries(150))
 @given(programs(), st.lists(st.sampled_from(PASSES), min_size=1, max_size=5))
 def test_passes_keep_the_meaning(graph, chosen):
     inputs = inputs_for(graph)
