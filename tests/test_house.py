@@ -17,6 +17,8 @@ PLACES = {
     "dtypes and promotion": ("core/dtypes.py", "def promote_types"),
     "modes that survive interrupts": ("core/scopes.py", "class Restoring"),
     "operators by name": ("core/registry.py", "def operator_named"),
+    "which line of the program runs": ("core/frames.pyx", "cdef class Frames"),
+    "loops over small arrays": ("backends/loops.pyx", "cdef class Loops"),
     "shape-only arrays": ("backends/meta.py", "class MetaArray"),
     "nodes of the graph": ("tape/node.py", "class Node"),
     "what nodes save": ("tape/saved.py", "class SavedVariable"),
