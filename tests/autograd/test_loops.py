@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import wengert
-from wengert.tape.plans import apply_loop
+from wengert.tape.node import apply_loop
 
 linear = wengert.nn.functional.linear
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..core.state import thread_state
 from ..core.tensor import Tensor, set_fields
-from ..tape.plans import GradientPlan
+from ..tape.plans import custom_plan
 from .function_node import Error, FunctionNode, apply, no_backward, no_setup_context
 from .function_node import user_backward as _user_backward
 from .grad_mode import no_grad
@@ -98,7 +98,7 @@ class FunctionMeta(type):
         node_name = name + "Backward"
         node_class: Any = type(node_name, (BackwardCFunction,), {"_forward_cls": cls})
         node_class._autograd_function_id = next(_function_ids)
-        node_class._plan = GradientPlan(None, node_name, 0, custom_class=node_class)
+        node_class._plan = custom_plan(node_name, node_class)
         cls._backward_cls = node_class
         cls._plan = node_class._plan
         super().__init__(name, bases, attrs)

@@ -5,9 +5,8 @@ from ..core.state cimport ThreadState, thread_state
 from ..core.tensor cimport (
     Cold, Tensor, VersionCounter, ViewMeta, bump_version, counter_of, node_of, requires_of, wrap,
 )
-from ..tape.accumulation cimport edge_target
 from ..tape.copy_slices cimport CopySlices
-from ..tape.node cimport Node, NodeCold, new_node, unpack_saved
+from ..tape.node cimport Node, NodeCold, edge_target, new_node, unpack_saved
 from ..tape.plans cimport GradientPlan
 from ..tape.saved cimport Freed, SavedVariable, save, save_output
 

@@ -22,10 +22,9 @@ from ..core.state import ThreadState, thread_state
 from ..core.tensor import Tensor, requires_of
 from ..creation.factories import zeros
 from ..dispatch.levels import innermost
-from ..tape.accumulation import edge_target
 from ..tape.copy_slices import CopySlices
 from ..tape.cycles import show_graph
-from ..tape.node import Node, new_node, unpack_saved
+from ..tape.node import Node, edge_target, new_node, unpack_saved
 from ..tape.plans import GradientPlan
 from ..tape.saved import Freed, SavedVariable, save, save_output
 from ..tape.tangents import tangent_of

@@ -13,9 +13,8 @@ from typing import Any, NamedTuple
 from ..core.handles import RemovableHandle
 from ..core.scopes import NoSavedTensorsHooks, SavedTensorsHooks
 from ..core.tensor import Tensor
-from ..tape.accumulation import edge_node
 from ..tape.node import Node as RecordedNode
-from ..tape.node import seen
+from ..tape.node import edge_node, seen
 from ..tape.tasks import current_graph_task_id, will_engine_execute_node
 
 __all__ = [

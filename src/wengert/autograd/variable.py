@@ -7,8 +7,7 @@ from typing import Any
 
 from ..core.tensor import Tensor
 from ..tape import engine, tasks
-from ..tape.accumulation import edge_node
-from ..tape.node import Node
+from ..tape.node import Node, edge_node
 from ..tape.node_log import log_nodes, logs_nodes
 from .graph import GradientEdge
 

@@ -1,6 +1,5 @@
 cimport cython
-from ..tape.accumulation cimport edge_node, edges
-from ..tape.node cimport Node
+from ..tape.node cimport Node, edge_node, edges
 from .binding cimport bind_arguments, check_operand
 from .operator cimport Operator, any_foreign, any_requires, arrays_of
 from ..core.native cimport Native

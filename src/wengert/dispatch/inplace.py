@@ -23,9 +23,9 @@ from ..core.tensor import (
     requires_of,
     wrap,
 )
-from ..tape.accumulation import edge_node, edges
-from ..tape.copy_slices import CopySlices, replay, strided_steps
-from ..tape.node import Node
+from ..tape.copy_slices import CopySlices
+from ..tape.node import Node, edge_node, edges
+from ..tape.views import replay, strided_steps
 from .binding import bind_arguments, check_operand, signature_text
 from .operator import (
     Operator,

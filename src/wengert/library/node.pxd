@@ -1,7 +1,6 @@
 cimport cython
 from ..autograd.function_node cimport FunctionNode
-from ..tape.accumulation cimport edge_target
-from ..tape.node cimport new_node
+from ..tape.node cimport edge_target, new_node
 from ..tape.plans cimport GradientPlan
 from ..tape.saved cimport save, save_output
 from ..core.native cimport Native

@@ -11,9 +11,8 @@ from ..autograd.function_node import FunctionNode
 from ..core.native import native
 from ..core.state import ThreadState, call_user, thread_state
 from ..core.tensor import Tensor, requires_of, set_fields
-from ..tape.accumulation import edge_target
-from ..tape.node import new_node
-from ..tape.plans import GradientPlan
+from ..tape.node import edge_target, new_node
+from ..tape.plans import GradientPlan, custom_plan
 from ..tape.saved import save, save_output
 
 _native = native
@@ -165,7 +164,7 @@ def plan_for(operator: Any, name: str) -> GradientPlan:
     """What `new_node` makes the nodes of one operator from, of a class of their own."""
     attributes = {"_operator": operator, "__module__": __name__}
     node_class = type(name, (OperatorNode, FunctionCtx), attributes)
-    return GradientPlan(None, name, 0, custom_class=node_class)
+    return custom_plan(name, node_class)
 
 
 # Recording ---------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from typing import Any
 from ..backends import meta
 from ..core import dtypes
 from ..core.errors import broadcast_error, shape_text, warn_user
+from ..core.loops import SPREAD
 from ..core.native import native
 from ..core.tensor import Tensor
 from ..dispatch.out import copy_to_out
@@ -29,7 +30,7 @@ from .along import (
     widened,
     working_dtype,
 )
-from .declare import linear, nondifferentiable, primitive
+from .declare import by_loop, linear, nondifferentiable, primitive
 from .pointwise import isnan, logical_not, where, zeros_like
 
 # Sums --------------------------------------------------------------------------------------------
@@ -55,7 +56,7 @@ def _sum_all(xp: Any, x: Any, dtype: Any) -> Any:
 _sum_whole = linear(
     "sum(Tensor self, *, dtype? dtype=None) -> Tensor",
     _sum_all,
-    lambda g, self_shape: g.expand(self_shape),
+    by_loop(SPREAD, lambda g, self_shape: g.expand(self_shape)),
     shape=shapes.number,
     batch=over_all("sum.dim_IntList"),
     doc="Sum of all elements.",

@@ -2,9 +2,8 @@ cimport cython
 from ..core.native cimport Native
 from ..core.state cimport AnomalyMode, ThreadState, thread_state
 from ..core.tensor cimport Cold, Tensor, wrap
-from .accumulation cimport AccumulateGrad
-from .node cimport Node, NodeCold, unpack_saved
-from .plans cimport GradientPlan, GradientStep, apply_loop
+from .node cimport AccumulateGrad, Node, NodeCold, apply_loop, unpack_saved
+from .plans cimport GradientPlan, GradientStep
 from .saved cimport Freed
 from .tasks cimport GraphTask, Slot, count_dependencies, pop, queue, release
 

@@ -7,9 +7,9 @@ runs.
 
 from __future__ import annotations
 
-import os
 from _thread import allocate_lock
 from collections.abc import Callable
+from os import register_at_fork
 from typing import Any
 
 import numpy as np
@@ -17,9 +17,9 @@ import numpy as np
 from ..core.native import native
 from ..core.state import ThreadState, anomaly, inherit, thread_state
 from ..core.tensor import Tensor
+from .anomaly import explain, refuse_nan
 from .hooks import run_post_hooks, run_pre_hooks, run_tensor_hooks
-from .node import Node, unpack_saved
-from .plans import apply_loop
+from .node import Node, apply_loop, unpack_saved
 from .saved import Freed
 from .tasks import GraphTask, abandon, count_dependencies, plan_execution, pop, queue, release
 
@@ -72,9 +72,11 @@ def _run(
         for i, (node, nr) in enumerate(roots):
             deliver(task, node, nr, validated(None, i, node, nr, grads[i]))
         if task.parallel and state.multithreading:
-            from .workers import run_parallel
+            # a graph over several devices is rare, and its queues import what else nothing needs
+            from .workers import ParallelRun
 
-            run_parallel(task)
+            task.parallel_run = ParallelRun(task, evaluate, hand_on)
+            task.parallel_run.run()
         else:
             task.parallel = False
             task.plain = task.needed is None
@@ -171,7 +173,7 @@ def evaluate(task: GraphTask, node: Node) -> list | None:
 
 
 def evaluate_observed(task: GraphTask, node: Node, state: ThreadState) -> list | None:
-    """The same under anomaly detection, under the profiler, or under both."""
+    """Run one node with its hooks under anomaly detection, under the profiler, or under both."""
     profiler = state.profiler
     if profiler is not None:
         profiler.enter_node(node)
@@ -179,8 +181,6 @@ def evaluate_observed(task: GraphTask, node: Node, state: ThreadState) -> list |
         return run_node(task, node, state)
     except BaseException as error:
         if _anomaly.enabled:
-            from .anomaly import explain
-
             explain(node, error)
         raise
     finally:
@@ -222,8 +222,6 @@ def run_node(task: GraphTask, node: Node, state: ThreadState) -> list | None:
         _fit(node, outputs)
         outputs = run_post_hooks(node, outputs, grads, task)
     if _anomaly.enabled and _anomaly.check_nan:
-        from .anomaly import refuse_nan
-
         refuse_nan(node, outputs)
     if not task.keep_graph:
         node.release(task.freed)
@@ -415,14 +413,10 @@ def bind_operators(add: Any, reduce_gradient: Callable) -> None:
     _add, _reduce_gradient = add, reduce_gradient
 
 
-def _after_fork_in_child() -> None:
-    """The child has none of the parent's threads and must not wait for a lock they held."""
+def _renew_lock() -> None:
+    """In a forked child: a lock that one of the parent's threads held is never released."""
     global _claim_lock
-    from . import accumulation, workers
-
     _claim_lock = allocate_lock()
-    accumulation.renew_locks()
-    workers.forget()
 
 
-os.register_at_fork(after_in_child=_after_fork_in_child)
+register_at_fork(after_in_child=_renew_lock)

@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from ..core.tensor import Tensor
-from .accumulation import edge_node
-from .node import Node
+from .node import Node, edge_node
 from .tasks import current_autograd_node
 
 LOGGER = "wengert.autograd.graph"

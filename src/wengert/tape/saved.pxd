@@ -3,6 +3,7 @@ from ..core.state cimport ThreadState, thread_state
 from ..core.tensor cimport (
     Cold, Tensor, VersionCounter, counter_of, node_of, requires_of, wrap,
 )
+from .cycles cimport PartOfGraph
 
 
 @cython.final
@@ -12,7 +13,7 @@ cdef class Freed:
 
 
 @cython.final
-cdef class SavedVariable:
+cdef class SavedVariable(PartOfGraph):
     cdef public object array
     cdef public Tensor tensor
     cdef public VersionCounter counter

@@ -1,8 +1,7 @@
 cimport cython
 from ..core.native cimport Native
 from ..core.state cimport ThreadState, thread_state
-from .accumulation cimport edges
-from .node cimport Node
+from .node cimport Node, edges
 from .saved cimport Freed
 
 

@@ -11,8 +11,7 @@ from typing import Any
 
 from ..core.native import native
 from ..core.state import ThreadState, thread_state
-from .accumulation import edges
-from .node import Node, seen
+from .node import Node, edges, seen
 from .saved import Freed
 
 _native = native
@@ -50,7 +49,8 @@ class GraphTask:
         self.next_ready: Node | None = None
         self.heap: list = []
         self.overflow: dict = {}
-        self.freed = Freed(_native.caller(), _native.lasti)
+        self.freed = Freed()
+        self.freed.code, self.freed.lasti = _native.caller(), _native.lasti
         self.parallel_run: Any = None
         self.roots: list | None = None
         self.reachable: set | None = None

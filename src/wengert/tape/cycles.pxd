@@ -1,0 +1,5 @@
+cdef class PartOfGraph:
+    cdef list show_itself(self)
+
+
+cpdef show_graph(object start)
