@@ -8,7 +8,6 @@ from typing import Any
 from ..core.tensor import Tensor
 from ..tape import engine, tasks
 from ..tape.node import Node, edge_node
-from ..tape.node_log import log_nodes, logs_nodes
 from .graph import GradientEdge
 
 __all__ = ["Variable", "VariableMeta"]
@@ -32,14 +31,9 @@ class ImperativeEngine:
         targets = self._targets(inputs, accumulate_grad) if inputs else None
         if targets is None and not accumulate_grad:
             raise RuntimeError("grad requires non-empty inputs.")
-        stop_logging = log_nodes(tensors) if logs_nodes() else None
-        try:
-            outputs = engine.run_backward(
-                roots, grads, bool(keep_graph), bool(create_graph), targets, bool(accumulate_grad)
-            )
-        finally:
-            if stop_logging is not None:
-                stop_logging()
+        outputs = engine.run_backward(
+            roots, grads, bool(keep_graph), bool(create_graph), targets, bool(accumulate_grad)
+        )
         if accumulate_grad or outputs is None:
             return None
         if not allow_unreachable:

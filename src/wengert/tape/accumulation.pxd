@@ -8,7 +8,7 @@ cdef Native _native
 
 
 @cython.locals(state=ThreadState, old=Tensor)
-cpdef accumulate(Tensor variable, Tensor new)
+cpdef add_gradient(Tensor variable, Tensor new)
 cdef _add_by_class(Tensor variable, Tensor new)
 cdef _add_recorded(Tensor variable, Tensor new)
 cdef Tensor _first(Tensor variable, Tensor new)

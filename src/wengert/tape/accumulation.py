@@ -21,7 +21,7 @@ SOLE_ARRAY_REFERENCES = 2
 _gradient_locks = [allocate_lock() for _ in range(61)]
 
 
-def accumulate(variable: Tensor, new: Tensor | None) -> None:
+def add_gradient(variable: Tensor, new: Tensor | None) -> None:
     """Add `new` to a leaf's gradient: by taking it over, in place, or out of place."""
     if new is not None and variable.node is not None:
         raise moved_leaf_error(variable)

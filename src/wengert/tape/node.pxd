@@ -4,7 +4,7 @@ from ..core.state cimport AnomalyMode, ThreadState, thread_state
 from ..core.tensor cimport (
     Cold, Tensor, VersionCounter, ViewMeta, flag, node_of, wrap_as,
 )
-from .accumulation cimport accumulate
+from .accumulation cimport add_gradient
 from .cycles cimport PartOfGraph, show_graph
 from .plans cimport GradientPlan, GradientStep
 from .saved cimport Freed, SavedVariable, holds_tensors, unpack_item

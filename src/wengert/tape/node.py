@@ -22,7 +22,7 @@ from ..core.handles import RemovableHandle
 from ..core.native import make, native
 from ..core.state import ThreadState, anomaly, thread_state
 from ..core.tensor import Tensor, give_defaults, node_of, wrap_as
-from .accumulation import accumulate
+from .accumulation import add_gradient
 from .anomaly import forward_stack
 from .blame import already_freed_error
 from .cycles import PartOfGraph, show_graph
@@ -414,8 +414,10 @@ class AccumulateGrad(Node):
 
     def __init__(self, variable: Tensor) -> None:
         self.start(_ACCUMULATE_PLAN, (), None)
+        self.unresolved = False
         self.variable = variable
-        _native.show(variable)
+        if _hides:
+            _native.show(variable)
         self.sequence = ACCUMULATE_SEQUENCE
         self.out_shape = variable.array.shape
         self.out_dtype = variable.array.dtype
@@ -429,7 +431,7 @@ class AccumulateGrad(Node):
         return self.cold
 
     def run(self, grads: Any) -> list:
-        accumulate(self.variable, grads)
+        add_gradient(self.variable, grads)
         return []
 
 

@@ -11,6 +11,7 @@ cdef class GradientStep:
     cdef public tuple indices
     cdef public bint spreads
     cdef public bint is_product
+    cdef public bint shares
     cdef public bint alone
 
 

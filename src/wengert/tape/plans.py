@@ -32,6 +32,7 @@ class GradientStep:
         self.alone = False  # whether what it reads is all that the node saves
         self.loop = loop  # what the rule comes down to, by core/loops.py, or -1
         self.is_product = loop >= loops.PRODUCT
+        self.shares = loop == loops.SPREAD  # whether the result is the gradient's own memory
 
 
 class GradientPlan:
