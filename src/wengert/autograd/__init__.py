@@ -25,6 +25,7 @@ from ..transforms.access import in_transform
 from . import forward_ad as forward_ad
 from . import grad_mode as grad_mode
 from . import graph as graph
+from .batched import batched_grad
 from .grad_mode import _force_original_view_tracking as _force_original_view_tracking
 from .grad_mode import _unsafe_preserve_version_counter as _unsafe_preserve_version_counter
 from .grad_mode import enable_grad as enable_grad
@@ -198,9 +199,8 @@ def grad(
             "`inputs` argument to `grad()` cannot be empty: it names what to differentiate by"
         )
     if is_grads_batched:
-        from .batched import batched_grad
-
         return batched_grad(
+            grad,
             roots,
             targets,
             _grads_tuple(grad_outputs, len(roots)),
@@ -352,6 +352,4 @@ def __getattr__(name: str) -> Any:
         return load("autograd." + name)
     if name in _LAZY_NAMES:
         return getattr(load(_LAZY_NAMES[name]), name)
-    from .out_of_scope import look_up
-
-    return look_up(__name__, name)
+    return load("autograd.out_of_scope").look_up(__name__, name)

@@ -1,19 +1,17 @@
 cimport cython
-from ..dispatch.inplace cimport check_inplace, rebase_history
 from ..core.native cimport Native
 from ..core.state cimport ThreadState, thread_state
 from ..core.tensor cimport (
     Cold, Tensor, VersionCounter, ViewMeta, bump_version, counter_of, node_of, requires_of, wrap,
 )
 from ..tape.copy_slices cimport CopySlices
-from ..tape.node cimport Node, NodeCold, edge_target, new_node, unpack_saved
+from ..tape.node cimport Node, NodeCold, unpack_saved
 from ..tape.plans cimport GradientPlan
 from ..tape.saved cimport Freed, SavedVariable, save, save_output
 
 
 cdef Native _native
 cdef type _ndarray
-cdef object _unknown_output
 cdef frozenset _ATOMS
 
 
@@ -44,20 +42,6 @@ cdef class Error(Node):
 
 
 cpdef object user_backward(object function)
-@cython.locals(state=ThreadState)
-cpdef object call_function(object function, tuple args, dict kwargs)
-cdef object call_bound(object function, ThreadState state, tuple args, object setup)
-@cython.locals(node=FunctionNode, enabled=cython.bint, forward_enabled=cython.bint)
-cpdef object call_recorded(
-    object function, ThreadState state, tuple args, object setup, object forward)
-@cython.locals(
-    t=Tensor, node=FunctionNode, plan=GradientPlan, needs=list, flags=list, nodes=list, nrs=list,
-    any_needs=cython.bint, any_nr=cython.bint, elsewhere=cython.bint, plain=cython.bint,
-    recording=cython.bint)
-cdef FunctionNode new_function_node(object function, ThreadState state, tuple args)
-@cython.locals(t=Tensor)
-cdef object finish(
-    FunctionNode node, ThreadState state, tuple args, object output, bint separate)
 @cython.locals(saved=list)
-cdef save_tensors(FunctionNode node, ThreadState state, tuple outputs)
+cpdef save_tensors(FunctionNode node, ThreadState state, tuple outputs)
 cpdef bint among(object value, tuple items)

@@ -20,7 +20,7 @@ from ..core.errors import PACKAGE_FOLDER
 from ..core.scopes import LeavesProfile
 from ..core.state import thread_state
 from ..core.tensor import Tensor
-from .out_of_scope import emit_itt, emit_nvtx, load_nvprof, parse_nvprof_trace
+from .out_of_scope import emit_itt, emit_nvtx, load_nvprof, look_up, parse_nvprof_trace
 from .profiler_util import (
     BACKWARD_SCOPE,
     USER_SCOPE,
@@ -425,6 +425,4 @@ def _record_function_with_args_exit(handle: record_function) -> None:
 
 
 def __getattr__(name: str) -> Any:
-    from .out_of_scope import look_up
-
     return look_up(__name__, name)

@@ -6,6 +6,7 @@ import warnings
 from typing import Any
 
 from ..core.tensor import Tensor
+from ..creation.factories import empty
 from ..tape import engine, tasks
 from ..tape.node import Node, edge_node
 from .graph import GradientEdge
@@ -145,8 +146,6 @@ class Variable(metaclass=VariableMeta):
     _execution_engine = ImperativeEngine()
 
     def __new__(cls, data: Any = None, requires_grad: bool = False, volatile: Any = None) -> Any:
-        from ..creation.factories import empty
-
         if volatile is not None:
             warnings.warn(
                 "volatile was removed and now has no effect: record nothing by `with no_grad():`",

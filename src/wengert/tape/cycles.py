@@ -29,9 +29,11 @@ def show_graph(start: object) -> None:
     while stack:
         item = stack.pop()
         if isinstance(item, Tensor):
-            native.show(item)
-            stack.append(item.node)
-            if item.view_meta is not None:
-                stack.append(item.view_meta.base)
+            t = item
+            native.show(t)
+            stack.append(t.node)
+            if t.view_meta is not None:
+                stack.append(t.view_meta.base)
         elif isinstance(item, PartOfGraph):
-            stack.extend(item.show_itself())
+            part = item
+            stack.extend(part.show_itself())

@@ -13,7 +13,8 @@ from typing import Any
 
 from ...autograd import grad
 from ...autograd.function import Function
-from ...autograd.function_node import Error, call_recorded, user_backward
+from ...autograd.function_call import call_recorded
+from ...autograd.function_node import Error, user_backward
 from ...core.state import thread_state
 from ...core.tensor import Tensor, requires_of, set_fields
 from ..ir import primitives as prim

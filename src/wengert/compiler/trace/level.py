@@ -23,7 +23,8 @@ from typing import Any
 
 import numpy as np
 
-from ...autograd.function_node import Error, call_recorded
+from ...autograd.function_call import call_recorded
+from ...autograd.function_node import Error
 from ...backends.geometry import offset_of
 from ...core.arrays import LevelArray
 from ...core.scopes import Assigned
