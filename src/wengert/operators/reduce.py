@@ -56,7 +56,7 @@ def _sum_all(xp: Any, x: Any, dtype: Any) -> Any:
 _sum_whole = linear(
     "sum(Tensor self, *, dtype? dtype=None) -> Tensor",
     _sum_all,
-    by_loop(SPREAD, lambda g, self_shape: g.expand(self_shape)),
+    by_loop(SPREAD, lambda g, self_shape: apply("expand", g, self_shape, False)),
     shape=shapes.number,
     batch=over_all("sum.dim_IntList"),
     doc="Sum of all elements.",
@@ -64,8 +64,8 @@ _sum_whole = linear(
 _sum_along = linear(
     "sum.dim_IntList(Tensor self, int[]? dim, bool keepdim=False, *, dtype? dtype=None) -> Tensor",
     _sum,
-    lambda g, self_shape, dim, keepdim: restore_dims(g, self_shape, dim, keepdim).expand(
-        self_shape
+    lambda g, self_shape, dim, keepdim: apply(
+        "expand", restore_dims(g, self_shape, dim, keepdim), self_shape, False
     ),
     name="SumBackward1",
     shape=reduced,
@@ -73,6 +73,11 @@ _sum_along = linear(
     doc="Sum over all or the given dimensions.",
 )
 sum = overloaded(_sum_whole, _sum_along)
+
+
+def kept_sum(x: Tensor, dim: int) -> Tensor:
+    """The sum along a dimension, which stays with length one."""
+    return _sum_along.call((x, (dim,), True, None))
 
 
 def sum_to_size(input: Tensor, *size: Any) -> Tensor:
@@ -190,7 +195,7 @@ def _spread_mean(g: Tensor, shape: tuple, dim: Any, keepdim: bool) -> Tensor:
 _mean_whole = linear(
     "mean(Tensor self, *, dtype? dtype=None) -> Tensor",
     _mean_all,
-    lambda g, self_shape: (g / max(math.prod(self_shape), 1)).expand(self_shape),
+    lambda g, self_shape: apply("expand", g / max(math.prod(self_shape), 1), self_shape, False),
     shape=shapes.number,
     batch=over_all("mean.dim"),
     doc="Mean of all elements.",
@@ -198,8 +203,8 @@ _mean_whole = linear(
 _mean_along = linear(
     "mean.dim(Tensor self, int[]? dim, bool keepdim=False, *, dtype? dtype=None) -> Tensor",
     _mean,
-    lambda g, self_shape, dim, keepdim: _spread_mean(g, self_shape, dim, keepdim).expand(
-        self_shape
+    lambda g, self_shape, dim, keepdim: apply(
+        "expand", _spread_mean(g, self_shape, dim, keepdim), self_shape, False
     ),
     name="MeanBackward1",
     shape=reduced,

@@ -14,8 +14,9 @@ from .cycles import show_graph
 
 _native = native
 
-# The engine's own references to a gradient that nobody else holds, see `_first`.
-SOLE_TENSOR_REFERENCES = 2 if native.compiled else 4
+# References to a gradient that nobody but the engine holds, where `_first` counts them: the local
+# variable of the engine's function and, uncompiled, the arguments of two calls.
+SOLE_TENSOR_REFERENCES = 1 if native.compiled else 3
 SOLE_ARRAY_REFERENCES = 2
 
 _gradient_locks = [allocate_lock() for _ in range(61)]

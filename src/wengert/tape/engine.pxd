@@ -18,7 +18,7 @@ cdef object _add, _reduce_gradient
 @cython.locals(state=ThreadState)
 cpdef list evaluate(GraphTask task, Node node)
 cdef list evaluate_observed(GraphTask task, Node node, ThreadState state)
-@cython.locals(outputs=list)
+@cython.locals(outputs=list, sink=AccumulateGrad)
 cdef list run_node(GraphTask task, Node node, ThreadState state)
 @cython.locals(g=Tensor, value=Tensor, total=Tensor, nodes=tuple, step=GradientStep,
                edge=cython.int, fresh=cython.bint, following=Node, outputs=list,

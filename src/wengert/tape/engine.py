@@ -234,8 +234,14 @@ def run_node(task: GraphTask, node: Node, state: ThreadState) -> list | None:
         grads = run_pre_hooks(node, grads)
     if state.profiler is not None:
         outputs = state.profiler.run_node(node, grads, run_inside)
+    elif _native.overriding:
+        outputs = run_inside(node, grads, state)
+    elif node.is_accumulator:  # without a call between, whose reference to the gradient counts
+        sink: Any = node
+        add_gradient(sink.variable, grads)
+        outputs = []
     else:
-        outputs = run_inside(node, grads, state) if _native.overriding else node.run(grads)
+        outputs = node.run(grads)
     if node.cold is not None and node.cold.post_hooks:
         _fit(node, outputs)
         outputs = run_post_hooks(node, outputs, grads, task)
