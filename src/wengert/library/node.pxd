@@ -1,8 +1,7 @@
 cimport cython
-from ..autograd.function_node cimport FunctionNode
+from ..autograd.function_node cimport FunctionNode, among, save_tensors
 from ..tape.node cimport edge_target, new_node
 from ..tape.plans cimport GradientPlan
-from ..tape.saved cimport save, save_output
 from ..core.native cimport Native
 from ..core.state cimport ThreadState
 from ..core.tensor cimport Tensor, requires_of
@@ -30,6 +29,3 @@ cpdef OperatorNode new_operator_node(
 cdef bint _add_edge(Tensor t, list nodes, list nrs)
 @cython.locals(enabled=cython.bint)
 cpdef set_up(object operator, ThreadState state, OperatorNode node, tuple args, object out)
-@cython.locals(saved=list)
-cdef _save(OperatorNode node, ThreadState state, list outs)
-cdef bint _among(object value, object items)

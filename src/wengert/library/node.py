@@ -7,13 +7,12 @@ from typing import Any
 import numpy as np
 
 from ..autograd.function import FunctionCtx
-from ..autograd.function_node import FunctionNode
+from ..autograd.function_node import FunctionNode, among, save_tensors
 from ..core.native import native
 from ..core.state import ThreadState, call_user, thread_state
 from ..core.tensor import Tensor, requires_of, set_fields
 from ..tape.node import edge_target, new_node
 from ..tape.plans import GradientPlan, custom_plan
-from ..tape.saved import save, save_output
 
 _native = native
 _no_output = np.empty(())
@@ -30,7 +29,6 @@ class OperatorNode(FunctionNode):
     `inputs` has an entry per positional argument: whether it is a tensor, or a tuple of that for
     the elements of a list. `results` is the same for the results, None for a single tensor.
     """
-
 
     def __init__(self) -> None:
         FunctionNode.__init__(self)
@@ -180,15 +178,14 @@ def record_call(operator: Any, state: ThreadState, args: tuple, out: Any) -> Ope
     if not operator.returns_one_tensor:
         node.results = _structure(operator, out)
         node.outputs_meta = [(t.array.shape, t.array.dtype) for t in outs]
+    constant = node.non_differentiable or ()
     for i, t in enumerate(outs):
-        if t is not None and _native.is_differentiable(t.array) and not _among(
-            t, node.non_differentiable
-        ):
+        if t is not None and _native.is_differentiable(t.array) and not among(t, constant):
             set_fields(t, view_meta=None, node=node, output_index=i, needs_grad=True)
             if node.shown:
                 _native.show(t)
     if node.to_save is not None:
-        _save(node, state, outs)
+        save_tensors(node, state, tuple(outs))
     node.non_differentiable = None
     return node
 
@@ -290,7 +287,7 @@ def formula_gradients(operator: Any, args: tuple, out: Any, grads: list, needs: 
     if operator.setup_context is not None:
         set_up(operator, state, node, args, out)
     if node.to_save is not None:
-        _save(node, state, [])
+        save_tensors(node, state, ())
     node.results = _structure(operator, out)
     node.outputs_meta = [(t.array.shape, t.array.dtype) for t in _tensors_in(out)]
     found = node(*grads)
@@ -316,34 +313,6 @@ def _structure(operator: Any, out: Any) -> tuple:
         else isinstance(value, Tensor)
         for i, value in enumerate(out if isinstance(out, tuple) else (out,))
     )
-
-
-def _save(node: OperatorNode, state: ThreadState, outs: list) -> None:
-    saved = []
-    for i, value in enumerate(node.to_save):
-        if value is not None and not isinstance(value, Tensor):
-            raise TypeError(
-                f"save_for_backward can only save variables, but argument {i} is of type "
-                f"{type(value).__name__}; keep other values as attributes of ctx"
-            )
-        if isinstance(value, Tensor) and value.node is node and _among(value, outs):
-            saved.append(save_output(value, state))
-        else:
-            saved.append(save(value, state))
-    node.to_save = None
-    node.saved = tuple(saved)
-    if not node.shown:
-        _native.hide(node.saved)
-
-
-def _among(value: Any, items: Any) -> bool:
-    """Whether `value` is one of `items`, by identity."""
-    if items is None:
-        return False
-    for item in items:  # noqa: SIM110 - a generator would be made for every result
-        if item is value:
-            return True
-    return False
 
 
 if not _native.compiled:  # fields of a compiled class begin as None, zero and False by themselves

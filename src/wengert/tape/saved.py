@@ -115,7 +115,7 @@ class SavedVariable(PartOfGraph):
 
 
 def detached_alias(t: Tensor) -> Tensor:
-    """The same memory as a new tensor without history."""
+    """A new tensor without history on the memory of `t`."""
     if type(t) is Tensor:
         return wrap(t.array)
     return makers.alias(t)
