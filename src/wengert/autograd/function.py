@@ -81,7 +81,7 @@ class BackwardCFunction(FunctionNode, FunctionCtx):
     def apply(self, *args: Any) -> Any:
         """What the Function's `backward` makes of gradients of the outputs."""
         backward = _user_backward(self._forward_cls)
-        return backward(self, list(args)) if self.boxed else backward(self, *args)
+        return backward(self, list(args)) if self.boxes_grads else backward(self, *args)
 
     def apply_boxed(self, *args: Any) -> Any:
         """What `backward` makes of gradients that come in one list, see `boxed_grads_call`."""

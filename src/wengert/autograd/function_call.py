@@ -130,7 +130,7 @@ def new_function_node(function: Any, state: ThreadState, args: tuple) -> Functio
     else:
         node = plan.node_class()
     node.needs_input_grad = tuple(needs)
-    node.arguments = len(needs)
+    node.argument_count = len(needs)
     if not plain:
         node.tensor_flags = tuple(flags)
     if elsewhere:
@@ -139,7 +139,7 @@ def new_function_node(function: Any, state: ThreadState, args: tuple) -> Functio
     boxed = function.boxed_grads_call
     if clears is not False or boxed is not False:
         node.clears_on_access = checked_switch("clear_saved_tensors_on_access", clears)
-        node.boxed = checked_switch("boxed_grads_call", boxed)
+        node.boxes_grads = checked_switch("boxed_grads_call", boxed)
     return node
 
 

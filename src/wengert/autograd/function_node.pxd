@@ -22,11 +22,11 @@ cdef class FunctionNode(Node):
     cdef public object dirty_tensors
     cdef public object non_differentiable
     cdef public tuple tensor_flags
-    cdef public int arguments
+    cdef public int argument_count
     cdef public bint keeps_undefined
-    cdef public bint boxed
+    cdef public bint boxes_grads
     cdef public bint clears_on_access
-    cdef public bint accessed
+    cdef public bint saved_were_read
     cdef public tuple input_devices
     cdef public tuple output_devices
 

@@ -65,11 +65,11 @@ class FunctionNode(Node):
         self.dirty_tensors: Any = None
         self.non_differentiable: Any = None
         self.tensor_flags: tuple | None = None
-        self.arguments = 0
+        self.argument_count = 0
         self.keeps_undefined = False
-        self.boxed = False
+        self.boxes_grads = False
         self.clears_on_access = False
-        self.accessed = False
+        self.saved_were_read = False
         self.input_devices: tuple | None = None
         self.output_devices: tuple | None = None
 
@@ -77,7 +77,7 @@ class FunctionNode(Node):
 
     def run(self, grads: Any) -> list:
         backward = user_backward(self._forward_cls)  # type: ignore[attr-defined]
-        if self.boxed:
+        if self.boxes_grads:
             return self.gradients(backward(self, self._boxed(grads)))
         if self.outputs_meta is not None:
             return self.gradients(backward(self, *self.defined(grads)))
@@ -117,14 +117,14 @@ class FunctionNode(Node):
         """What the user's backward returned, checked, as one gradient per edge."""
         values = returned if isinstance(returned, tuple) else (returned,)
         got = len(values)
-        if got > self.arguments:
-            while got > self.arguments and values[got - 1] is None:
+        if got > self.argument_count:
+            while got > self.argument_count and values[got - 1] is None:
                 got -= 1
-        if got != self.arguments:
+        if got != self.argument_count:
             raise RuntimeError(
                 f"function {self.name()} returned an incorrect number of gradients (expected "
-                f"{self.arguments}, got {len(values)}): backward returns one for each argument of "
-                "forward, None for those that are no tensors"
+                f"{self.argument_count}, got {len(values)}): backward returns one for each "
+                "argument of forward, None for those that are no tensors"
             )
         flags = self.tensor_flags
         result: list = []
@@ -168,7 +168,7 @@ class FunctionNode(Node):
     @property
     def saved_tensors(self) -> tuple:
         """What was given to `save_for_backward`; in `jvp`, to `save_for_forward`."""
-        if not self.accessed and self.saved_for_forward is not None:
+        if not self.saved_were_read and self.saved_for_forward is not None:
             return self.saved_for_forward
         return self._unpacked()
 
@@ -215,7 +215,7 @@ class FunctionNode(Node):
             self.release(task.freed)
 
     def _unpacked(self) -> tuple:
-        if self.accessed:
+        if self.saved_were_read:
             raise RuntimeError(
                 "saved_tensors can only be accessed once when clear_saved_tensors_on_access=True "
                 f"is set on the autograd.Function, and {self.name()} has read them before"
@@ -229,7 +229,7 @@ class FunctionNode(Node):
                     values[i] = running.view_of_output(values[i], _like_base(running))
         if self.clears_on_access:
             self.saved = None
-            self.accessed = True
+            self.saved_were_read = True
         return tuple(values)
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -333,7 +333,7 @@ if not _native.compiled:  # fields of a compiled class begin as None, zero and F
         "tensor_flags", "input_devices", "output_devices",
     ):  # fmt: skip
         setattr(FunctionNode, _name, None)
-    for _name in ("keeps_undefined", "boxed", "clears_on_access", "accessed"):
+    for _name in ("keeps_undefined", "boxes_grads", "clears_on_access", "saved_were_read"):
         setattr(FunctionNode, _name, False)
     # nothing is hidden from the collector, so nothing needs to be shown
     del FunctionNode.__setattr__  # type: ignore[misc]

@@ -12,8 +12,8 @@ cdef object _no_output
 
 
 cdef class OperatorNode(FunctionNode):
-    cdef public tuple inputs
-    cdef public tuple results
+    cdef public tuple input_kinds
+    cdef public tuple result_kinds
 
     @cython.locals(i=cython.int, values=tuple, inputs=tuple, result=list)
     cdef list gradients(self, object returned)

@@ -26,14 +26,14 @@ def _operator_of(node: Any) -> Any:
 class OperatorNode(FunctionNode):
     """One recorded call. Each operator has a subclass of its own, with `_operator` set.
 
-    `inputs` has an entry per positional argument: whether it is a tensor, or a tuple of that for
-    the elements of a list. `results` is the same for the results, None for a single tensor.
+    `input_kinds` has an entry per positional argument: whether it is a tensor, or a tuple of that
+    for the elements of a list. `result_kinds` has those of the results, None for a single tensor.
     """
 
     def __init__(self) -> None:
         FunctionNode.__init__(self)
-        self.inputs: tuple = ()
-        self.results: tuple | None = None
+        self.input_kinds: tuple = ()
+        self.result_kinds: tuple | None = None
 
     # Backward ----------------------------------------------------------------------------------
 
@@ -44,7 +44,7 @@ class OperatorNode(FunctionNode):
                 f"Trying to backward through {_operator_of(self).overload_text()} but no autograd "
                 "formula was registered. Use register_autograd to add one."
             )
-        if self.results is not None:
+        if self.result_kinds is not None:
             returned = backward(self, *self._nested_gradients(grads))
         else:
             if grads is None and not self.keeps_undefined:
@@ -62,13 +62,13 @@ class OperatorNode(FunctionNode):
             [next(found) if is_tensor else None for is_tensor in result]
             if type(result) is tuple
             else (next(found) if result else None)
-            for result in self.results  # type: ignore[union-attr]
+            for result in self.result_kinds  # type: ignore[union-attr]
         ]
 
     def gradients(self, returned: Any) -> list:
         """What the user's formula returned, checked, as one gradient per edge."""
         values = returned if isinstance(returned, tuple) else (returned,)
-        inputs = self.inputs
+        inputs = self.input_kinds
         if len(values) != len(inputs):
             values = self._of_right_length(values)
         result: list = []
@@ -101,7 +101,7 @@ class OperatorNode(FunctionNode):
 
     def _of_right_length(self, values: tuple) -> tuple:
         """The gradients without superfluous None, or with None for arguments left at defaults."""
-        expected = len(self.inputs)
+        expected = len(self.input_kinds)
         lists = _operator_of(self).has_lists
         if len(values) > expected and not lists and all(v is None for v in values[expected:]):
             return values[:expected]
@@ -109,7 +109,7 @@ class OperatorNode(FunctionNode):
         if len(values) < expected and all(_operator_of(self).has_default(i) for i in missing):
             return values + tuple(
                 [None] * len(kind) if type(kind) is tuple else None
-                for kind in self.inputs[len(values) :]
+                for kind in self.input_kinds[len(values) :]
             )
         if lists:
             raise self._wrong_structure(-1, values)
@@ -120,7 +120,7 @@ class OperatorNode(FunctionNode):
         )
 
     def _wrong_structure(self, index: int, value: Any) -> RuntimeError:
-        expected = [["*"] * len(k) if type(k) is tuple else "*" for k in self.inputs]
+        expected = [["*"] * len(k) if type(k) is tuple else "*" for k in self.input_kinds]
         if index < 0:
             got = [_starred(v) for v in value]
         else:
@@ -176,7 +176,7 @@ def record_call(operator: Any, state: ThreadState, args: tuple, out: Any) -> Ope
     if operator.setup_context is not None:
         set_up(operator, state, node, args, out)
     if not operator.returns_one_tensor:
-        node.results = _structure(operator, out)
+        node.result_kinds = _structure(operator, out)
         node.outputs_meta = [(t.array.shape, t.array.dtype) for t in outs]
     constant = node.non_differentiable or ()
     for i, t in enumerate(outs):
@@ -217,7 +217,7 @@ def new_operator_node(
     node: Any = new_node(
         operator.plan, state, out_array, tuple(nodes), tuple(nrs) if several else None
     )
-    node.inputs = tuple(inputs)
+    node.input_kinds = tuple(inputs)
     node.needs_input_grad = tuple(needs)
     return node
 
@@ -281,14 +281,14 @@ def formula_gradients(operator: Any, args: tuple, out: Any, grads: list, needs: 
             [next(wanted) if is_tensor else False for is_tensor in kind]
             if type(kind) is tuple
             else (next(wanted) if kind else False)
-            for kind in node.inputs
+            for kind in node.input_kinds
         ]
     )
     if operator.setup_context is not None:
         set_up(operator, state, node, args, out)
     if node.to_save is not None:
         save_tensors(node, state, ())
-    node.results = _structure(operator, out)
+    node.result_kinds = _structure(operator, out)
     node.outputs_meta = [(t.array.shape, t.array.dtype) for t in _tensors_in(out)]
     found = node(*grads)
     return list(found) if isinstance(found, tuple) else [found]
@@ -316,4 +316,4 @@ def _structure(operator: Any, out: Any) -> tuple:
 
 
 if not _native.compiled:  # fields of a compiled class begin as None, zero and False by themselves
-    OperatorNode.results = None
+    OperatorNode.result_kinds = None
