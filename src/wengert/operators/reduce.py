@@ -75,9 +75,9 @@ _sum_along = linear(
 sum = overloaded(_sum_whole, _sum_along)
 
 
-def kept_sum(x: Tensor, dim: int) -> Tensor:
-    """The sum along a dimension, which stays with length one."""
-    return _sum_along.call((x, (dim,), True, None))
+def kept_sum(x: Tensor, dim: int | tuple[int, ...] | None) -> Tensor:
+    """The sum along dimensions that stay with length one."""
+    return _sum_along.call((x, (dim,) if isinstance(dim, int) else dim, True, None))
 
 
 def sum_to_size(input: Tensor, *size: Any) -> Tensor:
@@ -214,6 +214,11 @@ _mean_along = linear(
 mean = overloaded(_mean_whole, _mean_along)
 
 
+def kept_mean(x: Tensor, dims: tuple[int, ...] | None) -> Tensor:
+    """The mean along dimensions that stay with length one."""
+    return _mean_along.call((x, dims, True, None))
+
+
 def nanmean(
     input: Tensor,
     dim: Any = None,
@@ -342,7 +347,7 @@ def _standard(
 
 def _var_gradient(g: Tensor, x: Tensor, dim: Any, correction: Any, keepdim: bool) -> Tensor:
     freedom = _freedom(x.shape, dim, correction)
-    away = x - mean(x, dim, True)
+    away = x - kept_mean(x, dim)
     g = restore_dims(g, x.shape, dim, keepdim)
     if freedom <= 0 and (dim is None or not x.shape):
         return g * where(away == 0, math.nan, math.inf)
