@@ -15,25 +15,21 @@ from ..core.native import native
 from ..core.tensor import Tensor
 
 
-class PartOfGraph:
-    """A node, or what a node saves: something through which the way back through a graph leads."""
-
-    def show_itself(self) -> list:
-        """Let the collector see this object; returns what it was computed from, if that is new."""
-        return []
-
-
 def show_graph(start: object) -> None:
-    """Let the collector see a tensor or node and all that it was computed from."""
+    """Let the collector see a tensor or node and all that it was computed from.
+
+    Nodes, and what they save, know themselves what to show: `show_itself` returns what the way
+    leads on to. They have no base class in common, which would cost time whenever one is made.
+    """
     stack = [start]
     while stack:
         item = stack.pop()
         if isinstance(item, Tensor):
-            t = item
-            native.show(t)
-            stack.append(t.node)
-            if t.view_meta is not None:
-                stack.append(t.view_meta.base)
-        elif isinstance(item, PartOfGraph):
-            part = item
-            stack.extend(part.show_itself())
+            native.show(item)
+            stack.append(item.node)
+            if item.view_meta is not None:
+                stack.append(item.view_meta.base)
+        else:
+            show_itself = getattr(type(item), "show_itself", None)
+            if show_itself is not None:
+                stack.extend(show_itself(item))

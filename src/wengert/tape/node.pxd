@@ -5,7 +5,6 @@ from ..core.tensor cimport (
     Cold, Tensor, VersionCounter, ViewMeta, flag, node_of, wrap_as,
 )
 from .accumulation cimport add_gradient
-from .cycles cimport PartOfGraph, show_graph
 from .plans cimport GradientPlan, GradientStep
 from .saved cimport Freed, SavedVariable, holds_tensors, unpack_item
 
@@ -26,7 +25,7 @@ cdef class NodeCold:
     cdef public dict metadata
 
 
-cdef class Node(PartOfGraph):
+cdef class Node:
     cdef public GradientPlan plan
     cdef public tuple next_nodes
     cdef public tuple next_nrs
@@ -55,6 +54,7 @@ cdef class Node(PartOfGraph):
     cdef release(self, object freed)
     cpdef tuple kept_items(self)
     cpdef keep_items(self, tuple items)
+    cpdef list show_itself(self)
     cpdef NodeCold make_cold(self)
 
 

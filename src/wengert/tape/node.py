@@ -25,7 +25,7 @@ from ..core.tensor import Tensor, give_defaults, node_of, wrap_as
 from .accumulation import add_gradient
 from .anomaly import forward_stack
 from .blame import already_freed_error
-from .cycles import PartOfGraph, show_graph
+from .cycles import show_graph
 from .inspection import InputMetadata, input_metadata, saved_attribute
 from .plans import GradientPlan, GradientStep
 from .saved import Freed, SavedVariable, holds_tensors, unpack_item
@@ -100,7 +100,7 @@ def _any_shown(next_nodes: tuple) -> bool:
     return False
 
 
-class Node(PartOfGraph):
+class Node:
     """One recorded operation. `run` maps the gradients of its outputs to those of its inputs."""
 
     def __init__(self, plan: GradientPlan, next_nodes: tuple, next_nrs: tuple | None) -> None:
@@ -183,6 +183,7 @@ class Node(PartOfGraph):
                 _native.hide(items)
 
     def show_itself(self) -> list:
+        """Let the collector see this node; returns what it was computed from, if that is new."""
         if self.shown:
             return []
         self.shown = True

@@ -3,7 +3,6 @@ from ..core.state cimport ThreadState, thread_state
 from ..core.tensor cimport (
     Cold, Tensor, VersionCounter, counter_of, node_of, requires_of, wrap,
 )
-from .cycles cimport PartOfGraph
 
 
 @cython.final
@@ -13,7 +12,7 @@ cdef class Freed:
 
 
 @cython.final
-cdef class SavedVariable(PartOfGraph):
+cdef class SavedVariable:
     cdef public object array
     cdef public Tensor tensor
     cdef public VersionCounter counter
@@ -25,6 +24,7 @@ cdef class SavedVariable(PartOfGraph):
     cdef public object packed
     cdef public object tangent
 
+    cpdef list show_itself(self)
     @cython.locals(t=Tensor, alias=Tensor)
     cpdef Tensor unpack(self, object node)
     @cython.locals(current=cython.int)

@@ -22,7 +22,7 @@ from ..core.tensor import (
     wrap,
 )
 from .blame import modified_in_place_error, position
-from .cycles import PartOfGraph, show_graph
+from .cycles import show_graph
 from .tangents import set_tangent, tangent_of
 
 
@@ -33,7 +33,7 @@ class Freed:
     lasti: int
 
 
-class SavedVariable(PartOfGraph):
+class SavedVariable:
     """A saved tensor that needs more than a reference: an output, a changed or a packed one."""
 
     array: Any
@@ -48,7 +48,7 @@ class SavedVariable(PartOfGraph):
     tangent: Tensor | None
 
     def show_itself(self) -> list:
-        """What is saved is itself never hidden; the tensor behind it may be."""
+        """This is itself never hidden; the tensor behind it may be."""
         return [self.tensor]
 
     def unpack(self, node: Any) -> Tensor:
