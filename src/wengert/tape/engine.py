@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
+from ..core.loading import load
 from ..core.native import native
 from ..core.state import ThreadState, anomaly, inherit, thread_state
 from ..core.tensor import Tensor
 from .accumulation import add_gradient
-from .anomaly import explain, refuse_nan
 from .hooks import run_post_hooks, run_pre_hooks, run_tensor_hooks
 from .node import Node, apply_loop, unpack_saved
 from .node_log import log_nodes, logs_nodes
@@ -199,7 +199,7 @@ def evaluate_observed(task: GraphTask, node: Node, state: ThreadState) -> list |
         return run_node(task, node, state)
     except BaseException as error:
         if _anomaly.enabled:
-            explain(node, error)
+            load("tape.anomaly").explain(node, error)
         raise
     finally:
         if profiler is not None:
@@ -246,7 +246,7 @@ def run_node(task: GraphTask, node: Node, state: ThreadState) -> list | None:
         _fit(node, outputs)
         outputs = run_post_hooks(node, outputs, grads, task)
     if _anomaly.enabled and _anomaly.check_nan:
-        refuse_nan(node, outputs)
+        load("tape.anomaly").refuse_nan(node, outputs)
     if not task.keep_graph and not node.is_accumulator:
         node.release(task.freed)
     grads = None

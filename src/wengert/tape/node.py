@@ -19,14 +19,13 @@ import numpy as np
 from ..core import loops
 from ..core.arrays import zeros_for
 from ..core.handles import RemovableHandle
+from ..core.loading import load
 from ..core.native import make, native
 from ..core.state import ThreadState, anomaly, thread_state
 from ..core.tensor import Tensor, give_defaults, node_of, wrap_as
 from .accumulation import add_gradient
-from .anomaly import forward_stack
 from .blame import already_freed_error
 from .cycles import show_graph
-from .inspection import InputMetadata, input_metadata, saved_attribute
 from .plans import GradientPlan, GradientStep
 from .saved import Freed, SavedVariable, holds_tensors, unpack_item
 
@@ -220,8 +219,8 @@ class Node:
         return True
 
     @property
-    def _input_metadata(self) -> tuple[InputMetadata, ...]:
-        return input_metadata(self)
+    def _input_metadata(self) -> tuple:
+        return load("tape.inspection").input_metadata(self)
 
     def _sequence_nr(self) -> int:
         return self.sequence
@@ -258,7 +257,7 @@ class Node:
         return result[0] if len(result) == 1 else tuple(result)
 
     def _saved_attribute(self, name: str) -> Any:
-        return saved_attribute(self, name)
+        return load("tape.inspection").saved_attribute(self, name)
 
     def __dir__(self) -> list:
         saved = self.plan.saved_names
@@ -289,7 +288,7 @@ def seen(node: Any) -> Any:
 def note_forward_call(node: Node) -> None:
     """Under anomaly detection: keep with a node where it was made, and by which node's backward."""
     node.cold = NodeCold()
-    node.cold.metadata = {"traceback_": forward_stack()}
+    node.cold.metadata = {"traceback_": load("tape.anomaly").forward_stack()}
     parent = thread_state().node
     if parent is not None:
         node.cold.metadata["parent_"] = seen(parent)
