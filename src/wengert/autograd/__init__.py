@@ -25,7 +25,6 @@ from ..transforms.access import in_transform
 from . import forward_ad as forward_ad
 from . import grad_mode as grad_mode
 from . import graph as graph
-from .batched import batched_grad
 from .grad_mode import _force_original_view_tracking as _force_original_view_tracking
 from .grad_mode import _unsafe_preserve_version_counter as _unsafe_preserve_version_counter
 from .grad_mode import enable_grad as enable_grad
@@ -199,7 +198,7 @@ def grad(
             "`inputs` argument to `grad()` cannot be empty: it names what to differentiate by"
         )
     if is_grads_batched:
-        return batched_grad(
+        return load("autograd.batched").batched_grad(
             grad,
             roots,
             targets,
