@@ -22,7 +22,7 @@ PLACES = {
     "shape-only arrays": ("backends/meta.py", "class MetaArray"),
     "nodes of the graph": ("tape/node.py", "class Node"),
     "what nodes save": ("tape/saved.py", "class SavedVariable"),
-    "where gradients are added up": ("tape/accumulation.py", "class AccumulateGrad"),
+    "where gradients are added up": ("tape/accumulation.py", "def add_gradient"),
     "changes through views": ("tape/copy_slices.py", "class CopySlices"),
     "the walk backward": ("tape/engine.py", "def run_node"),
     "errors that name lines": ("tape/blame.py", "def modified_in_place_error"),

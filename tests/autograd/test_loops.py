@@ -4,9 +4,15 @@ import numpy as np
 import pytest
 
 import wengert
-from wengert.tape.plans import apply_loop
+from wengert.tape.node import apply_loop
 
 linear = wengert.nn.functional.linear
+
+
+def sums_of(y):
+    """Gradients that are one number for all elements, added to each other and to others."""
+    return y.sum() + y[0].sum() + (y * 2).sum() + y.sum()
+
 
 # Functions of three tensors: matrices of m rows and k columns, k and n, m and n.
 FUNCTIONS = {
@@ -18,6 +24,8 @@ FUNCTIONS = {
     "mul_by_row": lambda x, w, b: x * x[0],
     "div": lambda x, w, b: x / (x + 2),
     "div_by_number": lambda x, w, b: x / 3,
+    "sum": lambda x, w, b: x * x.sum(),
+    "sums_that_meet": lambda x, w, b: sums_of(x.exp()),
     "tanh": lambda x, w, b: x.tanh(),
     "sigmoid": lambda x, w, b: x.sigmoid(),
     "relu": lambda x, w, b: (x - x.mean()).relu(),

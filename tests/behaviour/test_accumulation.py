@@ -2,6 +2,8 @@
 
 import pytest
 
+import wengert
+
 ignore_cycle_warning = pytest.mark.filterwarnings("ignore:Using backward.. with create_graph=True")
 
 
@@ -506,3 +508,83 @@ def test_a_leaf_may_be_given_data_after_its_sink_is_gone(lib):
     x.grad = None
     (x * 2).sum().backward()
     assert x.grad.tolist() == [2.0, 2.0, 2.0]
+
+
+# The memory of the first gradient -----------------------------------------------------------------
+
+WAYS = {
+    "backward": lambda x, out: out.backward(),
+    "inputs": lambda x, out: out.backward(inputs=[x]),
+    "retained": lambda x, out: out.backward(retain_graph=True),
+}
+
+
+def returning(lib, backward):
+    """A Function that doubles, with a backward of its own."""
+
+    class Doubled(lib.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+    Doubled.backward = staticmethod(backward)
+    return Doubled
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_gradient_that_backward_keeps_is_copied(lib, way):
+    kept = []
+
+    def backward(ctx, g):
+        kept.append(g * 2)
+        return kept[0]
+
+    x = lib.ones(3, requires_grad=True)
+    WAYS[way](x, returning(lib, backward).apply(x).sum())
+    kept[0].zero_()
+    assert x.grad.tolist() == [2.0, 2.0, 2.0]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_gradient_that_a_hook_keeps_is_copied(lib, way):
+    kept = []
+    x = lib.ones(3, requires_grad=True)
+    x.register_hook(kept.append)
+    WAYS[way](x, (x * lib.full((3,), 2.0)).sum())
+    kept[0].zero_()
+    assert x.grad.tolist() == [2.0, 2.0, 2.0]
+
+
+def test_gradient_whose_array_is_kept_is_copied():
+    kept = []
+    x = wengert.ones(3, requires_grad=True)
+    x.register_hook(lambda g: kept.append(g.numpy()))
+    (x * wengert.full((3,), 2.0)).sum().backward()
+    kept[0][:] = 0
+    assert x.grad.tolist() == [2.0, 2.0, 2.0]
+
+
+def test_gradients_of_a_sum_are_not_one_number_in_memory(lib):
+    x = lib.ones(3, requires_grad=True)
+    x.sum().backward()
+    assert x.grad.stride() == (1,)
+    x.grad[0] = 5
+    assert x.grad.tolist() == [5.0, 1.0, 1.0]
+
+
+@pytest.mark.compiled_only
+@pytest.mark.parametrize("hooked", [False, True])
+@pytest.mark.parametrize("way", WAYS)
+def test_gradient_that_nobody_keeps_is_taken_over(way, hooked):
+    places = []
+
+    def backward(ctx, g):
+        made = g * 2
+        places.append(made.data_ptr())
+        return made
+
+    x = wengert.ones(3, requires_grad=True)
+    if hooked:
+        x.register_hook(lambda g: None)
+    WAYS[way](x, returning(wengert, backward).apply(x).sum())
+    assert x.grad.data_ptr() == places[0]

@@ -107,6 +107,26 @@ def test_attributes_on_ctx(lib):
         node.anything
 
 
+@pytest.mark.parametrize("name", ["inputs", "arguments", "results", "boxed", "accessed", "args"])
+def test_attributes_of_any_name(lib, name):
+    class Scaled(lib.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, factor):
+            setattr(ctx, name, (x, factor))
+            ctx.save_for_backward(x)
+            return x * factor
+
+        @staticmethod
+        def backward(ctx, g):
+            x, factor = getattr(ctx, name)
+            assert ctx.saved_tensors[0] is x
+            return g * factor, None
+
+    x = leaf(lib)
+    Scaled.apply(x, 3.0).sum().backward()
+    assert x.grad.tolist() == [3.0] * len(x)
+
+
 def test_node_hooks(lib):
     x = leaf(lib)
     y = double(lib).apply(x)

@@ -265,6 +265,20 @@ def test_attributes_of_the_context(define, leaves):
     assert x.grad.item() == 4.0
 
 
+@pytest.mark.parametrize("name", ["inputs", "results", "arguments", "output"])
+def test_attributes_of_any_name(define, leaves, name):
+    def setup_context(ctx, inputs, output):
+        setattr(ctx, name, (inputs[1], output))
+
+    operator = define("(Tensor x, float factor) -> Tensor", lambda x, factor: x * factor)
+    operator.register_autograd(
+        lambda ctx, grad: (grad * getattr(ctx, name)[0], None), setup_context=setup_context
+    )
+    (x,) = leaves([1.0])
+    operator(x, 4.0).backward()
+    assert x.grad.item() == 4.0
+
+
 def test_setup_context_is_called_by_keyword(define, leaves):
     operator = define("(Tensor x) -> Tensor", lambda x: x * 2)
     operator.register_autograd(lambda ctx, grad: grad, setup_context=lambda ctx: None)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ..core.registry import operators
-from ..tape.accumulation import AccumulateGrad as AccumulateGrad
-from ..tape.plans import node_class
+from ..tape.node import AccumulateGrad as AccumulateGrad
+from ..tape.planning import node_class
 
 
 def __getattr__(name: str) -> type:

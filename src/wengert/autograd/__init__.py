@@ -6,6 +6,8 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from ..core.arrays import has_class, is_level, ones_for
 from ..core.loading import load
 from ..core.native import native
@@ -13,11 +15,12 @@ from ..core.scopes import pop_saved_tensors_hooks as _pop_saved_tensors_default_
 from ..core.scopes import push_saved_tensors_hooks as _push_saved_tensors_default_hooks
 from ..core.size import Size
 from ..core.state import thread_state
-from ..core.tensor import Tensor
+from ..core.tensor import Tensor, wrap_as
 from ..creation.factories import ones, ones_like, zeros_like
 from ..dispatch.function_schemas import handle_by_class
 from ..dispatch.levels import seen_inside
 from ..dispatch.torch_function import PLAIN, override_operator
+from ..tape.engine import run_backward
 from ..transforms.access import in_transform
 from . import forward_ad as forward_ad
 from . import grad_mode as grad_mode
@@ -103,7 +106,8 @@ def backward(
                 "`backward()`; they mean the same, so give only the first"
             )
         grad_tensors = grad_variables
-    if in_transform():
+    state = thread_state()
+    if state.levels and in_transform():
         raise RuntimeError(
             "backward() called inside a functorch transform. This is not supported: the leaves of "
             "a transform have no .grad. Use wengert.func.grad or vjp, or call backward() outside"
@@ -113,6 +117,27 @@ def backward(
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     if create_graph:
         _warn_of_cycle()
+    if grad_tensors is None and targets is None and type(tensors) is Tensor:
+        node, array = tensors.node, tensors.array
+        # the usual case: a number that was computed, without anything to check or to ask for
+        if (
+            node is not None
+            and not array.ndim
+            and array.dtype.kind == "f"
+            and type(array) is np.ndarray
+            and tensors.view_meta is None
+        ):
+            one = array.copy()
+            one.fill(1)
+            run_backward(
+                [(node, tensors.output_index)],
+                [wrap_as(one, state.inference)],
+                create_graph if retain_graph is None else retain_graph,
+                create_graph,
+                None,
+                True,
+            )
+            return
     roots = _as_tuple(tensors)
     grads = _make_grads(roots, _grads_tuple(grad_tensors, len(roots)))
     Variable._execution_engine.run_backward(
@@ -173,9 +198,8 @@ def grad(
             "`inputs` argument to `grad()` cannot be empty: it names what to differentiate by"
         )
     if is_grads_batched:
-        from .batched import batched_grad
-
-        return batched_grad(
+        return load("autograd.batched").batched_grad(
+            grad,
             roots,
             targets,
             _grads_tuple(grad_outputs, len(roots)),
@@ -327,6 +351,4 @@ def __getattr__(name: str) -> Any:
         return load("autograd." + name)
     if name in _LAZY_NAMES:
         return getattr(load(_LAZY_NAMES[name]), name)
-    from .out_of_scope import look_up
-
-    return look_up(__name__, name)
+    return load("autograd.out_of_scope").look_up(__name__, name)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ..core.tensor import Tensor
 from ..dispatch.levels import Level, lifted, unwrapped
 
 
-def batched_grad(roots: tuple, targets: tuple, grads: tuple, **options: Any) -> tuple:
+def batched_grad(
+    grad: Callable[..., tuple], roots: tuple, targets: tuple, grads: tuple, **options: Any
+) -> tuple:
     """`grad` with the first dimension of every output gradient, and of the results, as a batch."""
-    from . import grad
-
     size = _batch_size(grads)
     _check_shapes(roots, grads)
     level = Level("vmap", size)

@@ -10,8 +10,9 @@ from typing import Any
 
 from ..core.state import thread_state
 from ..core.tensor import Tensor, set_fields
-from ..tape.plans import GradientPlan
-from .function_node import Error, FunctionNode, apply, no_backward, no_setup_context
+from ..tape.plans import custom_plan
+from .function_call import apply
+from .function_node import Error, FunctionNode, no_backward, no_setup_context, no_vmap
 from .function_node import user_backward as _user_backward
 from .grad_mode import no_grad
 
@@ -80,10 +81,10 @@ class BackwardCFunction(FunctionNode, FunctionCtx):
     def apply(self, *args: Any) -> Any:
         """What the Function's `backward` makes of gradients of the outputs."""
         backward = _user_backward(self._forward_cls)
-        return backward(self, list(args)) if self.boxed else backward(self, *args)
+        return backward(self, list(args)) if self.boxes_grads else backward(self, *args)
 
     def apply_boxed(self, *args: Any) -> Any:
-        """The same for gradients that come in one list, see `boxed_grads_call`."""
+        """What `backward` makes of gradients that come in one list, see `boxed_grads_call`."""
         return _user_backward(self._forward_cls)(self, *args)
 
     def apply_jvp(self, *args: Any) -> Any:
@@ -98,7 +99,7 @@ class FunctionMeta(type):
         node_name = name + "Backward"
         node_class: Any = type(node_name, (BackwardCFunction,), {"_forward_cls": cls})
         node_class._autograd_function_id = next(_function_ids)
-        node_class._plan = GradientPlan(None, node_name, 0, custom_class=node_class)
+        node_class._plan = custom_plan(node_name, node_class)
         cls._backward_cls = node_class
         cls._plan = node_class._plan
         super().__init__(name, bases, attrs)
@@ -172,13 +173,15 @@ class Function(FunctionNode, FunctionCtx, metaclass=FunctionMeta):
             "forward mode AD."
         )
 
-    @staticmethod
-    def vmap(info: Any, in_dims: tuple[int | None, ...], *args: Any) -> Any:
-        """The operation on batched arguments: the pair of its outputs and their batch dims."""
-        raise NotImplementedError(
-            "To use autograd.Function with vmap, you must either override the vmap staticmethod or "
-            "set generate_vmap_rule=True."
-        )
+    vmap = staticmethod(no_vmap)
+
+    @classmethod
+    def _derived_vmap(cls) -> Callable:
+        """The batching rule that is derived from the other methods."""
+        # it is a Function itself, which few programs need
+        from .function_batching import derived_rule
+
+        return derived_rule(cls)
 
 
 def once_differentiable(fn: Callable) -> Callable:
@@ -200,8 +203,8 @@ def once_differentiable(fn: Callable) -> Callable:
 
 
 def once_only(outputs: Sequence, grads: Sequence) -> Sequence:
-    """The same values; if they are made of gradients that are recorded, with a history that raises
-    when a gradient gets there."""
+    """Values that cannot be differentiated: if they are made of gradients that are recorded, they
+    get a history that raises when a gradient gets there."""
     if not thread_state().grad_enabled:
         return outputs
     if not any(isinstance(g, Tensor) and g.requires() for g in grads):

@@ -1,20 +1,17 @@
 cimport cython
-from ..dispatch.rebasing cimport check_inplace, rebase_history
 from ..core.native cimport Native
 from ..core.state cimport ThreadState, thread_state
 from ..core.tensor cimport (
     Cold, Tensor, VersionCounter, ViewMeta, bump_version, counter_of, node_of, requires_of, wrap,
 )
-from ..tape.accumulation cimport edge_target
 from ..tape.copy_slices cimport CopySlices
-from ..tape.node cimport Node, NodeCold, new_node, unpack_saved
+from ..tape.node cimport Node, NodeCold, unpack_saved
 from ..tape.plans cimport GradientPlan
 from ..tape.saved cimport Freed, SavedVariable, save, save_output
 
 
 cdef Native _native
 cdef type _ndarray
-cdef object _unknown_output
 cdef frozenset _ATOMS
 
 
@@ -25,11 +22,11 @@ cdef class FunctionNode(Node):
     cdef public object dirty_tensors
     cdef public object non_differentiable
     cdef public tuple tensor_flags
-    cdef public int arguments
+    cdef public int argument_count
     cdef public bint keeps_undefined
-    cdef public bint boxed
+    cdef public bint boxes_grads
     cdef public bint clears_on_access
-    cdef public bint accessed
+    cdef public bint saved_were_read
     cdef public tuple input_devices
     cdef public tuple output_devices
 
@@ -45,20 +42,6 @@ cdef class Error(Node):
 
 
 cpdef object user_backward(object function)
-@cython.locals(state=ThreadState)
-cpdef object call_function(object function, tuple args, dict kwargs)
-cdef object call_bound(object function, ThreadState state, tuple args, object setup)
-@cython.locals(node=FunctionNode, enabled=cython.bint, forward_enabled=cython.bint)
-cpdef object call_recorded(
-    object function, ThreadState state, tuple args, object setup, object forward)
-@cython.locals(
-    t=Tensor, node=FunctionNode, plan=GradientPlan, needs=list, flags=list, nodes=list, nrs=list,
-    any_needs=cython.bint, any_nr=cython.bint, elsewhere=cython.bint, plain=cython.bint,
-    recording=cython.bint)
-cdef FunctionNode new_function_node(object function, ThreadState state, tuple args)
-@cython.locals(t=Tensor)
-cdef object finish(
-    FunctionNode node, ThreadState state, tuple args, object output, bint separate)
 @cython.locals(saved=list)
-cdef save_tensors(FunctionNode node, ThreadState state, tuple outputs)
+cpdef save_tensors(FunctionNode node, ThreadState state, tuple outputs)
 cpdef bint among(object value, tuple items)

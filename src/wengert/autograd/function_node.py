@@ -1,9 +1,4 @@
-"""One call of a custom Function: its node, which is also its ``ctx``, and the run of `forward`.
-
-`call_function` makes the node, runs `forward` without recording, attaches the results to the node
-and saves what the user asked for. The common case, one fresh tensor, ends in `finish`; marked
-tensors, views, returned inputs and several results go through `function_outputs.py`.
-"""
+"""The node of a call of a custom Function, which is also its ``ctx``."""
 
 from __future__ import annotations
 
@@ -13,26 +8,24 @@ from typing import Any
 import numpy as np
 
 from ..backends.placement import of_array
-from ..core.arrays import LevelArray, alive, zeros_for
+from ..core.arrays import zeros_for
 from ..core.devices import device
 from ..core.dtypes import dtype, from_numpy
 from ..core.native import native
 from ..core.size import Size
 from ..core.state import ThreadState, thread_state
-from ..core.tensor import Tensor, requires_of
+from ..core.tensor import Tensor
 from ..creation.factories import zeros
-from ..dispatch.levels import innermost
-from ..tape.accumulation import edge_target
 from ..tape.copy_slices import CopySlices
 from ..tape.cycles import show_graph
-from ..tape.node import Node, new_node, unpack_saved
+from ..tape.inspection import absent_tensor, saved_tensor
+from ..tape.node import Node, unpack_saved
 from ..tape.plans import GradientPlan
 from ..tape.saved import Freed, SavedVariable, save, save_output
 from ..tape.tangents import tangent_of
 
 _native = native
 _ndarray = np.ndarray
-_unknown_output = np.empty(())
 
 # Types of attributes through which no cycle of references can lead back to their `ctx`.
 _ATOMS = frozenset(
@@ -53,9 +46,16 @@ def no_backward(ctx: Any, *grad_outputs: Any) -> Any:
     )
 
 
+def no_vmap(info: Any, in_dims: tuple[int | None, ...], *args: Any) -> Any:
+    """The operation on batched arguments: the pair of its outputs and their batch dims."""
+    raise NotImplementedError(
+        "To use autograd.Function with vmap, you must either override the vmap staticmethod or "
+        "set generate_vmap_rule=True."
+    )
+
+
 class FunctionNode(Node):
     """The node of one call of a custom Function; the user knows it as ``ctx``."""
-
 
     def __init__(self) -> None:
         Node.__init__(self, type(self)._plan, (), None)  # type: ignore[attr-defined]
@@ -65,11 +65,11 @@ class FunctionNode(Node):
         self.dirty_tensors: Any = None
         self.non_differentiable: Any = None
         self.tensor_flags: tuple | None = None
-        self.arguments = 0
+        self.argument_count = 0
         self.keeps_undefined = False
-        self.boxed = False
+        self.boxes_grads = False
         self.clears_on_access = False
-        self.accessed = False
+        self.saved_were_read = False
         self.input_devices: tuple | None = None
         self.output_devices: tuple | None = None
 
@@ -77,7 +77,7 @@ class FunctionNode(Node):
 
     def run(self, grads: Any) -> list:
         backward = user_backward(self._forward_cls)  # type: ignore[attr-defined]
-        if self.boxed:
+        if self.boxes_grads:
             return self.gradients(backward(self, self._boxed(grads)))
         if self.outputs_meta is not None:
             return self.gradients(backward(self, *self.defined(grads)))
@@ -117,14 +117,14 @@ class FunctionNode(Node):
         """What the user's backward returned, checked, as one gradient per edge."""
         values = returned if isinstance(returned, tuple) else (returned,)
         got = len(values)
-        if got > self.arguments:
-            while got > self.arguments and values[got - 1] is None:
+        if got > self.argument_count:
+            while got > self.argument_count and values[got - 1] is None:
                 got -= 1
-        if got != self.arguments:
+        if got != self.argument_count:
             raise RuntimeError(
                 f"function {self.name()} returned an incorrect number of gradients (expected "
-                f"{self.arguments}, got {len(values)}): backward returns one for each argument of "
-                "forward, None for those that are no tensors"
+                f"{self.argument_count}, got {len(values)}): backward returns one for each "
+                "argument of forward, None for those that are no tensors"
             )
         flags = self.tensor_flags
         result: list = []
@@ -168,7 +168,7 @@ class FunctionNode(Node):
     @property
     def saved_tensors(self) -> tuple:
         """What was given to `save_for_backward`; in `jvp`, to `save_for_forward`."""
-        if not self.accessed and self.saved_for_forward is not None:
+        if not self.saved_were_read and self.saved_for_forward is not None:
             return self.saved_for_forward
         return self._unpacked()
 
@@ -185,8 +185,6 @@ class FunctionNode(Node):
     @property
     def _raw_saved_tensors(self) -> tuple:
         """Handles of the saved tensors, on which hooks can be set."""
-        from ..tape.inspection import absent_tensor, saved_tensor
-
         if type(self.saved) is Freed:
             unpack_saved(self)
         return tuple(
@@ -217,7 +215,7 @@ class FunctionNode(Node):
             self.release(task.freed)
 
     def _unpacked(self) -> tuple:
-        if self.accessed:
+        if self.saved_were_read:
             raise RuntimeError(
                 "saved_tensors can only be accessed once when clear_saved_tensors_on_access=True "
                 f"is set on the autograd.Function, and {self.name()} has read them before"
@@ -231,7 +229,7 @@ class FunctionNode(Node):
                     values[i] = running.view_of_output(values[i], _like_base(running))
         if self.clears_on_access:
             self.saved = None
-            self.accessed = True
+            self.saved_were_read = True
         return tuple(values)
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -292,177 +290,6 @@ def user_backward(function: Any) -> Any:
     )
 
 
-# The call --------------------------------------------------------------------------------------
-
-
-def apply(cls: Any, *args: Any, **kwargs: Any) -> Any:
-    """Call the Function: run `forward` and record the call as one node of the graph."""
-    return call_function(cls, args, kwargs)
-
-
-def call_function(function: Any, args: tuple, kwargs: dict) -> Any:
-    """Run `forward` without recording and make its results the results of one node."""
-    setup = function.setup_context
-    if setup is no_setup_context:
-        setup = None
-    if setup is not None or kwargs:
-        from .function_arguments import bind
-
-        args = bind(function, args, kwargs, setup is not None)
-    state = thread_state()
-    if state.profiler is None:
-        return call_bound(function, state, args, setup)
-    state.profiler.enter(function.__name__, sequence=state.sequence)
-    try:
-        return call_bound(function, state, args, setup)
-    finally:
-        state.profiler.leave()
-
-
-def call_bound(function: Any, state: ThreadState, args: tuple, setup: Any) -> Any:
-    """The same with all arguments by position; `setup` is None if `forward` takes the ctx."""
-    for a in args:
-        if isinstance(a, Tensor) and type(a.array) is LevelArray:
-            args = tuple([alive(value) for value in args])
-            break
-    if state.levels:
-        level = innermost(args)
-        from .function_transforms import call_at_level, call_outside, level_outside
-
-        outside = level_outside(state.levels, 0 if level is None else level.number)
-        if outside >= 0:
-            return call_outside(function, state, args, outside)
-        if level is not None:
-            return call_at_level(function, state, args, setup, level)
-    return call_recorded(function, state, args, setup, function.forward)
-
-
-def call_recorded(
-    function: Any, state: ThreadState, args: tuple, setup: Any, forward: Any
-) -> Any:
-    """One node for one run of `forward`; every tensor among the arguments is of one level."""
-    node = new_function_node(function, state, args)
-    enabled, forward_enabled = state.grad_enabled, state.forward_grad_enabled
-    state.grad_enabled = False
-    state.forward_grad_enabled = False
-    try:
-        if setup is None:
-            output = forward(node, *args)
-        else:
-            output = forward(*args)
-            setup(node, args, output)
-    finally:
-        state.grad_enabled = enabled
-        state.forward_grad_enabled = forward_enabled
-    return finish(node, state, args, output, setup is not None)
-
-
-def new_function_node(function: Any, state: ThreadState, args: tuple) -> FunctionNode:
-    """The node of a call, with edges if the call is to be recorded."""
-    needs = []
-    flags = []
-    nodes = []
-    nrs = []
-    any_needs = any_nr = elsewhere = False
-    plain = True
-    recording = state.recording()
-    for value in args:
-        if isinstance(value, Tensor):
-            t = value
-            flags.append(True)
-            if type(t.array) is not _ndarray:
-                elsewhere = True
-            if requires_of(t):
-                any_needs = True
-                needs.append(True)
-                nodes.append(edge_target(t) if recording else None)
-                nrs.append(t.output_index)
-                if t.output_index:
-                    any_nr = True
-            else:
-                needs.append(False)
-                nodes.append(None)
-                nrs.append(0)
-        else:
-            plain = False
-            flags.append(False)
-            needs.append(False)
-    node: Any
-    plan = function._plan
-    if any_needs and recording:
-        node = new_node(plan, state, _unknown_output, tuple(nodes), tuple(nrs) if any_nr else None)
-    else:
-        node = plan.node_class()
-    node.needs_input_grad = tuple(needs)
-    node.arguments = len(needs)
-    if not plain:
-        node.tensor_flags = tuple(flags)
-    if elsewhere:
-        node.input_devices = tuple([of_array(a.array).type for a in args if isinstance(a, Tensor)])
-    clears = function.clear_saved_tensors_on_access
-    boxed = function.boxed_grads_call
-    if clears is not False or boxed is not False:
-        node.clears_on_access = checked_switch("clear_saved_tensors_on_access", clears)
-        node.boxed = checked_switch("boxed_grads_call", boxed)
-    return node
-
-
-def checked_switch(name: str, value: Any) -> bool:
-    """The value of a class attribute that must be a bool."""
-    if not isinstance(value, bool):
-        raise RuntimeError(f"{name} must be a bool, got {type(value).__name__}")
-    return value
-
-
-def finish(
-    node: FunctionNode, state: ThreadState, args: tuple, output: Any, separate: bool
-) -> Any:
-    """Make the results of `forward` those of the node, and save what was asked for."""
-    if (
-        not isinstance(output, Tensor)
-        or node.dirty_tensors is not None
-        or node.non_differentiable is not None
-        or state.layers
-        or not node.next_nodes
-    ):
-        return finish_with_rules(node, state, args, output, separate)
-    t = output
-    if (
-        t.view_meta is not None
-        or t.inference
-        or among(output, args)
-        or type(t.array) is not _ndarray
-        or not _native.is_differentiable(t.array)
-    ):
-        return finish_with_rules(node, state, args, output, separate)
-    node.out_shape = _native.shape_of(t.array)
-    node.out_dtype = t.array.dtype
-    t.node = node
-    t.output_index = 0
-    t.needs_grad = True
-    if node.shown:
-        _native.show(t)
-    if node.to_save is not None:
-        save_tensors(node, state, (t,))
-    node.saved_for_forward = None
-    return t
-
-
-def finish_with_rules(
-    node: FunctionNode, state: ThreadState, args: tuple, output: Any, separate: bool
-) -> Any:
-    """The same for results that are several, inputs, views, marked or no tensors."""
-    from .function_outputs import attach_outputs
-
-    raw = output if isinstance(output, tuple) else (output,)
-    outputs = attach_outputs(node, state, args, raw, separate)
-    if node.next_nodes and node.to_save is not None:
-        save_tensors(node, state, outputs)
-    node.to_save = None
-    node.saved_for_forward = None
-    return outputs if isinstance(output, tuple) else outputs[0]
-
-
 def save_tensors(node: FunctionNode, state: ThreadState, outputs: tuple) -> None:
     """Keep the tensors given to `save_for_backward`; a result of the node without the node."""
     if type(node.to_save) is not tuple:
@@ -506,7 +333,7 @@ if not _native.compiled:  # fields of a compiled class begin as None, zero and F
         "tensor_flags", "input_devices", "output_devices",
     ):  # fmt: skip
         setattr(FunctionNode, _name, None)
-    for _name in ("keeps_undefined", "boxed", "clears_on_access", "accessed"):
+    for _name in ("keeps_undefined", "boxes_grads", "clears_on_access", "saved_were_read"):
         setattr(FunctionNode, _name, False)
     # nothing is hidden from the collector, so nothing needs to be shown
     del FunctionNode.__setattr__  # type: ignore[misc]

@@ -22,6 +22,7 @@ from ..core.tensor import (
     set_fields,
 )
 from ..dispatch.rebasing import add_retain_hook, check_inplace, rebase_history
+from .function_jvp import push_tangents
 from .function_node import FunctionNode, among
 
 
@@ -68,8 +69,6 @@ def attach_outputs(
             if isinstance(t, Tensor) and t.view_meta is not None:
                 t.view_meta.creation = VIEW_MULTI_OUTPUT
     if state.dual_level >= 0 and state.forward_grad_enabled:
-        from .function_jvp import push_tangents
-
         push_tangents(node, state, args, raw, tuple(outputs), constant, dirty)
     return tuple(outputs)
 

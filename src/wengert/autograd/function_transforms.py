@@ -12,10 +12,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ..core.arrays import made_inside
-from ..core.state import ThreadState
 from ..core.tensor import Tensor
-from ..dispatch.levels import Level, RecordedAlone, ascend, descend, lifted, unwrapped
-from .function_node import apply, call_recorded
+from ..dispatch.levels import Level, lifted
+from .function_node import no_vmap
 
 
 class VmapInfo(NamedTuple):
@@ -36,76 +35,28 @@ def level_outside(levels: list, number: int) -> int:
     return number if any(level.kind in ("grad", "jvp") for level in levels[number:]) else -1
 
 
-def call_outside(function: Any, state: ThreadState, args: tuple, number: int) -> Any:
-    """Call a Function at level `number`; what it makes belongs to the levels further in."""
-    saved = descend(state, number)
-    try:
-        out = apply(function, *args)
-    finally:
-        ascend(state, saved)
-    inner = state.levels[number:]
-    if isinstance(out, tuple):
-        return tuple([_made_inside(item, args, inner) for item in out])
-    return _made_inside(out, args, inner)
-
-
-def _made_inside(out: Any, args: tuple, levels: list) -> Any:
+def made_inside_unless_given(out: Any, args: tuple, levels: list) -> Any:
     """A new tensor as one of the innermost level; an input or a view of one stays as it is."""
     if not isinstance(out, Tensor) or out.view_meta is not None or any(out is a for a in args):
         return out
     return made_inside(out, levels)
 
 
-def call_at_level(
-    function: Any, state: ThreadState, args: tuple, setup: Any, level: Level
-) -> Any:
-    """Call a Function some of whose arguments are tensors of a transform; `level` is innermost."""
-    if level.kind == "trace":
-        return level.call_function(function, state, args, setup)  # type: ignore[attr-defined]
-    if setup is None:
-        raise RuntimeError(
-            "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, "
-            f"jacrev, ...), it must override the setup_context staticmethod; {function.__name__} "
-            "has a forward that takes ctx"
-        )
-    parts = [unwrapped(a, level) if isinstance(a, Tensor) else (a, None) for a in args]
-    values, dims = tuple([value for value, _ in parts]), tuple([dim for _, dim in parts])
-    if level.kind == "vmap":
-        with level.below():
-            if dims.count(None) == len(dims):
-                return _lifted(apply(function, *values), None, level)
-            output, out_dims = call_batched(
-                function, VmapInfo(level.batch_size, level.randomness), dims, values
-            )
-        return _lifted(output, out_dims, level)
-    inputs = tuple(
-        [
-            lifted(a, level) if isinstance(a, Tensor) and value is a else a
-            for a, value in zip(args, values, strict=True)
-        ]
-    )
-    with level.below():
-        below = apply(function, *values)
-    output = _same_or_lifted(below, values, inputs, level)
-    with RecordedAlone(level, state):
-        return call_recorded(function, state, inputs, setup, lambda *same: output)
-
-
-def _same_or_lifted(below: Any, values: tuple, inputs: tuple, level: Level) -> Any:
+def same_or_lifted(below: Any, values: tuple, inputs: tuple, level: Level) -> Any:
     """Results at the level; an input that was changed in place is the input again."""
     if isinstance(below, tuple):
-        return tuple([_same_or_lifted(item, values, inputs, level) for item in below])
+        return tuple([same_or_lifted(item, values, inputs, level) for item in below])
     for value, given in zip(values, inputs, strict=True):
         if below is value:
             return given
     return lifted(below, level) if isinstance(below, Tensor) else below
 
 
-def _lifted(output: Any, dims: Any, level: Level) -> Any:
+def lifted_results(output: Any, dims: Any, level: Level) -> Any:
     """Results of a batching rule at the level; one batch dimension for all, or one each."""
     if isinstance(output, tuple):
         each = dims if isinstance(dims, tuple) else (dims,) * len(output)
-        return tuple([_lifted(o, d, level) for o, d in zip(output, each, strict=True)])
+        return tuple([lifted_results(o, d, level) for o, d in zip(output, each, strict=True)])
     return lifted(output, level, dims) if isinstance(output, Tensor) else output
 
 
@@ -135,10 +86,7 @@ def call_batched(function: Any, info: VmapInfo, in_dims: tuple, args: tuple) -> 
 
 def batching_rule(function: Any) -> Callable:
     """The `vmap` staticmethod of a Function, or the rule that is derived for it."""
-    from .function import Function
-    from .function_batching import derived_rule
-
-    written = function.vmap is not Function.vmap
+    written = function.vmap is not no_vmap
     if function.generate_vmap_rule and written:
         raise RuntimeError(
             f"You tried to vmap over {function.__name__}, but it has both generate_vmap_rule=True "
@@ -149,4 +97,4 @@ def batching_rule(function: Any) -> Callable:
             f"You tried to vmap over {function.__name__}, but it does not have vmap support. "
             "Override the vmap staticmethod or set generate_vmap_rule=True"
         )
-    return function.vmap if written else derived_rule(function)
+    return function.vmap if written else function._derived_vmap()

@@ -29,7 +29,7 @@ _INDEPENDENT = {
     f" grad_jacobian. {_IN_STRICT_MODE} as it prevents from using the double backward trick to"
     " replace forward mode AD.",
 }
-# The same derivatives, present but constant although create_graph=True asked for a graph.
+# Of derivatives that are there, but constant although create_graph=True asked for a graph.
 _CONSTANT = {
     caller: f"The {derivative} of the user-provided function is independent of input {{}}."
     f" {_IN_STRICT_MODE} when create_graph=True."

@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from ..core.handles import RemovableHandle
+from ..core.loading import load
 from ..core.scopes import NoSavedTensorsHooks, SavedTensorsHooks
 from ..core.tensor import Tensor
-from ..tape.accumulation import edge_node
 from ..tape.node import Node as RecordedNode
-from ..tape.node import seen
+from ..tape.node import edge_node, seen
 from ..tape.tasks import current_graph_task_id, will_engine_execute_node
 
 __all__ = [
@@ -235,17 +235,15 @@ def allow_mutation_on_saved_tensors() -> contextlib.AbstractContextManager[Any]:
 
     Returns the context that holds the copies, for debugging.
     """
-    from .mutation import allow_mutation
-
-    return allow_mutation()
+    return load("autograd.mutation").allow_mutation()
 
 
-# Names of this module that are defined in others, which import it.
+# Names of this module that are defined in others, which are imported when they are asked for.
 _ELSEWHERE = {
-    "_AllowMutationOnSavedContext": (".mutation", "_AllowMutationOnSavedContext"),
-    "_CloneArgBeforeMutateMode": (".mutation", "CloneBeforeChange"),
-    "_engine_run_backward": (".variable", "engine_run_backward"),
-    "_register_logging_hooks_on_whole_graph": ("..tape.node_log", "log_nodes"),
+    "_AllowMutationOnSavedContext": ("autograd.mutation", "_AllowMutationOnSavedContext"),
+    "_CloneArgBeforeMutateMode": ("autograd.mutation", "CloneBeforeChange"),
+    "_engine_run_backward": ("autograd.variable", "engine_run_backward"),
+    "_register_logging_hooks_on_whole_graph": ("tape.node_log", "log_nodes"),
 }
 
 
@@ -253,14 +251,10 @@ def __getattr__(name: str) -> Any:
     if name == "__path__":  # asked for by every import from this module
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if name in _ELSEWHERE:
-        from importlib import import_module
-
         module, own = _ELSEWHERE[name]
-        return getattr(import_module(module, __package__), own)
+        return getattr(load(module), own)
     if name == "log":
         import logging
 
         return logging.getLogger(__name__)
-    from .out_of_scope import look_up
-
-    return look_up(__name__, name)
+    return load("autograd.out_of_scope").look_up(__name__, name)

@@ -14,10 +14,9 @@ from typing import Any
 
 from ..backends.geometry import owner_of
 from ..core.arrays import WrapperArray
-from ..core.scopes import Assigned, Together
+from ..core.scopes import Assigned, SavedTensorsHooks, Together
 from ..core.tensor import Tensor, counter_of
 from ..dispatch.modes import TorchDispatchMode
-from .graph import saved_tensors_hooks
 
 
 class Handle:
@@ -129,12 +128,18 @@ class allow_mutation(Together):
         self.scopes = [
             _Cleared(context),  # the only one that is Python code: left last
             Assigned(sys.modules[__name__], _active=True),
-            saved_tensors_hooks(context.pack, context.unpack),
+            _hooks_of(context),
             CloneBeforeChange(context),
         ]
 
     def _recreate_cm(self) -> allow_mutation:
         return allow_mutation()
+
+
+def _hooks_of(context: _AllowMutationOnSavedContext) -> SavedTensorsHooks:
+    hooks = SavedTensorsHooks()
+    hooks.pack_hook, hooks.unpack_hook = context.pack, context.unpack
+    return hooks
 
 
 class _Cleared:

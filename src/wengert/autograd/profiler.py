@@ -20,7 +20,7 @@ from ..core.errors import PACKAGE_FOLDER
 from ..core.scopes import LeavesProfile
 from ..core.state import thread_state
 from ..core.tensor import Tensor
-from .out_of_scope import emit_itt, emit_nvtx, load_nvprof, parse_nvprof_trace
+from .out_of_scope import look_up
 from .profiler_util import (
     BACKWARD_SCOPE,
     USER_SCOPE,
@@ -34,8 +34,10 @@ from .profiler_util import (
 )
 
 __all__ = [
-    "profile", "record_function", "emit_itt", "emit_nvtx", "load_nvprof", "EnforceUnique",
-    "parse_nvprof_trace", "KinetoStepTracker", "EventList", "FunctionEvent", "MemRecordsAcc",
+    "profile", "record_function", "EnforceUnique", "KinetoStepTracker", "EventList",
+    "FunctionEvent", "MemRecordsAcc",
+    # out of scope, found by __getattr__
+    "emit_itt", "emit_nvtx", "load_nvprof", "parse_nvprof_trace",  # noqa: F822
 ]  # fmt: skip
 
 
@@ -425,6 +427,4 @@ def _record_function_with_args_exit(handle: record_function) -> None:
 
 
 def __getattr__(name: str) -> Any:
-    from .out_of_scope import look_up
-
     return look_up(__name__, name)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
-from .out_of_scope import profile as profile
+from .out_of_scope import look_up
 
 __all__ = ["profile"]
+
+profile = look_up(__name__, "profile")

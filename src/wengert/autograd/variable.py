@@ -6,10 +6,9 @@ import warnings
 from typing import Any
 
 from ..core.tensor import Tensor
+from ..creation.factories import empty
 from ..tape import engine, tasks
-from ..tape.accumulation import edge_node
-from ..tape.node import Node
-from ..tape.node_log import log_nodes, logs_nodes
+from ..tape.node import Node, edge_node
 from .graph import GradientEdge
 
 __all__ = ["Variable", "VariableMeta"]
@@ -33,14 +32,9 @@ class ImperativeEngine:
         targets = self._targets(inputs, accumulate_grad) if inputs else None
         if targets is None and not accumulate_grad:
             raise RuntimeError("grad requires non-empty inputs.")
-        stop_logging = log_nodes(tensors) if logs_nodes() else None
-        try:
-            outputs = engine.run_backward(
-                roots, grads, bool(keep_graph), bool(create_graph), targets, bool(accumulate_grad)
-            )
-        finally:
-            if stop_logging is not None:
-                stop_logging()
+        outputs = engine.run_backward(
+            roots, grads, bool(keep_graph), bool(create_graph), targets, bool(accumulate_grad)
+        )
         if accumulate_grad or outputs is None:
             return None
         if not allow_unreachable:
@@ -152,8 +146,6 @@ class Variable(metaclass=VariableMeta):
     _execution_engine = ImperativeEngine()
 
     def __new__(cls, data: Any = None, requires_grad: bool = False, volatile: Any = None) -> Any:
-        from ..creation.factories import empty
-
         if volatile is not None:
             warnings.warn(
                 "volatile was removed and now has no effect: record nothing by `with no_grad():`",

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from .tensor import VIEW_INFERENCE, VIEW_MULTI_OUTPUT, VIEW_NO_GRAD, Tensor
+
 PACKAGE_FOLDER = __file__.rsplit("/", 2)[0] + "/"
 
 
@@ -58,8 +60,6 @@ def argument_error(
 
     It failed where a function read an attribute that tensors have.
     """
-    from .tensor import Tensor
-
     given = cause.obj
     if isinstance(given, Tensor) or not hasattr(Tensor, cause.name or ""):
         return cause
@@ -107,8 +107,6 @@ def refuse_inference_update(t: Any) -> None:
 
 def inplace_view_error(t: Any, indirect: bool) -> RuntimeError:
     """For an in-place change through (or, `indirect`, behind) a view that forbids it."""
-    from .tensor import VIEW_INFERENCE, VIEW_MULTI_OUTPUT, VIEW_NO_GRAD
-
     creation = t.view_meta.creation
     change = (
         "its base or another view of its base has been modified inplace"

@@ -6,9 +6,10 @@ NEG, ABS, EXP, LOG, SQRT, SIN, COS, TANH, SIGMOID, RELU, SQUARE, RECIPROCAL = ra
 # What a gradient rule can come down to when nothing is recorded, beside a loop of two operands:
 # the loop of the differential of the unary operator FUSED + n,
 FUSED = 100
-# multiplication by a number that mostly is one, nothing at all,
+# multiplication by a number that mostly is one, nothing at all, one number for all elements,
 SCALE = 200
 PASS_ON = 201
+SPREAD = 202
 # or a product of matrices: plus 1 if the gradient is the second factor, plus 2 if the first factor
 # is transposed, plus 4 if the second is.
 PRODUCT = 320

@@ -1,12 +1,15 @@
 """What a thread carries: gradient mode, active layers, saved-tensor hooks, the running backward.
 
 One object per thread, found by comparing the thread's identity with the one seen last; switching
-threads costs a dictionary look-up, staying costs a comparison.
+threads costs a dictionary look-up, staying costs a comparison. Uncompiled, where a comparison costs
+more than a look-up in C, it is found in a thread-local.
 """
 
 from __future__ import annotations
 
 from _thread import _local
+from functools import partial
+from operator import attrgetter
 from typing import Any
 
 from .native import native
@@ -99,6 +102,17 @@ def _look_up(ident: int) -> ThreadState:
         _thread_end.forget = _Forget(ident)
     _current = state
     return state
+
+
+class _Found(_local):
+    """What a thread finds under `state`, made when it first looks."""
+
+    def __init__(self) -> None:
+        self.state = ThreadState(_native.thread_ident())
+
+
+if not _native.compiled:
+    globals()["thread_state"] = partial(attrgetter("state"), _Found())
 
 
 def call_user(function: Any, *args: Any, **kwargs: Any) -> Any:

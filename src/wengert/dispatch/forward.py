@@ -11,8 +11,6 @@ from ..core.arrays import WrapperArray, is_level, plain_array, unmarked, zeros_f
 from ..core.dtypes import is_differentiable
 from ..core.state import thread_state
 from ..core.tensor import Tensor
-from ..tape.copy_slices import copy_in_order
-from ..tape.node import saved_items
 from ..tape.plans import values_read
 from ..tape.saved import SavedVariable
 from ..tape.tangents import (
@@ -22,6 +20,7 @@ from ..tape.tangents import (
     tangent_base,
     tangent_of,
 )
+from ..tape.views import copy_in_order
 from .arguments import any_requires
 from .rebasing import check_inplace, check_result_shape
 
@@ -61,7 +60,7 @@ def _may_share(a: Tensor, b: Tensor) -> bool:
 
 def _note_in_saved(t: Tensor, node: Any) -> None:
     """Give the output `t` that its node saved the tangent that `t` has got by now."""
-    for item in () if node is None else saved_items(node):
+    for item in () if node is None else node.kept_items():
         if isinstance(item, SavedVariable) and item.is_output and item.output_nr == t.output_index:
             item.tangent = tangent_of(t)
 

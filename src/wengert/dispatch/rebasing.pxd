@@ -1,6 +1,5 @@
 cimport cython
-from ..tape.accumulation cimport edge_node, edges
-from ..tape.node cimport Node
+from ..tape.node cimport Node, edge_node, edges
 from ..core.native cimport Native
 from ..core.state cimport ThreadState, thread_state
 from ..core.tensor cimport Tensor, ViewMeta, node_of, requires_of, wrap

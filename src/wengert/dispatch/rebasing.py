@@ -11,9 +11,9 @@ from ..core.native import native
 from ..core.registry import operator_named
 from ..core.state import ThreadState, thread_state
 from ..core.tensor import VIEW_DEFAULT, Tensor, node_of, requires_of, wrap
-from ..tape.accumulation import edge_node, edges
-from ..tape.copy_slices import CopySlices, replay, strided_steps
-from ..tape.node import Node
+from ..tape.copy_slices import CopySlices
+from ..tape.node import Node, edge_node, edges
+from ..tape.views import replay, strided_steps
 
 _native = native
 

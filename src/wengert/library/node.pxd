@@ -1,9 +1,7 @@
 cimport cython
-from ..autograd.function_node cimport FunctionNode
-from ..tape.accumulation cimport edge_target
-from ..tape.node cimport new_node
+from ..autograd.function_node cimport FunctionNode, among, save_tensors
+from ..tape.node cimport edge_target, new_node
 from ..tape.plans cimport GradientPlan
-from ..tape.saved cimport save, save_output
 from ..core.native cimport Native
 from ..core.state cimport ThreadState
 from ..core.tensor cimport Tensor, requires_of
@@ -14,8 +12,8 @@ cdef object _no_output
 
 
 cdef class OperatorNode(FunctionNode):
-    cdef public tuple inputs
-    cdef public tuple results
+    cdef public tuple input_kinds
+    cdef public tuple result_kinds
 
     @cython.locals(i=cython.int, values=tuple, inputs=tuple, result=list)
     cdef list gradients(self, object returned)
@@ -31,6 +29,3 @@ cpdef OperatorNode new_operator_node(
 cdef bint _add_edge(Tensor t, list nodes, list nrs)
 @cython.locals(enabled=cython.bint)
 cpdef set_up(object operator, ThreadState state, OperatorNode node, tuple args, object out)
-@cython.locals(saved=list)
-cdef _save(OperatorNode node, ThreadState state, list outs)
-cdef bint _among(object value, object items)

@@ -7,14 +7,12 @@ from typing import Any
 import numpy as np
 
 from ..autograd.function import FunctionCtx
-from ..autograd.function_node import FunctionNode
+from ..autograd.function_node import FunctionNode, among, save_tensors
 from ..core.native import native
 from ..core.state import ThreadState, call_user, thread_state
 from ..core.tensor import Tensor, requires_of, set_fields
-from ..tape.accumulation import edge_target
-from ..tape.node import new_node
-from ..tape.plans import GradientPlan
-from ..tape.saved import save, save_output
+from ..tape.node import edge_target, new_node
+from ..tape.plans import GradientPlan, custom_plan
 
 _native = native
 _no_output = np.empty(())
@@ -28,15 +26,14 @@ def _operator_of(node: Any) -> Any:
 class OperatorNode(FunctionNode):
     """One recorded call. Each operator has a subclass of its own, with `_operator` set.
 
-    `inputs` has an entry per positional argument: whether it is a tensor, or a tuple of that for
-    the elements of a list. `results` is the same for the results, None for a single tensor.
+    `input_kinds` has an entry per positional argument: whether it is a tensor, or a tuple of that
+    for the elements of a list. `result_kinds` has those of the results, None for a single tensor.
     """
-
 
     def __init__(self) -> None:
         FunctionNode.__init__(self)
-        self.inputs: tuple = ()
-        self.results: tuple | None = None
+        self.input_kinds: tuple = ()
+        self.result_kinds: tuple | None = None
 
     # Backward ----------------------------------------------------------------------------------
 
@@ -47,7 +44,7 @@ class OperatorNode(FunctionNode):
                 f"Trying to backward through {_operator_of(self).overload_text()} but no autograd "
                 "formula was registered. Use register_autograd to add one."
             )
-        if self.results is not None:
+        if self.result_kinds is not None:
             returned = backward(self, *self._nested_gradients(grads))
         else:
             if grads is None and not self.keeps_undefined:
@@ -65,13 +62,13 @@ class OperatorNode(FunctionNode):
             [next(found) if is_tensor else None for is_tensor in result]
             if type(result) is tuple
             else (next(found) if result else None)
-            for result in self.results  # type: ignore[union-attr]
+            for result in self.result_kinds  # type: ignore[union-attr]
         ]
 
     def gradients(self, returned: Any) -> list:
         """What the user's formula returned, checked, as one gradient per edge."""
         values = returned if isinstance(returned, tuple) else (returned,)
-        inputs = self.inputs
+        inputs = self.input_kinds
         if len(values) != len(inputs):
             values = self._of_right_length(values)
         result: list = []
@@ -104,7 +101,7 @@ class OperatorNode(FunctionNode):
 
     def _of_right_length(self, values: tuple) -> tuple:
         """The gradients without superfluous None, or with None for arguments left at defaults."""
-        expected = len(self.inputs)
+        expected = len(self.input_kinds)
         lists = _operator_of(self).has_lists
         if len(values) > expected and not lists and all(v is None for v in values[expected:]):
             return values[:expected]
@@ -112,7 +109,7 @@ class OperatorNode(FunctionNode):
         if len(values) < expected and all(_operator_of(self).has_default(i) for i in missing):
             return values + tuple(
                 [None] * len(kind) if type(kind) is tuple else None
-                for kind in self.inputs[len(values) :]
+                for kind in self.input_kinds[len(values) :]
             )
         if lists:
             raise self._wrong_structure(-1, values)
@@ -123,7 +120,7 @@ class OperatorNode(FunctionNode):
         )
 
     def _wrong_structure(self, index: int, value: Any) -> RuntimeError:
-        expected = [["*"] * len(k) if type(k) is tuple else "*" for k in self.inputs]
+        expected = [["*"] * len(k) if type(k) is tuple else "*" for k in self.input_kinds]
         if index < 0:
             got = [_starred(v) for v in value]
         else:
@@ -165,7 +162,7 @@ def plan_for(operator: Any, name: str) -> GradientPlan:
     """What `new_node` makes the nodes of one operator from, of a class of their own."""
     attributes = {"_operator": operator, "__module__": __name__}
     node_class = type(name, (OperatorNode, FunctionCtx), attributes)
-    return GradientPlan(None, name, 0, custom_class=node_class)
+    return custom_plan(name, node_class)
 
 
 # Recording ---------------------------------------------------------------------------------------
@@ -179,17 +176,16 @@ def record_call(operator: Any, state: ThreadState, args: tuple, out: Any) -> Ope
     if operator.setup_context is not None:
         set_up(operator, state, node, args, out)
     if not operator.returns_one_tensor:
-        node.results = _structure(operator, out)
+        node.result_kinds = _structure(operator, out)
         node.outputs_meta = [(t.array.shape, t.array.dtype) for t in outs]
+    constant = node.non_differentiable or ()
     for i, t in enumerate(outs):
-        if t is not None and _native.is_differentiable(t.array) and not _among(
-            t, node.non_differentiable
-        ):
+        if t is not None and _native.is_differentiable(t.array) and not among(t, constant):
             set_fields(t, view_meta=None, node=node, output_index=i, needs_grad=True)
             if node.shown:
                 _native.show(t)
     if node.to_save is not None:
-        _save(node, state, outs)
+        save_tensors(node, state, tuple(outs))
     node.non_differentiable = None
     return node
 
@@ -221,7 +217,7 @@ def new_operator_node(
     node: Any = new_node(
         operator.plan, state, out_array, tuple(nodes), tuple(nrs) if several else None
     )
-    node.inputs = tuple(inputs)
+    node.input_kinds = tuple(inputs)
     node.needs_input_grad = tuple(needs)
     return node
 
@@ -285,14 +281,14 @@ def formula_gradients(operator: Any, args: tuple, out: Any, grads: list, needs: 
             [next(wanted) if is_tensor else False for is_tensor in kind]
             if type(kind) is tuple
             else (next(wanted) if kind else False)
-            for kind in node.inputs
+            for kind in node.input_kinds
         ]
     )
     if operator.setup_context is not None:
         set_up(operator, state, node, args, out)
     if node.to_save is not None:
-        _save(node, state, [])
-    node.results = _structure(operator, out)
+        save_tensors(node, state, ())
+    node.result_kinds = _structure(operator, out)
     node.outputs_meta = [(t.array.shape, t.array.dtype) for t in _tensors_in(out)]
     found = node(*grads)
     return list(found) if isinstance(found, tuple) else [found]
@@ -319,33 +315,5 @@ def _structure(operator: Any, out: Any) -> tuple:
     )
 
 
-def _save(node: OperatorNode, state: ThreadState, outs: list) -> None:
-    saved = []
-    for i, value in enumerate(node.to_save):
-        if value is not None and not isinstance(value, Tensor):
-            raise TypeError(
-                f"save_for_backward can only save variables, but argument {i} is of type "
-                f"{type(value).__name__}; keep other values as attributes of ctx"
-            )
-        if isinstance(value, Tensor) and value.node is node and _among(value, outs):
-            saved.append(save_output(value, state))
-        else:
-            saved.append(save(value, state))
-    node.to_save = None
-    node.saved = tuple(saved)
-    if not node.shown:
-        _native.hide(node.saved)
-
-
-def _among(value: Any, items: Any) -> bool:
-    """Whether `value` is one of `items`, by identity."""
-    if items is None:
-        return False
-    for item in items:  # noqa: SIM110 - a generator would be made for every result
-        if item is value:
-            return True
-    return False
-
-
 if not _native.compiled:  # fields of a compiled class begin as None, zero and False by themselves
-    OperatorNode.results = None
+    OperatorNode.result_kinds = None

@@ -35,7 +35,8 @@ class _Stopped:
 
     def backward(self, ctx: Any, *grads: Any) -> tuple:
         _warn(self.name)
-        return tuple([[None] * len(kind) if type(kind) is tuple else None for kind in ctx.inputs])
+        kinds = ctx.input_kinds
+        return tuple([[None] * len(kind) if type(kind) is tuple else None for kind in kinds])
 
 
 def warn_in_backward(
@@ -65,7 +66,7 @@ def _set_node(operator: Any, state: ThreadState, args: tuple, results: list[Tens
         operator.stopped = _Stopped(operator)
     node: Any = new_operator_node(operator.stopped, state, args, _no_output)
     node.keeps_undefined = True
-    node.results = (True,) * len(results)
+    node.result_kinds = (True,) * len(results)
     node.outputs_meta = [(t.array.shape, t.array.dtype) for t in results]
     for i, t in enumerate(results):
         set_fields(t, view_meta=None, node=node, output_index=i, needs_grad=True)

@@ -27,7 +27,7 @@ from .along import (
 )
 from .declare import nondifferentiable, primitive
 from .pointwise import maximum, minimum
-from .reduce import sum
+from .reduce import kept_sum, sum
 
 __all__ = ["amax", "amin", "aminmax", "argmax", "argmin", "max", "min"]
 
@@ -43,7 +43,7 @@ def _check_any(name: str, x: Any, error: type[Exception] = RuntimeError) -> None
 def _share_by_count(g: Tensor, x: Tensor, out: Tensor, dim: Any, keepdim: bool) -> Tensor:
     chosen = x == restore_dims(out, x.shape, dim, keepdim)
     g = restore_dims(g, x.shape, dim, keepdim)
-    return g * chosen / sum(chosen, dim, True)
+    return g * chosen / kept_sum(chosen, dim)
 
 
 def _tangent_by_count(t: Tensor, x: Tensor, out: Tensor, dim: Any, keepdim: bool) -> Tensor:

@@ -17,6 +17,7 @@ from ..transforms.batching.rules import broadcast
 from .along import is_half, packed, widened
 from .declare import primitive
 from .pointwise import rsqrt
+from .reduce import kept_mean
 
 __all__ = ["constant_pad_nd", "native_layer_norm"]
 
@@ -126,7 +127,7 @@ def _last(shape: tuple) -> tuple[int, ...]:
 
 def _through_standardized(t: Tensor, unit: Tensor, scale: Tensor, dims: tuple) -> Tensor:
     """The symmetric derivative of standardizing applied to a gradient or a tangent."""
-    return scale * (t - t.mean(dims, True) - unit * (t * unit).mean(dims, True))
+    return scale * (t - kept_mean(t, dims) - unit * kept_mean(t * unit, dims))
 
 
 def _layer_norm_input(

@@ -9,6 +9,7 @@ from typing import Any
 from ..backends import meta
 from ..core import dtypes
 from ..core.errors import broadcast_error, shape_text, warn_user
+from ..core.loops import SPREAD
 from ..core.native import native
 from ..core.tensor import Tensor
 from ..dispatch.out import copy_to_out
@@ -29,7 +30,7 @@ from .along import (
     widened,
     working_dtype,
 )
-from .declare import composite, linear, nondifferentiable, primitive
+from .declare import by_loop, composite, linear, nondifferentiable, primitive
 from .pointwise import isnan, logical_not, where, zeros_like
 
 __all__ = [
@@ -60,7 +61,7 @@ def _sum_all(xp: Any, x: Any, dtype: Any) -> Any:
 _sum_whole = linear(
     "sum(Tensor self, *, dtype? dtype=None) -> Tensor",
     _sum_all,
-    lambda g, self_shape: g.expand(self_shape),
+    by_loop(SPREAD, lambda g, self_shape: apply("expand", g, self_shape, False)),
     shape=shapes.number,
     batch=over_all("sum.dim_IntList"),
     doc="Sum of all elements.",
@@ -69,8 +70,8 @@ _sum_whole = linear(
 _sum_along = linear(
     "sum.dim_IntList(Tensor self, int[]? dim, bool keepdim=False, *, dtype? dtype=None) -> Tensor",
     _sum,
-    lambda g, self_shape, dim, keepdim: restore_dims(g, self_shape, dim, keepdim).expand(
-        self_shape
+    lambda g, self_shape, dim, keepdim: apply(
+        "expand", restore_dims(g, self_shape, dim, keepdim), self_shape, False
     ),
     name="SumBackward1",
     shape=reduced,
@@ -79,6 +80,11 @@ _sum_along = linear(
     out="typed",
 )
 sum = overloaded(_sum_whole, _sum_along)
+
+
+def kept_sum(x: Tensor, dim: int | tuple[int, ...] | None) -> Tensor:
+    """The sum along dimensions that stay with length one."""
+    return _sum_along.call((x, (dim,) if isinstance(dim, int) else dim, True, None))
 
 
 @composite(public="method")
@@ -198,7 +204,7 @@ def _spread_mean(g: Tensor, shape: tuple, dim: Any, keepdim: bool) -> Tensor:
 _mean_whole = linear(
     "mean(Tensor self, *, dtype? dtype=None) -> Tensor",
     _mean_all,
-    lambda g, self_shape: (g / max(math.prod(self_shape), 1)).expand(self_shape),
+    lambda g, self_shape: apply("expand", g / max(math.prod(self_shape), 1), self_shape, False),
     shape=shapes.number,
     batch=over_all("mean.dim"),
     doc="Mean of all elements.",
@@ -207,8 +213,8 @@ _mean_whole = linear(
 _mean_along = linear(
     "mean.dim(Tensor self, int[]? dim, bool keepdim=False, *, dtype? dtype=None) -> Tensor",
     _mean,
-    lambda g, self_shape, dim, keepdim: _spread_mean(g, self_shape, dim, keepdim).expand(
-        self_shape
+    lambda g, self_shape, dim, keepdim: apply(
+        "expand", _spread_mean(g, self_shape, dim, keepdim), self_shape, False
     ),
     name="MeanBackward1",
     shape=reduced,
@@ -217,6 +223,11 @@ _mean_along = linear(
     out="casts",
 )
 mean = overloaded(_mean_whole, _mean_along)
+
+
+def kept_mean(x: Tensor, dims: tuple[int, ...] | None) -> Tensor:
+    """The mean along dimensions that stay with length one."""
+    return _mean_along.call((x, dims, True, None))
 
 
 def nanmean(
@@ -358,7 +369,7 @@ def _standard(
 
 def _var_gradient(g: Tensor, x: Tensor, dim: Any, correction: Any, keepdim: bool) -> Tensor:
     freedom = _freedom(x.shape, dim, correction)
-    away = x - mean(x, dim, True)
+    away = x - kept_mean(x, dim)
     g = restore_dims(g, x.shape, dim, keepdim)
     if freedom <= 0 and (dim is None or not x.shape):
         return g * where(away == 0, math.nan, math.inf)

@@ -182,8 +182,8 @@ where_: Operator = elementwise(
     "where(Tensor condition, Tensor self, Tensor other) -> Tensor",
     _where,
     {
-        "self": lambda t, condition: where_(condition, t, 0),
-        "other": lambda t, condition: where_(condition, 0, t),
+        "self": lambda t, condition: where_.call((condition, t, 0)),
+        "other": lambda t, condition: where_.call((condition, 0, t)),
     },
     dtype=lambda args, count: (args[0], *_holding_numbers(args[1:], count - 1, halves=False)),
     inplace=False,

@@ -11,7 +11,7 @@ from . import shapes
 from .along import in_dtype, normal_dims, packed, reduced, restore_dims, scalar_name, working_dtype
 from .declare import composite, primitive
 from .pointwise import exp
-from .reduce import sum
+from .reduce import kept_sum, sum
 
 __all__ = ["log_softmax", "logsumexp", "softmax", "softmin"]
 
@@ -86,7 +86,7 @@ def _log_softmax(xp: Any, x: Any, dim: int, dtype: Any) -> Any:
 
 def _centered(t: Tensor, dim: int, out: Tensor) -> Tensor:
     """The symmetric matrix of derivatives of softmax applied to `t`."""
-    return out * (t - sum(t * out, dim, True))
+    return out * (t - kept_sum(t * out, dim))
 
 
 softmax = primitive(
@@ -103,8 +103,8 @@ softmax = primitive(
 log_softmax = primitive(
     "log_softmax(Tensor self, int dim, dtype? dtype=None) -> Tensor",
     _log_softmax,
-    lambda g, dim, out: g - exp(out) * sum(g, dim, True),
-    lambda tangents, dim, out: tangents["self"] - sum(exp(out) * tangents["self"], dim, True),
+    lambda g, dim, out: g - exp(out) * kept_sum(g, dim),
+    lambda tangents, dim, out: tangents["self"] - kept_sum(exp(out) * tangents["self"], dim),
     widens=False,
     shape=shapes.as_first,
     batch=along("dim"),

@@ -19,7 +19,7 @@ from ..backends.geometry import (
 from ..core.errors import shape_text
 from ..core.tensor import Tensor
 from ..dispatch.operator import Operator
-from ..tape.copy_slices import strided_steps
+from ..tape.views import strided_steps
 from ..transforms.batching import views as batched
 from . import shapes
 from .declare import linear

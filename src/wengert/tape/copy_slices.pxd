@@ -1,8 +1,7 @@
 cimport cython
 from ..core.state cimport ThreadState, thread_state
 from ..core.tensor cimport Tensor, wrap
-from .accumulation cimport edge_node, edges
-from .node cimport Node, apply_rules, unpack_saved
+from .node cimport Node, apply_rules, edge_node, edges, unpack_saved
 from .plans cimport GradientPlan
 from .saved cimport Freed
 

@@ -1,16 +1,15 @@
-"""CopySlices, the node of a base that was changed through a view, and the replay of views."""
+"""CopySlices, the node of a base that was changed through a view."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from ..core.registry import operator_named
 from ..core.state import thread_state
 from ..core.tensor import Tensor, wrap
-from .accumulation import edge_node, edges
-from .node import Node, apply_rules, unpack_saved
+from .node import Node, apply_rules, edge_node, edges, unpack_saved
 from .plans import OUT_SLOT, GradientPlan
 from .saved import Freed, detached_alias
+from .views import copy_in_order, replay
 
 _COPY_SLICES_PLAN = GradientPlan(None, "CopySlices", 2)
 
@@ -81,31 +80,3 @@ class CopySlices(Node):
 
     def release(self, freed: Freed) -> None:
         self.inner.saved = freed
-
-
-def copy_in_order(g: Tensor, order: tuple) -> Tensor:
-    """A copy of `g` with its dimensions in the memory order of the base, as view steps expect."""
-    if order == tuple(range(len(order))):
-        return operator_named("_contiguous").call1(g)
-    back = tuple(sorted(range(len(order)), key=order.__getitem__))
-    return operator_named("_contiguous").call1(g.permute(order)).permute(back)
-
-
-def replay(base: Tensor, steps: tuple | None) -> Tensor:
-    """Apply the view operators in `steps`, innermost first, to `base`."""
-    calls = []
-    while steps is not None:
-        steps, operator, args = steps
-        calls.append((operator, args))
-    for operator, args in reversed(calls):
-        base = operator.call((base, *args))
-    return base
-
-
-def strided_steps(t: Tensor, base: Any) -> tuple:
-    """The way from `base` to a view of its memory by shape, strides and offset alone."""
-    from ..backends.geometry import offset_of, seen_from
-    array = t.array
-    stride = tuple([s // array.itemsize for s in array.strides])
-    seen = seen_from(base.array, array.shape, stride, offset_of(array))
-    return (None, operator_named("_as_strided"), seen)

@@ -2,11 +2,11 @@ cimport cython
 from ..core.native cimport Native
 from ..core.state cimport AnomalyMode, ThreadState, thread_state
 from ..core.tensor cimport Cold, Tensor, wrap
-from .accumulation cimport AccumulateGrad
-from .node cimport Node, NodeCold, unpack_saved
-from .plans cimport GradientPlan, GradientStep, apply_loop
+from .accumulation cimport add_gradient
+from .node cimport AccumulateGrad, Node, NodeCold, apply_loop, unpack_saved
+from .plans cimport GradientPlan, GradientStep
 from .saved cimport Freed
-from .tasks cimport GraphTask, Slot, count_dependencies, pop, queue, release
+from .tasks cimport GraphTask, Slot, count_dependencies, pop, queue
 
 
 cdef Native _native
@@ -18,7 +18,7 @@ cdef object _add, _reduce_gradient
 @cython.locals(state=ThreadState)
 cpdef list evaluate(GraphTask task, Node node)
 cdef list evaluate_observed(GraphTask task, Node node, ThreadState state)
-@cython.locals(outputs=list)
+@cython.locals(outputs=list, sink=AccumulateGrad)
 cdef list run_node(GraphTask task, Node node, ThreadState state)
 @cython.locals(g=Tensor, value=Tensor, total=Tensor, nodes=tuple, step=GradientStep,
                edge=cython.int, fresh=cython.bint, following=Node, outputs=list,
@@ -36,7 +36,8 @@ cdef object with_one_more(
     GraphTask task, Node node, object waiting, bint owned, int nr, Tensor g
 )
 cdef object combine(GraphTask task, object old, Tensor g, bint owned)
+@cython.locals(shape=tuple)
 cpdef Tensor validated(Node producer, int index, Node node, int nr, Tensor g)
 
-@cython.locals(state=ThreadState, node=Node, watched=cython.bint, recorded=cython.bint)
-cdef run_on_caller(GraphTask task)
+@cython.locals(node=Node, sink=AccumulateGrad, g=Tensor, watched=cython.bint, recorded=cython.bint)
+cdef run_on_caller(GraphTask task, ThreadState state)

@@ -7,21 +7,24 @@ runs.
 
 from __future__ import annotations
 
-import os
 from _thread import allocate_lock
 from collections.abc import Callable
+from os import register_at_fork
+from sys import modules
 from typing import Any
 
 import numpy as np
 
+from ..core.loading import load
 from ..core.native import native
 from ..core.state import ThreadState, anomaly, inherit, thread_state
 from ..core.tensor import Tensor
+from .accumulation import add_gradient
 from .hooks import run_post_hooks, run_pre_hooks, run_tensor_hooks
-from .node import Node, unpack_saved
-from .plans import apply_loop
+from .node import Node, apply_loop, unpack_saved
+from .node_log import log_nodes, logs_nodes
 from .saved import Freed
-from .tasks import GraphTask, abandon, count_dependencies, plan_execution, pop, queue, release
+from .tasks import GraphTask, abandon, count_dependencies, plan_execution, pop, queue
 
 _native = native
 _anomaly = anomaly
@@ -34,36 +37,37 @@ _claim_lock = allocate_lock()
 
 
 def run_backward(
-    roots: list,
-    grads: list,
+    roots: list[tuple[Node, int]],
+    grads: list[Tensor],
     keep_graph: bool,
     create_graph: bool,
-    targets: list | None,
+    targets: list[tuple[Node, int]] | None,
     accumulate: bool,
-) -> list | None:
+    task: GraphTask | None = None,
+) -> list[Tensor | None] | None:
     """Send `grads` from the root edges through the graph.
 
     `roots` and `targets` are pairs (node, output number). With `accumulate` the leaves' ``.grad``
     grow, only those of `targets` if given; otherwise the gradients arriving at `targets` return.
+    A `task` is given where this continues one that was begun on another thread.
     """
     state = thread_state()
-    task = GraphTask(keep_graph, create_graph, state, state.graph_task)
-    if state.depth >= MAX_DEPTH:
-        return _run_on_fresh_thread(task, roots, grads, targets, accumulate)
-    return _run(task, roots, grads, targets, accumulate)
-
-
-def _run(
-    task: GraphTask, roots: list, grads: list, targets: list | None, accumulate: bool
-) -> list | None:
-    state = thread_state()
-    saved = (state.graph_task, state.needed, state.grad_enabled, state.node, state.depth)
     root_nodes = [node for node, _ in roots]
+    if task is None:
+        freed = Freed()
+        freed.code, freed.lasti = _native.caller(), _native.lasti
+        task = GraphTask(keep_graph, create_graph, state, state.graph_task, freed)
+        if state.depth >= MAX_DEPTH:
+            return _run_on_fresh_thread(task, roots, grads, targets, accumulate)
+    saved = (state.graph_task, state.needed, state.grad_enabled, state.node, state.depth)
     task.roots = root_nodes
     state.depth += 1
     state.graph_task = task
     state.grad_enabled = task.create_graph
+    stop_logging = None
     try:
+        if "logging" in modules and logs_nodes():
+            stop_logging = log_nodes(root_nodes)
         if targets:
             plan_execution(task, root_nodes, targets, accumulate)
         state.needed = task.needed
@@ -72,15 +76,18 @@ def _run(
         for i, (node, nr) in enumerate(roots):
             deliver(task, node, nr, validated(None, i, node, nr, grads[i]))
         if task.parallel and state.multithreading:
-            from .workers import run_parallel
+            # a graph over several devices is rare, and its queues import what else nothing needs
+            from .workers import ParallelRun
 
-            run_parallel(task)
+            task.parallel_run = ParallelRun(task, evaluate, hand_on)
+            task.parallel_run.run()
         else:
             task.parallel = False
             task.plain = task.needed is None
-            run_on_caller(task)
+            run_on_caller(task, state)
         state.node = saved[3]
-        _run_callbacks(task)
+        while task.callbacks:
+            task.callbacks.pop(0)()
         return task.captured
     except BaseException:
         abandon(task, root_nodes)
@@ -89,13 +96,19 @@ def _run(
         task.done = True
         state.graph_task, state.needed, state.grad_enabled, state.node, state.depth = saved
         task.parent = None
-        release(task)
+        # nodes that did not run still refer to the task, which must not hold the graph
+        if task.needed is not None:
+            task.needed = task.executed = set()
+        task.captures = task.captured = task.parallel_run = task.roots = task.reachable = None
+        task.overflow.clear()
+        if stop_logging is not None:
+            stop_logging()
 
 
-def run_on_caller(task: GraphTask) -> None:
+def run_on_caller(task: GraphTask, state: ThreadState) -> None:
     """Run ready nodes until none is left."""
-    state = thread_state()
-    watched = recorded = True
+    watched = _anomaly.enabled or state.profiler is not None
+    recorded = watched or not task.plain or state.grad_enabled or state.layers != 0
     while True:
         node = task.next_ready
         if node is None:
@@ -105,13 +118,22 @@ def run_on_caller(task: GraphTask) -> None:
         task.next_ready = None
         if (
             not recorded
-            and node.plan.loops
             and node.cold is None
             and node.claim is task
             and node.buffer is not None
         ):
-            run_loops(task, node, state)
-            continue
+            if node.plan.loops:
+                run_loops(task, node, state)
+                continue
+            if node.is_accumulator and not _native.overriding:
+                sink: Any = node
+                if sink.variable.cold is None:
+                    g = node.buffer
+                    node.buffer = None
+                    node.claim = None
+                    add_gradient(sink.variable, g)
+                    g = None
+                    continue
         watched = _anomaly.enabled or state.profiler is not None
         if watched:
             evaluate_observed(task, node, state)
@@ -119,11 +141,6 @@ def run_on_caller(task: GraphTask) -> None:
             run_node(task, node, state)
         # only the hooks and rules in there can change this
         recorded = watched or not task.plain or state.grad_enabled or state.layers != 0
-
-
-def _run_callbacks(task: GraphTask) -> None:
-    while task.callbacks:
-        task.callbacks.pop(0)()
 
 
 def queue_callback(callback: Callable[[], None]) -> None:
@@ -136,7 +153,9 @@ def queue_callback(callback: Callable[[], None]) -> None:
     task.callbacks.append(callback)
 
 
-def _run_on_fresh_thread(task: GraphTask, *arguments: Any) -> list | None:
+def _run_on_fresh_thread(
+    task: GraphTask, roots: list, grads: list, targets: list | None, accumulate: bool
+) -> list | None:
     """Continue a deeply nested backward where the stack is empty; the caller waits."""
     parent_state = thread_state()
     result: list = []
@@ -147,8 +166,9 @@ def _run_on_fresh_thread(task: GraphTask, *arguments: Any) -> list | None:
         state.graph_task = parent_state.graph_task
         state.node = parent_state.node
         state.depth = 0
+        options = task.keep_graph, task.create_graph, targets, accumulate
         try:
-            result.append(_run(task, *arguments))
+            result.append(run_backward(roots, grads, *options, task=task))
         except BaseException as error:
             failure.append(error)
 
@@ -171,7 +191,7 @@ def evaluate(task: GraphTask, node: Node) -> list | None:
 
 
 def evaluate_observed(task: GraphTask, node: Node, state: ThreadState) -> list | None:
-    """The same under anomaly detection, under the profiler, or under both."""
+    """Run one node with its hooks under anomaly detection, under the profiler, or under both."""
     profiler = state.profiler
     if profiler is not None:
         profiler.enter_node(node)
@@ -179,9 +199,7 @@ def evaluate_observed(task: GraphTask, node: Node, state: ThreadState) -> list |
         return run_node(task, node, state)
     except BaseException as error:
         if _anomaly.enabled:
-            from .anomaly import explain
-
-            explain(node, error)
+            load("tape.anomaly").explain(node, error)
         raise
     finally:
         if profiler is not None:
@@ -216,16 +234,20 @@ def run_node(task: GraphTask, node: Node, state: ThreadState) -> list | None:
         grads = run_pre_hooks(node, grads)
     if state.profiler is not None:
         outputs = state.profiler.run_node(node, grads, run_inside)
+    elif _native.overriding:
+        outputs = run_inside(node, grads, state)
+    elif node.is_accumulator:  # without a call between, whose reference to the gradient counts
+        sink: Any = node
+        add_gradient(sink.variable, grads)
+        outputs = []
     else:
-        outputs = run_inside(node, grads, state) if _native.overriding else node.run(grads)
+        outputs = node.run(grads)
     if node.cold is not None and node.cold.post_hooks:
         _fit(node, outputs)
         outputs = run_post_hooks(node, outputs, grads, task)
     if _anomaly.enabled and _anomaly.check_nan:
-        from .anomaly import refuse_nan
-
-        refuse_nan(node, outputs)
-    if not task.keep_graph:
+        load("tape.anomaly").refuse_nan(node, outputs)
+    if not task.keep_graph and not node.is_accumulator:
         node.release(task.freed)
     grads = None
     if task.parallel:
@@ -254,7 +276,7 @@ def run_loops(task: GraphTask, node: Node, state: ThreadState) -> None:
         if step.is_product and following.buffer_owned and following.claim is task:
             total = following.buffer
         value = apply_loop(step, g, saved, state.inference, total)
-        fresh = value is not g
+        fresh = value is not g and not step.shares
         if value is None:
             if outputs is None:
                 state.node = node
@@ -263,9 +285,13 @@ def run_loops(task: GraphTask, node: Node, state: ThreadState) -> None:
             fresh = False
         elif value is total:
             value = None
-        if value is None or not receive(task, following, value, fresh):
+        if (
+            value is None
+            or not _native.has_shape(value.array, following.out_shape)
+            or not receive(task, following, value, fresh)
+        ):
             hand(task, node, edge, value)
-    if plan.saves and not task.keep_graph:
+    if plan.saves_tensors and not task.keep_graph:
         if isinstance(saved if plan.saves == 1 else saved[0], Tensor):
             node.saved = task.freed
         else:
@@ -287,12 +313,16 @@ def hand_on(task: GraphTask, node: Node, outputs: list) -> None:
         if following is not None:
             g = outputs[i]
             outputs[i] = None
-            if g is None or not receive(task, following, g, False):
+            if (
+                g is None
+                or not _native.has_shape(g.array, following.out_shape)
+                or not receive(task, following, g, False)
+            ):
                 hand(task, node, i, g)
 
 
 def receive(task: GraphTask, node: Node, g: Tensor, fresh: bool) -> bool:
-    """Add a gradient that fits to what waits at `node`, in the usual case; False in any other.
+    """Add a gradient of the shape of its value to what waits at `node`; False if more is to do.
 
     A `fresh` one is held by nobody else, so that others may be added to it in place.
     """
@@ -301,7 +331,6 @@ def receive(task: GraphTask, node: Node, g: Tensor, fresh: bool) -> bool:
         or node.claim is not task
         or node.outputs_meta is not None
         or g.array.dtype is not node.out_dtype
-        or not _native.has_shape(g.array, node.out_shape)
     ):
         return False
     if node.buffer is None:
@@ -360,6 +389,8 @@ def deliver(task: GraphTask, node: Node, nr: int, g: Tensor | None) -> bool:
     if ready:
         if task.parallel_run is not None:
             task.parallel_run.enqueue(node)
+        elif task.next_ready is None and not task.heap:
+            task.next_ready = node
         else:
             queue(task, node)
     return ready
@@ -400,8 +431,11 @@ def validated(
     else:
         shape, dtype = node.outputs_meta[nr]
     array = g.array
-    if array.dtype is dtype and _native.has_shape(array, shape):
-        return g
+    if array.dtype is dtype:
+        if not shape and not array.ndim:  # the usual root
+            return g
+        if _native.has_shape(array, shape):
+            return g
     return _reduce_gradient(producer, index, g, shape, dtype)
 
 
@@ -415,14 +449,10 @@ def bind_operators(add: Any, reduce_gradient: Callable) -> None:
     _add, _reduce_gradient = add, reduce_gradient
 
 
-def _after_fork_in_child() -> None:
-    """The child has none of the parent's threads and must not wait for a lock they held."""
+def _renew_lock() -> None:
+    """In a forked child: a lock that one of the parent's threads held is never released."""
     global _claim_lock
-    from . import accumulation, workers
-
     _claim_lock = allocate_lock()
-    accumulation.renew_locks()
-    workers.forget()
 
 
-os.register_at_fork(after_in_child=_after_fork_in_child)
+register_at_fork(after_in_child=_renew_lock)

@@ -7,8 +7,7 @@ from typing import Any
 from ..core.arrays import has_ended
 from ..core.registry import operator_named
 from ..core.tensor import Tensor, set_fields
-from .accumulation import AccumulateGrad
-from .node import Node
+from .node import AccumulateGrad, Node
 
 
 def run_tensor_hooks(node: Node, grads: Any) -> Any:

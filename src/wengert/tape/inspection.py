@@ -12,7 +12,7 @@ from ..core.dtypes import dtype, from_numpy
 from ..core.size import Size
 from ..core.tensor import Tensor
 from .blame import already_freed_error
-from .node import Node, keep_items, saved_items
+from .plans import saved_names_of
 from .saved import Freed, SavedVariable, pack, unpack_item
 
 
@@ -26,7 +26,7 @@ class InputMetadata(NamedTuple):
     is_cpp_nested_tensor: bool = False
 
 
-def input_metadata(node: Node) -> tuple[InputMetadata, ...]:
+def input_metadata(node: Any) -> tuple[InputMetadata, ...]:
     """One entry for each output of the recorded operation; the device is where the node runs.
 
     A result of a custom Function that is no tensor counts as a number.
@@ -45,7 +45,7 @@ def input_metadata(node: Node) -> tuple[InputMetadata, ...]:
 class SavedTensor:
     """A place in a node where a tensor is saved; hooks of its own can be set on it."""
 
-    _node: Node
+    _node: Any
     _place: tuple[int, ...] | None
 
     def __init__(self) -> None:
@@ -100,7 +100,7 @@ class SavedTensor:
             )
         is_output = isinstance(item, SavedVariable) and item.is_output
         packed = pack(unpack_item(item, self._node), is_output, hooks)
-        keep_items(self._node, _replaced(saved_items(self._node), self._place, packed))
+        self._node.keep_items(_replaced(self._node.kept_items(), self._place, packed))
 
     def _item(self) -> Any:
         if self._place is None:
@@ -110,7 +110,25 @@ class SavedTensor:
         return _item_at(self._node, self._place)
 
 
-def saved_tensor(node: Node, *place: int) -> Any:
+def saved_attribute(node: Any, name: str) -> Any:
+    """What a node answers to ``_saved_self`` and the like, and to ``_raw_saved_self``."""
+    raw = name.startswith("_raw_saved_")
+    wanted = name[11:] if raw else name[7:]
+    names = node.plan.saved_names
+    if wanted not in names:
+        if wanted in saved_names_of(node.plan.operator):
+            return absent_tensor(node) if raw else None
+    elif not raw:
+        if type(node.saved) is Freed:
+            raise already_freed_error(node, node.saved)
+        value = unpack_item(node.kept_items()[names.index(wanted)], node)
+        return tuple(value) if type(value) is list else value
+    elif type(node.saved) is Freed or is_saved_tensor(node.kept_items()[names.index(wanted)]):
+        return saved_tensor(node, names.index(wanted))
+    raise AttributeError(f"'{node.name()}' object has no attribute '{name}'")
+
+
+def saved_tensor(node: Any, *place: int) -> Any:
     """The handle of one saved value, found by its index; a tuple of handles for a list of them."""
     if type(node.saved) is not Freed:
         item = _item_at(node, place)
@@ -119,7 +137,7 @@ def saved_tensor(node: Node, *place: int) -> Any:
     return _handle(node, place)
 
 
-def absent_tensor(node: Node) -> SavedTensor:
+def absent_tensor(node: Any) -> SavedTensor:
     """The handle of a value that the node could have saved and did not need."""
     return _handle(node, None)
 
@@ -129,15 +147,15 @@ def is_saved_tensor(item: Any) -> bool:
     return isinstance(item, (Tensor, SavedVariable, tuple))
 
 
-def _handle(node: Node, place: tuple[int, ...] | None) -> SavedTensor:
+def _handle(node: Any, place: tuple[int, ...] | None) -> SavedTensor:
     handle = SavedTensor.__new__(SavedTensor)
     handle._node = node
     handle._place = place
     return handle
 
 
-def _item_at(node: Node, place: tuple[int, ...]) -> Any:
-    item: Any = saved_items(node)
+def _item_at(node: Any, place: tuple[int, ...]) -> Any:
+    item: Any = node.kept_items()
     for index in place:
         item = item[index]
     return item

@@ -1,14 +1,19 @@
 cimport cython
 from ..core.native cimport Native, make
 from ..core.state cimport AnomalyMode, ThreadState, thread_state
-from ..core.tensor cimport Tensor, flag
-from .plans cimport GradientPlan, GradientStep, apply_loop, apply_rule
+from ..core.tensor cimport (
+    Cold, Tensor, VersionCounter, ViewMeta, flag, node_of, wrap_as,
+)
+from .accumulation cimport add_gradient
+from .plans cimport GradientPlan, GradientStep
 from .saved cimport Freed, SavedVariable, holds_tensors, unpack_item
 
 
 cdef Native _native
 cdef bint _hides
 cdef AnomalyMode _anomaly
+cdef int _fused, _scale, _pass_on, _product, _spread
+cdef type _ndarray
 
 
 @cython.final
@@ -47,6 +52,9 @@ cdef class Node:
     cdef start(self, GradientPlan plan, tuple next_nodes, tuple next_nrs)
     cdef list run(self, object grads)
     cdef release(self, object freed)
+    cpdef tuple kept_items(self)
+    cpdef keep_items(self, tuple items)
+    cpdef list show_itself(self)
     cpdef NodeCold make_cold(self)
 
 
@@ -59,6 +67,25 @@ cpdef Node new_node(
 @cython.locals(plan=GradientPlan, step=GradientStep, state=ThreadState, result=list,
                edge=cython.int, needed=set, loops=cython.bint, conjugate=cython.bint)
 cpdef list apply_rules(Node node, object grads, list values)
-cpdef tuple saved_items(Node node)
-cpdef keep_items(Node node, tuple items)
+@cython.locals(loop=cython.int, t=Tensor, variable=SavedVariable)
+cpdef Tensor apply_loop(
+    GradientStep step, Tensor g, object saved, bint inference, Tensor total
+)
+@cython.locals(indices=tuple, count=cython.int)
+cpdef object apply_rule(GradientStep step, object grads, list values)
 cpdef list unpack_saved(Node node)
+
+
+@cython.final
+cdef class AccumulateGrad(Node):
+    cdef public Tensor variable
+    cdef object __weakref__
+
+
+cpdef Node accumulator_of(Tensor t)
+cdef object _known_sink(Tensor t)
+cpdef reset_accumulator(Tensor t, bint renewed)
+@cython.locals(nodes=list)
+cpdef tuple edges(Node node)
+cpdef object edge_target(Tensor t)
+cpdef Node edge_node(Tensor t)

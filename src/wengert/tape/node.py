@@ -1,26 +1,44 @@
-"""The tape: nodes, their edges and what users see of them.
+"""The tape: nodes, the sinks of leaves, and the edges between them.
 
 A node is a record, not a closure: the plan says which rule serves which edge and which saved values
-it reads; the engine owns the buffer fields while a backward runs.
+it reads; the engine owns the buffer fields while a backward runs. A leaf is an edge itself; its
+sink is made when a backward or a look at the graph asks for it.
 """
 
 from __future__ import annotations
 
+import weakref
+from _thread import allocate_lock
 from collections import OrderedDict
 from collections.abc import Callable
+from os import register_at_fork
 from typing import Any
 
+import numpy as np
+
+from ..core import loops
+from ..core.arrays import zeros_for
 from ..core.handles import RemovableHandle
+from ..core.loading import load
 from ..core.native import make, native
 from ..core.state import ThreadState, anomaly, thread_state
-from ..core.tensor import Tensor, give_defaults
+from ..core.tensor import Tensor, give_defaults, node_of, wrap_as
+from .accumulation import add_gradient
 from .blame import already_freed_error
-from .plans import GradientPlan, apply_loop, apply_rule, saved_names_of
+from .cycles import show_graph
+from .plans import GradientPlan, GradientStep
 from .saved import Freed, SavedVariable, holds_tensors, unpack_item
 
 _native = native
 _hides = native.compiled
 _anomaly = anomaly
+_fused, _scale, _pass_on, _product = loops.FUSED, loops.SCALE, loops.PASS_ON, loops.PRODUCT
+_spread = loops.SPREAD
+_ndarray: Any = np.ndarray
+
+ACCUMULATE_SEQUENCE = 2**62
+_ACCUMULATE_PLAN = GradientPlan(None, "AccumulateGrad", 0)
+_sink_lock = allocate_lock()
 
 
 class NodeCold:
@@ -128,8 +146,6 @@ class Node:
                 break
         else:
             return grads
-        from ..core.arrays import zeros_for
-
         return [
             zeros_for(shape, dtype) if g is None else g
             for g, (shape, dtype) in zip(grads, self.outputs_meta, strict=True)
@@ -137,14 +153,45 @@ class Node:
 
     def release(self, freed: Freed) -> None:
         """Drop the saved tensors; later use reports `freed`. Numbers and shapes may stay."""
-        for item in saved_items(self):
-            if (
-                isinstance(item, Tensor)
-                or type(item) is SavedVariable
-                or (type(item) is tuple and holds_tensors(item))
-            ):
-                self.saved = freed
-                break
+        if self.plan.saves_tensors:
+            for item in self.kept_items():
+                if (
+                    isinstance(item, Tensor)
+                    or type(item) is SavedVariable
+                    or (type(item) is tuple and holds_tensors(item))
+                ):
+                    self.saved = freed
+                    break
+
+    def kept_items(self) -> tuple:
+        """What is saved, in the plan's order, nothing if it was freed."""
+        saved = self.saved
+        if type(saved) is Freed:
+            return ()
+        if self.plan.saves == 1:
+            return (saved,)
+        return () if saved is None else saved
+
+    def keep_items(self, items: tuple) -> None:
+        """Save `items`; a single one is kept as it is, to save the memory of a tuple."""
+        if self.plan.saves == 1:
+            self.saved = items[0]
+        else:
+            self.saved = items
+            if not self.shown:
+                _native.hide(items)
+
+    def show_itself(self) -> list:
+        """Let the collector see this node; returns what it was computed from, if that is new."""
+        if self.shown:
+            return []
+        self.shown = True
+        _native.show(self)
+        _native.show(self.next_nodes)
+        items = self.kept_items()
+        if items is self.saved:
+            _native.show(items)
+        return [*self.next_nodes, *items]
 
     # Graph surface ---------------------------------------------------------------------------
 
@@ -155,8 +202,6 @@ class Node:
     @property
     def next_functions(self) -> tuple:
         """Pairs (node or None, output number), one per input."""
-        from .accumulation import edges
-
         nodes = [seen(node) for node in edges(self)]
         return tuple(zip(nodes, self.next_nrs or (0,) * len(nodes), strict=True))
 
@@ -175,9 +220,7 @@ class Node:
 
     @property
     def _input_metadata(self) -> tuple:
-        from .inspection import input_metadata
-
-        return input_metadata(self)
+        return load("tape.inspection").input_metadata(self)
 
     def _sequence_nr(self) -> int:
         return self.sequence
@@ -188,8 +231,6 @@ class Node:
     def make_cold(self) -> NodeCold:
         if self.cold is None:
             self.cold = NodeCold()
-            from .cycles import show_graph
-
             show_graph(self)
         return self.cold
 
@@ -216,24 +257,7 @@ class Node:
         return result[0] if len(result) == 1 else tuple(result)
 
     def _saved_attribute(self, name: str) -> Any:
-        from . import inspection
-
-        raw = name.startswith("_raw_saved_")
-        wanted = name[11:] if raw else name[7:]
-        names = self.plan.saved_names
-        if wanted not in names:
-            if wanted in saved_names_of(self.plan.operator):
-                return inspection.absent_tensor(self) if raw else None
-        elif not raw:
-            if type(self.saved) is Freed:
-                raise already_freed_error(self, self.saved)
-            value = unpack_item(saved_items(self)[names.index(wanted)], self)
-            return tuple(value) if type(value) is list else value
-        elif type(self.saved) is Freed or inspection.is_saved_tensor(
-            saved_items(self)[names.index(wanted)]
-        ):
-            return inspection.saved_tensor(self, names.index(wanted))
-        raise AttributeError(f"'{self.name()}' object has no attribute '{name}'")
+        return load("tape.inspection").saved_attribute(self, name)
 
     def __dir__(self) -> list:
         saved = self.plan.saved_names
@@ -263,10 +287,8 @@ def seen(node: Any) -> Any:
 
 def note_forward_call(node: Node) -> None:
     """Under anomaly detection: keep with a node where it was made, and by which node's backward."""
-    from .anomaly import forward_stack
-
     node.cold = NodeCold()
-    node.cold.metadata = {"traceback_": forward_stack()}
+    node.cold.metadata = {"traceback_": load("tape.anomaly").forward_stack()}
     parent = thread_state().node
     if parent is not None:
         node.cold.metadata["parent_"] = seen(parent)
@@ -309,24 +331,69 @@ def apply_rules(node: Node, grads: Any, values: list) -> list:
     return result
 
 
-def saved_items(node: Node) -> tuple:
-    """What a node saves, in the plan's order, none if it was freed."""
-    saved = node.saved
-    if type(saved) is Freed:
-        return ()
-    if node.plan.saves == 1:
-        return (saved,)
-    return () if saved is None else saved
+def apply_loop(
+    step: GradientStep, g: Tensor, saved: Any, inference: bool, total: Tensor | None
+) -> Tensor | None:
+    """What a rule that is a native loop makes of a gradient; None if the operands do not suit it.
 
-
-def keep_items(node: Node, items: tuple) -> None:
-    """Let a node save `items`; a single one is kept as it is, to save the memory of a tuple."""
-    if node.plan.saves == 1:
-        node.saved = items[0]
+    `saved` is what the node saves, in the form of `Node.saved`, unpacked or not: what is unchanged
+    is read where it is. A product of matrices is added to `total`, if given and suited, which is
+    then the result.
+    """
+    loop = step.loop
+    if loop == _pass_on:
+        return g
+    value = saved if step.alone else saved[step.first]
+    if loop == _spread:
+        array = g.array
+        if type(array) is not _ndarray or array.ndim:
+            return None
+        return wrap_as(_ndarray(value, array.dtype, array, 0, (0,) * len(value)), inference)
+    if loop == _scale:
+        if value == 1:
+            return g
+        array = _native.binary(2, g.array, value)
+        return None if array is None else wrap_as(array, inference)
+    if isinstance(value, Tensor):
+        t = value
+        if t.counter is not None and t.counter.value != 0:
+            return None
+        if t.cold is not None and t.cold.detached_at >= 0:
+            return None
+        value = t.array
+    elif type(value) is SavedVariable:
+        variable = value
+        if variable.array is None or variable.counter.value != variable.version:
+            return None
+        value = variable.array
+    if loop < _fused:
+        array = _native.binary(loop, g.array, value)
+    elif loop < _scale:
+        array = _native.differential(loop - _fused, g.array, value)
     else:
-        node.saved = items
-        if not node.shown:
-            _native.hide(items)
+        if step.reads == 2 and saved[step.indices[1]] != 1:
+            return None
+        a, b = (value, g.array) if loop & 1 else (g.array, value)
+        if total is not None and _native.product_into(
+            total.array, a, b, (loop & 2) != 0, (loop & 4) != 0
+        ):
+            return total
+        array = _native.product(a, b, (loop & 2) != 0, (loop & 4) != 0)
+    return None if array is None else wrap_as(array, inference)
+
+
+def apply_rule(step: GradientStep, grads: Any, values: list) -> Any:
+    """What one rule makes of the gradients and the saved values it reads."""
+    rule = step.rule
+    indices = step.indices
+    count = step.reads
+    if count == 1:
+        return rule(grads, values[indices[0]])
+    if count == 0:
+        return rule(grads)
+    if count == 2:
+        return rule(grads, values[indices[0]], values[indices[1]])
+    return rule(grads, *[values[i] for i in indices])
 
 
 def unpack_saved(node: Node) -> list:
@@ -339,6 +406,104 @@ def unpack_saved(node: Node) -> list:
     if saved is None:
         return []
     return [unpack_item(item, node) for item in saved]
+
+
+# Sinks and edges ---------------------------------------------------------------------------------
+
+
+class AccumulateGrad(Node):
+    """The sink of a leaf: adds what arrives to the leaf's ``.grad``."""
+
+    def __init__(self, variable: Tensor) -> None:
+        self.start(_ACCUMULATE_PLAN, (), None)
+        self.unresolved = False
+        self.variable = variable
+        if _hides:
+            _native.show(variable)
+        self.sequence = ACCUMULATE_SEQUENCE
+        self.out_shape = variable.array.shape
+        self.out_dtype = variable.array.dtype
+        self.is_accumulator = True
+
+    def make_cold(self) -> NodeCold:
+        """Hooks on a leaf's sink live as long as the leaf, which from now on holds the sink."""
+        self.variable.accumulator = self
+        if self.cold is None:
+            self.cold = NodeCold()
+        return self.cold
+
+    def run(self, grads: Any) -> list:
+        add_gradient(self.variable, grads)
+        return []
+
+
+def accumulator_of(t: Tensor) -> Node:
+    """The leaf's sink; the graph keeps it alive, the leaf only remembers it."""
+    node = _known_sink(t)
+    if node is not None:
+        return node
+    with _sink_lock:  # two threads that meet a leaf at once must not make two sinks
+        node = _known_sink(t)
+        if node is None:
+            node = AccumulateGrad(t)
+            t.accumulator = weakref.ref(node)
+    return node
+
+
+def _known_sink(t: Tensor) -> Any:
+    """The sink that a leaf holds, remembers, or shares with another leaf that it stands for."""
+    known = t.accumulator
+    if known is None or isinstance(known, AccumulateGrad):
+        return known
+    return accumulator_of(known) if isinstance(known, Tensor) else known()
+
+
+def reset_accumulator(t: Tensor, renewed: bool) -> None:
+    """Note the new data of a leaf: its sink takes on the new shape, or is a new one if `renewed`.
+
+    Graphs that are recorded already know the sink, which for another dtype is not the same.
+    """
+    node = _known_sink(t)
+    if renewed or node is None:
+        t.accumulator = None
+    else:
+        node.out_shape = t.array.shape
+
+
+def edges(node: Node) -> tuple:
+    """The nodes that the input gradients go to; a leaf's sink is made when first asked for."""
+    if node.unresolved:
+        nodes = []
+        for target in node.next_nodes:
+            nodes.append(accumulator_of(target) if isinstance(target, Tensor) else target)
+        node.next_nodes = tuple(nodes)
+        node.unresolved = False
+    return node.next_nodes
+
+
+def edge_target(t: Tensor) -> Any:
+    """What a new node stores for an input that requires grad: its node, or the leaf itself."""
+    node = t.node if t.view_meta is None else node_of(t)
+    if node is not None:
+        return node
+    return t if t.needs_grad else None
+
+
+def edge_node(t: Tensor) -> Any:
+    """Where a gradient of `t` is sent: its node, a leaf's sink, or None."""
+    node = t.node if t.view_meta is None else node_of(t)
+    if node is not None:
+        return node
+    return accumulator_of(t) if t.needs_grad else None
+
+
+def _renew_lock() -> None:
+    """In a forked child: a lock that one of the parent's threads held is never released."""
+    global _sink_lock
+    _sink_lock = allocate_lock()
+
+
+register_at_fork(after_in_child=_renew_lock)
 
 
 def _register(hooks: OrderedDict, fn: Callable) -> RemovableHandle:

@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from ..core.tensor import Tensor
-from .accumulation import edge_node
-from .node import Node
+from .node import Node, edge_node
 from .tasks import current_autograd_node
 
 LOGGER = "wengert.autograd.graph"
@@ -29,7 +28,7 @@ def logs_nodes() -> bool:
 
 
 def log_nodes(roots: Iterable[Any]) -> Callable[[], None]:
-    """Log every node behind `roots` when it runs, until the result is called."""
+    """Log every node behind tensors, edges or nodes when it runs, until the result is called."""
 
     def before(grads: tuple) -> None:
         shapes = ",".join(map(_abbreviated, grads))
@@ -46,13 +45,19 @@ def log_nodes(roots: Iterable[Any]) -> Callable[[], None]:
 
 def _reachable(roots: Iterable[Any]) -> Iterator[Node]:
     seen = set()
-    stack = [edge_node(root) if isinstance(root, Tensor) else root.node for root in roots]
+    stack = [_node_behind(root) for root in roots]
     while stack:
         node = stack.pop()
         if node is not None and node not in seen:
             seen.add(node)
             yield node
             stack.extend(following for following, _ in node.next_functions)
+
+
+def _node_behind(root: Any) -> Node | None:
+    if isinstance(root, Tensor):
+        return edge_node(root)
+    return root if isinstance(root, Node) else root.node
 
 
 def _abbreviated(gradient: Tensor | None) -> str:

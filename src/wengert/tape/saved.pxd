@@ -24,6 +24,7 @@ cdef class SavedVariable:
     cdef public object packed
     cdef public object tangent
 
+    cpdef list show_itself(self)
     @cython.locals(t=Tensor, alias=Tensor)
     cpdef Tensor unpack(self, object node)
     @cython.locals(current=cython.int)

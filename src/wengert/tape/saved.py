@@ -6,6 +6,7 @@ goes through saved-tensor hooks become a `SavedVariable`.
 
 from __future__ import annotations
 
+from types import CodeType
 from typing import Any
 
 from ..core.native import native
@@ -21,14 +22,15 @@ from ..core.tensor import (
     wrap,
 )
 from .blame import modified_in_place_error, position
+from .cycles import show_graph
+from .tangents import set_tangent, tangent_of
 
 
 class Freed:
-    """Stands in a node for the saved values that a backward has freed; knows which one."""
+    """Stands in a node for the values that a backward has freed; knows where that was called."""
 
-    def __init__(self, code: Any, lasti: int) -> None:
-        self.code = code
-        self.lasti = lasti
+    code: CodeType | None
+    lasti: int
 
 
 class SavedVariable:
@@ -44,6 +46,10 @@ class SavedVariable:
     hooks: Any
     packed: Any
     tangent: Tensor | None
+
+    def show_itself(self) -> list:
+        """This is itself never hidden; the tensor behind it may be."""
+        return [self.tensor]
 
     def unpack(self, node: Any) -> Tensor:
         """The saved tensor, after checking that it is unchanged."""
@@ -96,9 +102,7 @@ class SavedVariable:
         if original is not None:
             alias.needs_grad = True
             if original.node is None:
-                from .accumulation import accumulator_of
-
-                alias.accumulator = accumulator_of(original)
+                alias.accumulator = original  # the alias shares the sink of the leaf
             else:
                 alias.node = original.node
                 alias.output_index = original.output_index
@@ -107,13 +111,11 @@ class SavedVariable:
 
     def _give_tangent(self, t: Tensor) -> None:
         if self.tangent is not None and thread_state().dual_level >= 0:
-            from .tangents import set_tangent
-
             set_tangent(t, self.tangent)
 
 
 def detached_alias(t: Tensor) -> Tensor:
-    """The same memory as a new tensor without history."""
+    """A new tensor without history on the memory of `t`."""
     if type(t) is Tensor:
         return wrap(t.array)
     return makers.alias(t)
@@ -168,8 +170,6 @@ def save_output(t: Tensor, state: ThreadState) -> Any:
 
 def pack(t: Tensor, is_output: bool, hooks: tuple) -> SavedVariable:
     """Save through a pair of saved-tensor hooks; the first sees the tensor itself, unrecorded."""
-    from .cycles import show_graph
-
     state = thread_state()
     saved = SavedVariable()
     saved.hooks = hooks
@@ -179,8 +179,6 @@ def pack(t: Tensor, is_output: bool, hooks: tuple) -> SavedVariable:
     if not is_output and saved.needs_grad:
         saved.tensor = _history_of(t)
     if state.dual_level >= 0:
-        from .tangents import tangent_of
-
         saved.tangent = tangent_of(t)
     saved.counter = counter_of(t)
     before = saved.counter.value

@@ -9,7 +9,7 @@ from ..core.arrays import WrapperArray, is_level, plain_array, same_elements
 from ..core.scopes import DualsAside
 from ..core.state import thread_state
 from ..core.tensor import VIEW_NO_GRAD, Tensor
-from .copy_slices import copy_in_order, replay
+from .views import copy_in_order, replay, strided_steps
 
 # In `tangent_base` of a view: it has no part in the tangent of its base, nor have its own views.
 _ITSELF: Any = object()
@@ -130,8 +130,6 @@ def _calls_between(base: Tensor, view: Tensor) -> list | None:
 
 def _strided_steps(base: Tensor, tangent: Tensor, view: Tensor) -> tuple:
     """The way from a tangent to the part of a view, where only places in memory tell it."""
-    from .copy_slices import strided_steps
-
     if not same_strides(base.array, tangent.array):
         raise RuntimeError(
             "in forward mode, a view of a tensor that was reshaped in place since has lost its "

@@ -1,12 +1,7 @@
 cimport cython
-from ..core.native cimport Native
 from ..core.state cimport ThreadState, thread_state
-from .accumulation cimport edges
-from .node cimport Node
+from .node cimport Node, edges
 from .saved cimport Freed
-
-
-cdef Native _native
 
 
 @cython.final
@@ -45,7 +40,6 @@ cpdef count_dependencies(GraphTask task, list roots)
 @cython.locals(slot=Slot, owner=GraphTask)
 cdef bint claim(GraphTask task, Node node)
 cdef list find_needed(list roots)
-cpdef release(GraphTask task)
 
 @cython.locals(first=Node, top=Node)
 cpdef queue(GraphTask task, Node node)

@@ -9,13 +9,10 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
-from ..core.native import native
 from ..core.state import ThreadState, thread_state
-from .accumulation import edges
-from .node import Node, seen
+from .node import Node, edges, seen
 from .saved import Freed
 
-_native = native
 _task_ids = itertools.count()
 
 
@@ -32,7 +29,12 @@ class GraphTask:
     """One call of backward or grad: what to keep, what to capture, where it stands."""
 
     def __init__(
-        self, keep_graph: bool, create_graph: bool, caller: ThreadState, parent: Any
+        self,
+        keep_graph: bool,
+        create_graph: bool,
+        caller: ThreadState,
+        parent: GraphTask | None,
+        freed: Freed,
     ) -> None:
         self.id = next(_task_ids)
         self.keep_graph = keep_graph
@@ -50,7 +52,7 @@ class GraphTask:
         self.next_ready: Node | None = None
         self.heap: list = []
         self.overflow: dict = {}
-        self.freed = Freed(_native.caller(), _native.lasti)
+        self.freed = freed
         self.parallel_run: Any = None
         self.roots: list | None = None
         self.reachable: set | None = None
@@ -170,14 +172,6 @@ def abandon(task: GraphTask, roots: list) -> None:
         stack.extend(edges(node))
     task.next_ready = None
     task.heap.clear()
-    task.overflow.clear()
-
-
-def release(task: GraphTask) -> None:
-    """Let go of the graph, whose nodes that did not run still refer to the task."""
-    if task.needed is not None:
-        task.needed = task.executed = set()
-    task.captures = task.captured = task.parallel_run = task.roots = task.reachable = None
     task.overflow.clear()
 
 

@@ -10,10 +10,11 @@ from __future__ import annotations
 import heapq
 import itertools
 import threading
+from collections.abc import Callable
+from os import register_at_fork
 from typing import Any
 
 from ..core.state import ThreadState, inherit, thread_state
-from .engine import evaluate, hand_on
 from .node import Node
 from .tasks import GraphTask
 
@@ -106,10 +107,20 @@ def worker_of(device: Any) -> Worker:
 
 
 class ParallelRun:
-    """One task spread over the caller and the device workers."""
+    """One task spread over the caller and the device workers.
 
-    def __init__(self, task: GraphTask) -> None:
+    The engine says how a node is run and how its results are handed on.
+    """
+
+    def __init__(
+        self,
+        task: GraphTask,
+        evaluate: Callable[[GraphTask, Node], list | None],
+        hand_on: Callable[[GraphTask, Node, list], None],
+    ) -> None:
         self.task = task
+        self.evaluate = evaluate
+        self.hand_on = hand_on
         self.modes = _captured_modes()
         self.modes.profiler = None  # it measures the calling thread
         self.device_queue = _device_queue_of_caller(task)
@@ -141,10 +152,10 @@ class ParallelRun:
         """Run one node and hand its results on; after a failure, only account for it."""
         try:
             if self.failure is None:
-                outputs = evaluate(self.task, node)
+                outputs = self.evaluate(self.task, node)
                 with self.lock:
                     if outputs is not None and self.failure is None:
-                        hand_on(self.task, node, outputs)
+                        self.hand_on(self.task, node, outputs)
         except BaseException as error:
             self.fail(error)
         with self.lock:
@@ -191,12 +202,6 @@ class ParallelRun:
                 del failure  # or the exception would hold this frame, which holds the exception
 
 
-def run_parallel(task: GraphTask) -> None:
-    """Run a task whose graph has nodes of several devices."""
-    task.parallel_run = ParallelRun(task)
-    task.parallel_run.run()
-
-
 def _captured_modes() -> ThreadState:
     """A copy of the calling thread's modes, which no later change reaches."""
     state = thread_state()
@@ -227,3 +232,6 @@ def forget() -> None:
     _workers_lock = threading.Lock()
     _workers.clear()
     _served.clear()
+
+
+register_at_fork(after_in_child=forget)

@@ -18,9 +18,8 @@ from ..core.state import thread_state
 from ..core.tensor import VIEW_MULTI_OUTPUT, Tensor, set_fields, wrap
 from ..dispatch.rebasing import add_retain_hook
 from ..dispatch.torch_function import marked
-from ..tape.accumulation import reset_accumulator
 from ..tape.cycles import show_graph
-from ..tape.node import Node, seen
+from ..tape.node import Node, reset_accumulator, seen
 from ..tape.tangents import drop_tangent
 from ..transforms.access import alias_of, check_hookable, check_outside, in_transform, trace_around
 

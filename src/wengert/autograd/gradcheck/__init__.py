@@ -25,10 +25,18 @@ _DEPRECATED = frozenset(name for name in __all__ if name.startswith("get_"))
 
 def __getattr__(name: str) -> Any:
     if name in _DEPRECATED:
+        # on first use, as they warn that they will go
         from wengert.autograd.gradcheck import deprecated
 
         return getattr(deprecated, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def _checks() -> Any:
+    # on first use: few programs that use autograd check it
+    from wengert.autograd.gradcheck import checks
+
+    return checks
 
 
 def gradcheck(
@@ -76,16 +84,14 @@ def gradcheck(
         raise AssertionError(
             "Setting check_batched_forward_grad=True requires check_forward_ad to be True"
         )
-    from wengert.autograd.gradcheck import checks
-    from wengert.autograd.gradcheck.modes import Tolerances
-
+    checks = _checks()
     args = checks.as_tuple(inputs)
     checks.check_inputs(args)
     try:
         checks.check_derivatives(
             func,
             args,
-            Tolerances(eps, atol, rtol, nondet_tol, check_grad_dtypes),
+            checks.Tolerances(eps, atol, rtol, nondet_tol, check_grad_dtypes),
             backward=check_backward_ad,
             forward=check_forward_ad,
             undefined=check_undefined_grad,
@@ -138,8 +144,7 @@ def gradgradcheck(
         raise AssertionError(
             "Setting check_batched_grad=True requires check_rev_over_rev to be True"
         )
-    from wengert.autograd.gradcheck import checks
-
+    checks = _checks()
     args = checks.as_tuple(inputs)
     if grad_outputs is None:
         cotangents = checks.random_cotangents(func, args, gen_non_contig_grad_outputs)

@@ -14,7 +14,8 @@ from typing import Any
 
 from ...autograd import grad
 from ...autograd.function import Function
-from ...autograd.function_node import Error, call_recorded, user_backward
+from ...autograd.function_call import call_recorded
+from ...autograd.function_node import Error, user_backward
 from ...core.state import ThreadState, thread_state
 from ...core.tensor import Tensor, requires_of, set_fields
 from ..interpret.control import keep_for_backward

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...autograd.function_node import call_recorded
+from ...autograd.function_call import call_recorded
 from ...core.arrays import LevelArray
 from ...core.dtypes import from_numpy
 from ...core.state import ThreadState, thread_state
