@@ -430,3 +430,45 @@ def test_equal_numbers_have_no_variance(dtype, length):
     assert not x.grad.any()
     mixed = wengert.tensor([[0.1] * 3, [0.1, 0.1, 0.2]], dtype=getattr(wengert, dtype))
     assert [v > 0 for v in mixed.var(1).tolist()] == [False, True]
+
+
+# Which error comes first --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["max", "min", "amax", "amin", "median", "mode"])
+def test_an_empty_dimension_is_refused_before_complex_numbers(lib, name):
+    nothing = lib.zeros(0, dtype=lib.complex64)
+    with pytest.raises(IndexError, match="Expected reduction dim 0 to have non-zero size"):
+        getattr(nothing, name)(0)
+    with pytest.raises(RuntimeError):
+        getattr(lib.zeros(1, dtype=lib.complex64), name)(0)
+
+
+def test_an_empty_dimension_is_refused_before_complex_numbers_by_options(lib):
+    nothing = lib.zeros(0, dtype=lib.complex64)
+    for call in (lambda: nothing.kthvalue(1), lambda: nothing.aminmax(dim=0)):
+        with pytest.raises(IndexError, match="Expected reduction dim 0 to have non-zero size"):
+            call()
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda lib, x: abs(x),
+        lambda lib, x: lib.abs(x),
+        lambda lib, x: x.abs_(),
+        lambda lib, x: lib.nn.functional.softsign(x),
+    ],
+)
+def test_truth_has_no_absolute_value(lib, call):
+    with pytest.raises(NotImplementedError, match="not implemented for 'Bool'"):
+        call(lib, lib.tensor([True]))
+
+
+def test_targets_of_cross_entropy_are_probabilities(lib):
+    x = lib.tensor([0.5, 0.5])
+    loss = lib.nn.functional.binary_cross_entropy
+    for wrong in (-0.1, 1.1, math.nan):
+        with pytest.raises(RuntimeError, match="all elements of target should be between 0 and 1"):
+            loss(x, lib.tensor([0.5, wrong]))
+    assert loss(x, lib.tensor([0.0, 1.0])).item() == pytest.approx(math.log(2))

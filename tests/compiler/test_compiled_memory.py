@@ -173,3 +173,18 @@ def test_what_is_met_in_inference_mode_is_what_it_was(function):
         result, *facts = run(x)
         runs.append((result.tolist(), result.requires_grad, facts))
     assert runs[0] == runs[1]
+
+
+@pytest.mark.parametrize("name", ["logical_or_", "logical_and_", "logical_xor_", "eq_", "lt_"])
+@pytest.mark.parametrize("part", [slice(None), slice(1)])
+def test_changes_by_operators_without_derivatives(name, part):
+    """Some leave the history of what they change as it was, in graphs as in eager mode."""
+
+    def function(x):
+        y = x * 3
+        getattr(y[part], name)(x[part].detach())
+        return y * y
+
+    x = wengert.tensor([1.0, 2.0], requires_grad=True)
+    results = [wengert.autograd.grad(f(x).sum(), x) for f in (function, wengert.compile(function))]
+    assert wengert.equal(results[0][0], results[1][0])

@@ -279,7 +279,8 @@ TABLE: list[Declared] = [
         lambda d: _refused(d, "not implemented", "does not support automatic differentiation",
                            "not supported", "does not support it",
                            "Expected a proper Tensor but got None", "but got .*Half")
-        or _raises(d, "derivative for .* is not implemented", "AD with .* does not support it"),
+        or _raises(d, "derivative for .* is not implemented", "AD with .* does not support it",
+                   "Batching rule not implemented"),
     ),
     Declared(
         "What PyTorch refuses as not implemented is refused as a RuntimeError, or the other way.",

@@ -5,9 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from fuzz.checking import check
+import wengert
+from fuzz.checking import check, rounding_decides
+from fuzz.comparison import differences
 from fuzz.declared import TABLE
+from fuzz.program import Program, Step
 from fuzz.report import Report
+from fuzz.runner import execute
 from fuzz.supervision import supervise
 
 #: The same programs each time, so that the suite finds what a change breaks; `make fuzz` takes new
@@ -27,6 +31,20 @@ def test_programs_of_the_suite():
 def test_a_number_is_a_program():
     first, again = (check(1, 7)[0].program.text for _ in range(2))
     assert first == again
+
+
+@pytest.mark.parametrize(
+    ("source", "decides"),
+    [("(t1 * 1e16).sin()", True), ("t1.floor() * 3", False), ("t1 * 1.5", False)],
+)
+def test_rounding_decides_where_numbers_that_hardly_differ_do(source, decides):
+    steps = ["t1 = torch.tensor([2.0], dtype=torch.float64)", f"t2 = {source}"]
+    program = Program([Step(step) for step in steps])
+    seen = execute(program, wengert)
+    other = execute(Program([Step(steps[0]), Step(f"t2 = {source} + 1")]), wengert)
+    found = next(differences(program, seen, other))
+    assert found.field == "values"
+    assert rounding_decides(program, found, wengert, seen) is decides
 
 
 @pytest.mark.parametrize("reason", sorted({entry.reason for entry in TABLE}))

@@ -10,6 +10,7 @@ from __future__ import annotations
 from _thread import _local
 from functools import partial
 from operator import attrgetter
+from sys import modules
 from typing import Any
 
 from .native import native
@@ -112,7 +113,7 @@ class _Found(_local):
 
 
 if not _native.compiled:
-    globals()["thread_state"] = partial(attrgetter("state"), _Found())
+    setattr(modules[__name__], "thread_state", partial(attrgetter("state"), _Found()))  # noqa: B010
 
 
 def call_user(function: Any, *args: Any, **kwargs: Any) -> Any:

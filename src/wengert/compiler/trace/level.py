@@ -320,7 +320,8 @@ class TraceLevel(ControlFlowLevel):
     def write(self, operator: Any, args: tuple) -> None:
         """An in-place operator as its functional form; the target stands for the new value."""
         target = args[0]
-        recorded = thread_state().grad_enabled
+        # An operator without derivatives leaves the history of what it changes as it was.
+        recorded = thread_state().grad_enabled and bool(operator.functional.grad_positions)
         symbols = tuple([self.symbol_or_literal(a) for a in args])
         result = self.node(operator.functional, symbols, args)
         self.assign(target, self.fitted(result, target.array, operator), recorded)
