@@ -22,6 +22,7 @@ COMPILED_WITHOUT_PXD = [
     "wengert/backends/geometry.py",
     "wengert/core/arrays.py",
     "wengert/core/scopes.py",
+    "wengert/creation/declare.py",
     "wengert/dispatch/layers.py",
     "wengert/dispatch/levels.py",
     "wengert/dispatch/overlap.py",
@@ -41,11 +42,12 @@ COMPILED_WITHOUT_PXD = [
     "wengert/operators/transcendental.py",
     "wengert/operators/views.py",
     "wengert/tensor/attributes.py",
-    "wengert/transforms/batching/calls.py",
     "wengert/transforms/batching/moving.py",
     "wengert/transforms/batching/products.py",
     "wengert/transforms/batching/rules.py",
     "wengert/transforms/batching/views.py",
+    "wengert/transforms/batching/writing.py",
+    "wengert/transforms/levels.py",
 ]
 
 DIRECTIVES = {

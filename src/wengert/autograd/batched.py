@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..core.tensor import Tensor
-from ..dispatch.levels import Level, lifted, unwrapped
+from ..dispatch.levels import lifted, unwrapped
+from ..transforms.levels import VmapLevel
 
 
 def batched_grad(roots: tuple, targets: tuple, grads: tuple, **options: Any) -> tuple:
@@ -14,8 +15,7 @@ def batched_grad(roots: tuple, targets: tuple, grads: tuple, **options: Any) -> 
 
     size = _batch_size(grads)
     _check_shapes(roots, grads)
-    level = Level("vmap", size)
-    level.of_derivatives = True
+    level = VmapLevel(size, of_derivatives=True)
     with level.entered():
         lifts = [None if g is None else lifted(g, level, 0) for g in grads]
         found = grad(roots, targets, lifts, **options)

@@ -21,7 +21,7 @@ from ..core.size import Size
 from ..core.state import ThreadState, thread_state
 from ..core.tensor import Tensor, requires_of
 from ..creation.factories import zeros
-from ..dispatch.levels import innermost
+from ..dispatch.layers import innermost
 from ..tape.accumulation import edge_target
 from ..tape.copy_slices import CopySlices
 from ..tape.cycles import show_graph

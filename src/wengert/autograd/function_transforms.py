@@ -31,9 +31,9 @@ def level_outside(levels: list, number: int) -> int:
     That is outside the differentiations that do not concern them, but inside a trace.
     """
     for position, level in enumerate(levels[number:], number + 1):
-        if level.kind == "trace":
+        if level.traces:
             number = position
-    return number if any(level.kind in ("grad", "jvp") for level in levels[number:]) else -1
+    return number if any(level.differentiates for level in levels[number:]) else -1
 
 
 def call_outside(function: Any, state: ThreadState, args: tuple, number: int) -> Any:
@@ -57,11 +57,11 @@ def _made_inside(out: Any, args: tuple, levels: list) -> Any:
 
 
 def call_at_level(
-    function: Any, state: ThreadState, args: tuple, setup: Any, level: Level
+    function: Any, state: ThreadState, args: tuple, setup: Any, level: Any
 ) -> Any:
     """Call a Function some of whose arguments are tensors of a transform; `level` is innermost."""
-    if level.kind == "trace":
-        return level.call_function(function, state, args, setup)  # type: ignore[attr-defined]
+    if level.traces:
+        return level.call_function(function, state, args, setup)
     if setup is None:
         raise RuntimeError(
             "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, "
@@ -70,7 +70,7 @@ def call_at_level(
         )
     parts = [unwrapped(a, level) if isinstance(a, Tensor) else (a, None) for a in args]
     values, dims = tuple([value for value, _ in parts]), tuple([dim for _, dim in parts])
-    if level.kind == "vmap":
+    if not level.differentiates:
         with level.below():
             if dims.count(None) == len(dims):
                 return _lifted(apply(function, *values), None, level)

@@ -1,6 +1,6 @@
 cimport cython
 from ..core.native cimport Native
-from ..core.tensor cimport AbstractOperator
+from ..core.tensor cimport AbstractOperator, Tensor
 
 
 cdef Native _native
@@ -55,3 +55,8 @@ cpdef bint alike_floats(tuple arrays, int count)
 cdef bint _has_half(tuple args)
 @cython.locals(found=cython.bint)
 cdef bint _only_halves(tuple args)
+cpdef bint is_foreign(object array)
+@cython.locals(t=Tensor)
+cpdef bint any_foreign(tuple args)
+@cython.locals(t=Tensor)
+cpdef tuple arrays_of(tuple args)

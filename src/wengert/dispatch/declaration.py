@@ -17,7 +17,7 @@ from ..backends.numpy import quiet
 from ..core.dtypes import from_numpy
 from ..core.errors import broadcast_error
 from ..core.native import native
-from ..core.tensor import AbstractOperator
+from ..core.tensor import AbstractOperator, Tensor
 from .schema import REQUIRED
 
 _native = native
@@ -267,3 +267,38 @@ def _narrow(out: Any, args: tuple) -> Any:
         return tuple([_narrow(o, args) for o in out])
     out = np.asarray(out)
     return out.astype(half) if out.dtype == np.float32 else out
+
+
+def is_foreign(array: Any) -> bool:
+    """Whether an operand is an array that NumPy's kernels do not serve."""
+    return type(array) is not _ndarray and isinstance(array, _ndarray)
+
+
+def any_foreign(args: tuple) -> bool:
+    """Whether any tensor among the arguments has such an array."""
+    for value in args:
+        if isinstance(value, Tensor):
+            t = value
+            if type(t.array) is not _ndarray:
+                return True
+        elif type(value) is list:
+            for item in value:
+                if isinstance(item, Tensor):
+                    t = item
+                    if type(t.array) is not _ndarray:
+                        return True
+    return False
+
+
+def arrays_of(args: tuple) -> tuple:
+    """The arguments with every tensor replaced by its array, in lists too."""
+    out = []
+    for a in args:
+        if isinstance(a, Tensor):
+            t = a
+            out.append(t.array)
+        elif type(a) is list:
+            out.append([i.array if isinstance(i, Tensor) else i for i in a])
+        else:
+            out.append(a)
+    return tuple(out)

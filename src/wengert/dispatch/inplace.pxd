@@ -2,17 +2,17 @@ cimport cython
 from ..tape.accumulation cimport edge_node, edges
 from ..tape.node cimport Node
 from .binding cimport bind_arguments, check_operand
-from .operator cimport Operator, any_foreign, any_requires, arrays_of
+from .declaration cimport any_foreign, arrays_of
+from .operator cimport Operator
 from ..core.native cimport Native
 from .recording cimport fill_saved, record
 from ..core.state cimport ThreadState, thread_state
-from ..core.tensor cimport AbstractOperator, Tensor, ViewMeta, bump_version, node_of, requires_of, wrap
+from ..core.tensor cimport AbstractOperator, Tensor, ViewMeta, any_requires, bump_version, node_of, requires_of, wrap
 
 
 cdef Native _native
 cdef type _ndarray
 cdef object _quiet_set, _quiet_reset, _quiet_ignore
-cdef object _call_layers, _run_below
 
 
 cdef class InplaceOperator(AbstractOperator):
@@ -31,7 +31,7 @@ cdef class InplaceOperator(AbstractOperator):
     @cython.locals(state=ThreadState, target=Tensor, functional=Operator)
     cpdef object call(self, tuple args)
     @cython.locals(target=Tensor, before=Tensor, node=Node, functional=Operator)
-    cpdef object record_around(self, ThreadState state, tuple args, bint layered)
+    cpdef object record_around(self, ThreadState state, tuple args, object below)
 
 
 @cython.locals(meta=ViewMeta)

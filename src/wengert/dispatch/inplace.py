@@ -18,6 +18,7 @@ from ..core.tensor import (
     VIEW_DEFAULT,
     AbstractOperator,
     Tensor,
+    any_requires,
     bump_version,
     node_of,
     requires_of,
@@ -27,14 +28,9 @@ from ..tape.accumulation import edge_node, edges
 from ..tape.copy_slices import CopySlices, replay, strided_steps
 from ..tape.node import Node
 from .binding import bind_arguments, check_operand, signature_text
-from .operator import (
-    Operator,
-    any_foreign,
-    any_requires,
-    arrays_of,
-    function_attribute,
-    without_getattr,
-)
+from .declaration import any_foreign, arrays_of
+from .layers import call_layers, run_below
+from .operator import Operator, function_attribute, without_getattr
 from .overlap import check_not_overlapping, check_sources, same_array
 from .recording import fill_saved, record
 from .torch_function import PLAIN, override_operands, override_operator
@@ -42,16 +38,6 @@ from .torch_function import PLAIN, override_operands, override_operator
 _native = native
 _ndarray = np.ndarray
 _quiet_set, _quiet_reset, _quiet_ignore = quiet.set, quiet.reset, quiet.ignore
-
-
-_call_layers: Any = None
-_run_below: Any = None
-
-
-def bind_layers(call_layers: Any, run_below: Any) -> None:
-    """Give in-place operators the functions of `layers.py`, which is imported after this module."""
-    global _call_layers, _run_below
-    _call_layers, _run_below = call_layers, run_below
 
 
 class InplaceOperator(AbstractOperator):
@@ -94,7 +80,7 @@ class InplaceOperator(AbstractOperator):
     def call(self, args: tuple) -> Any:
         state = thread_state()
         if state.layers or any_foreign(args):
-            return _call_layers(self, args)
+            return call_layers(state, self, args)
         functional = self.functional
         target = args[0]
         if (
@@ -108,14 +94,14 @@ class InplaceOperator(AbstractOperator):
         ):
             bump_version(target, self.name)
             return target
-        return self.record_around(state, args, False)
+        return self.record_around(state, args, None)
 
-    def call_recorded(self, state: ThreadState, args: tuple) -> Any:
-        """Record a call whose writing is done by the layers below autograd."""
-        return self.record_around(state, args, True)
+    def call_recorded(self, state: ThreadState, args: tuple, below: Any) -> Any:
+        """Record a call whose writing is done by `below(state, operator, args)`."""
+        return self.record_around(state, args, below)
 
-    def record_around(self, state: ThreadState, args: tuple, layered: bool) -> Any:
-        """Check and record a call around the writing itself."""
+    def record_around(self, state: ThreadState, args: tuple, below: Any) -> Any:
+        """Check and record a call around the writing itself, which is `write` without `below`."""
         functional = self.functional
         target = args[0]
         recording = state.recording() and any_requires(args, functional.grad_positions)
@@ -136,9 +122,9 @@ class InplaceOperator(AbstractOperator):
                 saving = (before, *args[1:])
             if -1 not in node.plan.slots:
                 fill_saved(node, saving, ())
-        if layered:
+        if below is not None:
             version = target.version()
-            _run_below(self, args)
+            below(state, self, args)
             if target.counter is not None:
                 target.counter.value = version  # what a handler has counted is one change
         else:
@@ -252,7 +238,7 @@ def copy_of(t: Tensor) -> Tensor:
     state = thread_state()
     enabled, state.grad_enabled = state.grad_enabled, False
     try:
-        copy: Tensor = operator_named("clone").call_recorded(state, (t,))
+        copy: Tensor = operator_named("clone").call_recorded(state, (t,), run_below)
     finally:
         state.grad_enabled = enabled
     return copy

@@ -1,16 +1,15 @@
 cimport cython
 from ..tape.node cimport Node
 from .binding cimport bind_arguments, check_operand
-from .declaration cimport Declaration
+from .declaration cimport Declaration, any_foreign, arrays_of, is_foreign
 from ..core.native cimport Native
 from .recording cimport fill_saved, record, record_small, set_view
 from ..core.state cimport ThreadState, thread_state
-from ..core.tensor cimport Tensor, VersionCounter, ViewMeta, requires_of, wrap, wrap_as
+from ..core.tensor cimport Tensor, VersionCounter, ViewMeta, any_requires, requires_of, wrap_as
 
 
 cdef Native _native
 cdef type _ndarray
-cdef object _call_layers, _run_below
 
 
 cdef class Operator(Declaration):
@@ -25,12 +24,5 @@ cdef class Operator(Declaration):
     cpdef object finish(self, ThreadState state, tuple args, object out)
 
 
-cdef Tensor fresh(object out)
-cpdef bint is_foreign(object array)
-@cython.locals(t=Tensor)
-cpdef bint any_foreign(tuple args)
+cdef Tensor fresh(object out, ThreadState state)
 cpdef bint only_tensors(tuple args, int count)
-@cython.locals(t=Tensor)
-cpdef bint any_requires(tuple args, tuple positions)
-@cython.locals(t=Tensor)
-cpdef tuple arrays_of(tuple args)

@@ -7,7 +7,6 @@ stands before the kernel.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,35 +15,16 @@ from ..core.errors import argument_error
 from ..core.native import native
 from ..core.registry import operator_named
 from ..core.state import ThreadState, thread_state
-from ..core.tensor import Tensor, requires_of, wrap, wrap_as
+from ..core.tensor import Tensor, any_requires, requires_of, wrap_as
 from .binding import bind_arguments, check_operand, signature_text
-from .declaration import Declaration
+from .declaration import Declaration, any_foreign, arrays_of, is_foreign
+from .layers import call_layers
 from .out import bound_for_out, casts_to_out, copy_to_out
 from .recording import fill_saved, record, record_small, set_view
+from .torch_function import PLAIN, override_operands, override_operator
 
 _native = native
 _ndarray = np.ndarray
-
-
-_call_layers: Any = None
-_run_below: Any = None
-
-
-def bind_layers(call_layers: Callable, run_below: Callable) -> None:
-    """Give operators the two functions of `layers.py`, which is imported after this module."""
-    global _call_layers, _run_below
-    _call_layers, _run_below = call_layers, run_below
-
-
-_override_operator: Any = None
-_override_operands: Any = None
-_PLAIN: Any = None
-
-
-def bind_overrides(override_operator: Callable, override_operands: Callable, plain: Any) -> None:
-    """Give operators what `torch_function.py` has; `plain` is its answer if none overrides."""
-    global _override_operator, _override_operands, _PLAIN
-    _override_operator, _override_operands, _PLAIN = override_operator, override_operands, plain
 
 
 class Operator(Declaration):
@@ -55,7 +35,9 @@ class Operator(Declaration):
     def call1(self, x: Any) -> Any:
         """One tensor operand, further arguments at their defaults."""
         state = thread_state()
-        if state.layers or not isinstance(x, Tensor) or self.is_view or self.outputs != 1:
+        if state.layers:
+            return call_layers(state, self, (x, *self.tail))
+        if not isinstance(x, Tensor) or self.is_view or self.outputs != 1:
             return self.call((x, *self.tail))
         tensor = x
         code = self.native_code
@@ -84,8 +66,9 @@ class Operator(Declaration):
             if not isinstance(y, Tensor):
                 y = check_operand(y)
             if x is NotImplemented or y is NotImplemented:
-                return _override_operands(self, a, b)
-            return self.call((x, y, *self.tail))
+                return override_operands(self, a, b)
+            args = (x, y, *self.tail)
+            return call_layers(state, self, args) if state.layers else self.call(args)
         mask = 0
         if isinstance(x, Tensor):
             tensor = x
@@ -96,7 +79,7 @@ class Operator(Declaration):
             a = x
             x = check_operand(x)
             if x is NotImplemented:
-                return _override_operands(self, a, y)
+                return override_operands(self, a, y)
             a = x.array if isinstance(x, Tensor) else x
         if isinstance(y, Tensor):
             tensor = y
@@ -109,7 +92,7 @@ class Operator(Declaration):
             b = y
             y = check_operand(y)
             if y is NotImplemented:
-                return _override_operands(self, x, b)
+                return override_operands(self, x, b)
             b = y.array if isinstance(y, Tensor) else y
         code = self.native_code
         out = _native.binary(code, a, b) if code >= 0 else None
@@ -126,23 +109,24 @@ class Operator(Declaration):
         """All arguments, in schema order."""
         state = thread_state()
         if state.layers or any_foreign(args):
-            return _call_layers(self, args)
+            return call_layers(state, self, args)
         return self.finish(state, args, self.run_kernel(arrays_of(args)))
 
-    def call_recorded(self, state: ThreadState, args: tuple) -> Any:
-        """Record a call whose result comes from the layers below autograd."""
-        out = _run_below(self, args)
+    def call_recorded(self, state: ThreadState, args: tuple, below: Any) -> Any:
+        """Record a call whose result is computed by `below(state, operator, args)`."""
+        out = below(state, self, args)
         return None if out is None else self.finish(state, args, out)
 
     def finish(self, state: ThreadState, args: tuple, out: Any) -> Any:
         """Wrap what the kernel returned, record the call, relate views to their base."""
         outs = (
-            (fresh(out),)
+            (fresh(out, state),)
             if type(out) is not tuple and type(out) is not list
-            else tuple([fresh(o) for o in out])
+            else tuple([fresh(o, state) for o in out])
         )
         if (
-            state.recording()
+            state.grad_enabled
+            and not state.inference
             and self.grad_positions
             and any_requires(args, self.grad_positions)
             and outs
@@ -179,15 +163,15 @@ class Operator(Declaration):
                 return self.call2(args[0], args[1])
             return self.call(args + self.tail)
         if _native.overriding:
-            result = _override_operator(self, args, kwargs)
-            if result is not _PLAIN:
+            result = override_operator(self, args, kwargs)
+            if result is not PLAIN:
                 return result
         out = kwargs.pop("out", None)
         try:
             bound = bind_arguments(self, args, kwargs)
         except TypeError:
-            result = _override_operator(self, args, kwargs)
-            if result is not _PLAIN:
+            result = override_operator(self, args, kwargs)
+            if result is not PLAIN:
                 return result
             raise
         if out is not None:
@@ -266,57 +250,6 @@ def only_tensors(args: tuple, count: int) -> bool:
     return True
 
 
-def any_requires(args: tuple, positions: tuple) -> bool:
-    """Whether recording concerns any of the arguments at `positions`."""
-    for position in positions:
-        value = args[position]
-        if isinstance(value, Tensor):
-            t = value
-            if requires_of(t):
-                return True
-        elif type(value) is list or type(value) is tuple:
-            for item in value:
-                if isinstance(item, Tensor) and requires_of(item):
-                    return True
-    return False
-
-
-def fresh(out: Any) -> Tensor:
+def fresh(out: Any, state: ThreadState) -> Tensor:
     """A tensor for one result: around an array, or the tensor that a layer below has made."""
-    return out if isinstance(out, Tensor) else wrap(out)
-
-
-def is_foreign(array: Any) -> bool:
-    """Whether an operand is an array that NumPy's kernels do not serve."""
-    return type(array) is not _ndarray and isinstance(array, _ndarray)
-
-
-def any_foreign(args: tuple) -> bool:
-    """Whether any tensor among the arguments has such an array."""
-    for value in args:
-        if isinstance(value, Tensor):
-            t = value
-            if type(t.array) is not _ndarray:
-                return True
-        elif type(value) is list:
-            for item in value:
-                if isinstance(item, Tensor):
-                    t = item
-                    if type(t.array) is not _ndarray:
-                        return True
-    return False
-
-
-def arrays_of(args: tuple) -> tuple:
-    """The arguments with every tensor replaced by its array, in lists too."""
-    out = []
-    for a in args:
-        if isinstance(a, Tensor):
-            t = a
-            out.append(t.array)
-        elif type(a) is list:
-            out.append([i.array if isinstance(i, Tensor) else i for i in a])
-        else:
-            out.append(a)
-    return tuple(out)
-
+    return out if isinstance(out, Tensor) else wrap_as(out, state.inference)

@@ -16,9 +16,10 @@ from ..backends.placement import of_array
 from ..core.native import native
 from ..core.scopes import DualsAside
 from ..core.state import ThreadState, call_user, thread_state
-from ..core.tensor import AbstractOperator, Tensor, bump_version, requires_of
+from ..core.tensor import AbstractOperator, Tensor, any_requires, bump_version, requires_of
+from ..dispatch.declaration import any_foreign
 from ..dispatch.inplace import check_inplace
-from ..dispatch.operator import any_foreign, any_requires
+from ..dispatch.layers import call_layers, innermost
 from ..dispatch.schema import REQUIRED
 from ..dispatch.schema import Argument as InnerArgument
 from ..dispatch.schema import Schema as InnerSchema
@@ -140,9 +141,7 @@ class CustomOperator(AbstractOperator):
         """All arguments, in schema order."""
         state = thread_state()
         if state.layers or any_foreign(args):
-            from ..dispatch.layers import call_layers
-
-            return call_layers(self, args)
+            return call_layers(state, self, args)
         return self._run(state, args, False)
 
     def call_converted(self, args: tuple) -> Any:
@@ -153,7 +152,7 @@ class CustomOperator(AbstractOperator):
         """All arguments as their schema types."""
         return tuple([self.binder.convert(i, value) for i, value in enumerate(args)])
 
-    def call_recorded(self, state: ThreadState, args: tuple) -> Any:
+    def call_recorded(self, state: ThreadState, args: tuple, below: Any) -> Any:
         """A call with something active below autograd or in forward mode."""
         return self._run(state, args, True)
 
@@ -219,7 +218,6 @@ class CustomOperator(AbstractOperator):
     def _compute(self, state: ThreadState, args: tuple, layered: bool) -> Any:
         """The results, by the layers below autograd or by a kernel."""
         if layered:
-            from ..dispatch.levels import innermost
             from ..dispatch.torch_dispatch import override_below, without_history
             from .transforms import call_below
 

@@ -12,7 +12,7 @@ from typing import Any
 from ..core.native import native
 from ..core.registry import operators
 from ..core.state import thread_state
-from ..dispatch.function_schemas import HANDLED, HandledFunction
+from ..dispatch.effects import OVERLOADS, Overload
 from ..dispatch.torch_function import PLAIN, override_operator
 from .builtin import NAMESPACE, builtin_schema, overload_name
 from .keys import DispatchKeySet
@@ -143,7 +143,7 @@ class OpOverloadPacket:
             if out is not PLAIN:
                 return out
         found = list(self._operators().values())
-        if len(found) == 1 or isinstance(found[0], HandledFunction):
+        if len(found) == 1 or isinstance(found[0], Overload):
             return found[0](*args, **kwargs)
         failures = []
         for operator in found:
@@ -186,7 +186,7 @@ class OpNamespace:
     def __dir__(self) -> list[str]:
         names = set(_custom.get(self.name, ()))
         if self.name in (NAMESPACE, OWN_NAMESPACE):
-            names.update(overload_name(name)[0] for name in (*operators(), *HANDLED))
+            names.update(overload_name(name)[0] for name in (*operators(), *OVERLOADS))
         return sorted(names)
 
     def __repr__(self) -> str:
@@ -217,7 +217,7 @@ def _own_operators() -> dict[str, dict[str, Any]]:
     if len(declared) != _own_count:
         count = len(declared)
         found: dict[str, dict[str, Any]] = {}
-        for full_name, operator in (*declared.items(), *HANDLED.items()):
+        for full_name, operator in (*declared.items(), *OVERLOADS.items()):
             name, overload = overload_name(full_name)
             found.setdefault(name, {}).setdefault(overload, operator)
         _own, _own_count = found, count

@@ -23,8 +23,9 @@ from ..core.numbers import check_number
 from ..core.registry import operator_named, replace
 from ..core.tensor import Tensor, wrap
 from ..creation.conversion import tensor as make_tensor
+from ..dispatch.declaration import arrays_of
 from ..dispatch.inplace import InplaceOperator
-from ..dispatch.operator import Operator, arrays_of
+from ..dispatch.operator import Operator
 from ..dispatch.overlap import check_not_overlapping, check_sources, is_expanded
 from ..transforms.batching import indexing as batched
 from ..transforms.batching.views import in_place

@@ -15,12 +15,12 @@ from typing import Any
 from ...autograd.function import once_only
 from ...core.state import thread_state
 from ...core.tensor import Tensor
+from ...creation.drawing import DRAWS
 from ...creation.factories import full
 from ...dispatch import operator as dispatch
 from ...operators.copying import clone, pack
 from ...operators.joining import stack
 from ...operators.views import reshape
-from ...transforms.randomness import DRAWS
 from ..ir import primitives as prim
 from ..ir.graph import Graph
 from ..ir.nodes import HOLE, Block, Node, Value, node_reads

@@ -14,6 +14,7 @@ from ...core.arrays import LevelArray
 from ...core.state import thread_state
 from ...core.tensor import Tensor
 from ...core.trees.pytree import TreeSpec, tree_flatten, tree_unflatten
+from ...transforms.levels import GradLevel
 from ..ir import primitives as prim
 from ..ir.graph import Graph
 from ..ir.layout import shape_example
@@ -27,8 +28,8 @@ from .traced import TENSOR, Traced
 def as_node() -> bool:
     """Whether control flow is to become a node: inside a trace, with gradients inside at most."""
     levels = thread_state().levels
-    traces = [i for i, level in enumerate(levels) if level.kind == "trace"]
-    return bool(traces) and all(level.kind == "grad" for level in levels[traces[-1] + 1 :])
+    traces = [i for i, level in enumerate(levels) if level.traces]
+    return bool(traces) and all(isinstance(level, GradLevel) for level in levels[traces[-1] + 1 :])
 
 
 class _Body:
@@ -101,7 +102,7 @@ def _call(
 def _at_trace(t: Tensor) -> Tensor:
     """A tensor as one of the innermost trace, unless it is of a level further in."""
     levels = thread_state().levels
-    level: Any = next(level for level in reversed(levels) if level.kind == "trace")
+    level: Any = next(level for level in reversed(levels) if level.traces)
     array = t.array
     further = type(array) is LevelArray and array.level.number > level.number
     return t if further else level.inside(t)

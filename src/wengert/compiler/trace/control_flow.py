@@ -254,7 +254,7 @@ def _length(name: str, leaves: list[Tensor], where: str) -> int:
 def _is_traced(t: Tensor) -> bool:
     """Whether the value of a tensor is known only when a graph runs."""
     while type(t.array) is LevelArray:
-        if t.array.level.kind == "trace":
+        if t.array.level.traces:
             return True
         t = t.array.value
     return False

@@ -27,14 +27,14 @@ from ...autograd.function_node import Error, call_recorded
 from ...backends.geometry import offset_of
 from ...core.arrays import LevelArray
 from ...core.scopes import Assigned
-from ...core.state import thread_state
+from ...core.state import ThreadState, thread_state
 from ...core.tensor import Tensor, node_of, set_fields, wrap, wrap_as
 from ...core.trees.pytree import TreeSpec, tree_flatten, tree_unflatten
+from ...creation.drawing import DRAWS
 from ...creation.factories import full
 from ...dispatch.levels import Level, OutsideAllLevels, level_array
 from ...dispatch.overlap import is_expanded
 from ...tensor.pickling import user_attributes
-from ...transforms.randomness import DRAWS
 from ..ir import primitives as prim
 from ..ir.graph import Graph
 from ..ir.layout import is_within, shape_only
@@ -143,6 +143,9 @@ def _parameter_names(function: Callable, examples: tuple, keywords: dict) -> dic
 class TraceLevel(Level):
     """The level of a function being traced: calls become nodes of `graph`."""
 
+    kind = "trace"
+    traces = True
+    restores_grad_mode = True
     fixes_what_is_read = True
 
     __slots__ = (
@@ -151,7 +154,7 @@ class TraceLevel(Level):
     )  # fmt: skip
 
     def __init__(self, graph: Graph | None = None) -> None:
-        Level.__init__(self, "trace")
+        Level.__init__(self)
         self.graph = Graph() if graph is None else graph
         self.inputs: list[Tensor] = []
         self.stand_ins: dict[int, Tensor] = {}
@@ -235,8 +238,30 @@ class TraceLevel(Level):
         self.constant.add(value)
         return self.stand_in(value, shape_only(t.array), t)
 
+    def made_like(
+        self, make: Callable[..., Tensor], like: Tensor, shape: tuple[int, ...] | None = None
+    ) -> Tensor:
+        value = wrap(np.empty_like(like.array.view(np.ndarray)))
+        with self.below():
+            return self.made(make(value) if shape is None else make(value, shape))
+
     def seen(self, t: Any) -> Any:
         return self.stand_ins.get(id(t), t)
+
+    def check_captured_target(self, name: str) -> None:
+        """Nothing to refuse: a tensor from outside that is changed is an output of the graph."""
+
+    def value_to_read(self, array: LevelArray, action: str) -> Tensor:
+        raise self.unknown(action)
+
+    def check_hook(self, action: str) -> None:
+        raise self.refusal(
+            f"{action} inside a traced function: a backward outside of it would not run the hook. "
+            "Return the tensor and register the hook on the result"
+        )
+
+    def heading(self, array: LevelArray) -> str:
+        return f"TracedTensor(lvl={self.number or -2}, value="
 
     def detached(self, t: Tensor) -> Tensor:
         """The same memory without history; a change of either is one of both."""
@@ -312,7 +337,7 @@ class TraceLevel(Level):
 
     # Calls -----------------------------------------------------------------------------------
 
-    def call(self, operator: Any, args: tuple) -> Any:
+    def call(self, state: ThreadState, operator: Any, args: tuple) -> Any:
         if getattr(operator, "mutated", ()):
             return self.write_custom(operator, args)
         if operator.mutates:
@@ -320,7 +345,7 @@ class TraceLevel(Level):
             return None
         out = self.node(operator, tuple([self.symbol_or_literal(a) for a in args]), args)
         if getattr(operator, "is_view", False):
-            recorded = thread_state().grad_enabled
+            recorded = state.grad_enabled
             arrays = out if isinstance(out, (tuple, list)) else (out,)
             for i, array in enumerate(arrays):
                 part = None if array is out else i
