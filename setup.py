@@ -22,7 +22,6 @@ COMPILED_WITHOUT_PXD = [
     "wengert/backends/geometry.py",
     "wengert/core/arrays.py",
     "wengert/core/scopes.py",
-    "wengert/creation/declare.py",
     "wengert/dispatch/layers.py",
     "wengert/dispatch/levels.py",
     "wengert/dispatch/overlap.py",

@@ -16,7 +16,6 @@ it returns the array. The kind of maker does the rest, once for all of them: siz
 from __future__ import annotations
 
 from collections.abc import Callable
-from inspect import CO_VARARGS
 from types import FunctionType
 from typing import Any
 
@@ -27,7 +26,7 @@ from ..backends.casting import dtype_of
 from ..backends.placement import of_array, transfer
 from ..core import dtypes
 from ..core.arrays import alive, made_here
-from ..core.devices import as_device
+from ..core.devices import CPU, as_device
 from ..core.layouts import check_options
 from ..core.numbers import check_number
 from ..core.size import parse_size, sequence_size
@@ -41,6 +40,8 @@ from .drawing import DRAWS, drawn_here, noted, sizes_drawn
 OPTIONS = "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
 LIKE = f"{OPTIONS}, MemoryFormat? memory_format=None"
 GENERATOR = "Generator? generator=None"
+
+_TAKES_ANY_NUMBER = 4  # inspect.CO_VARARGS, which would cost the import of inspect
 
 
 class Blank:
@@ -81,9 +82,10 @@ class Blank:
 
     def constant(self, value: Any) -> Any:
         """An array of 0 or 1."""
-        if value == 0 and self.place().type == "cpu":
+        place = as_device(self.asked_device) if self.out is None else of_array(self.out.array)
+        if value == 0 and place is CPU:
             return np.zeros(self.shape, self.dtype().numpy)
-        return fill(self.empty(), value)
+        return fill(new_array(self.shape, self.dtype(), place), value)
 
     def filled(self, value: Any, default: dtypes.dtype | None = None) -> Any:
         """An array of one value, which must fit its type."""
@@ -112,6 +114,9 @@ class NewBlank(Blank):
         asked = self.asked_device
         return of_array(self.like.array) if asked is None else as_device(asked)
 
+    def constant(self, value: Any) -> Any:
+        return fill(self.empty(), value)
+
 
 class LikeBlank(NewBlank):
     """A blank of the shape, type, device and memory order of a tensor."""
@@ -121,11 +126,8 @@ class LikeBlank(NewBlank):
 
     def empty(self, default: dtypes.dtype | None = None) -> Any:
         """An uninitialised array in the order of the tensor, unless another is asked for."""
-        source = self.like.array if type(self.like.array) is np.ndarray else alive(self.like).array
+        source = alive(self.like).array
         return new_array_like(source, self.dtype(), self.place(), self.memory_format)
-
-    def constant(self, value: Any) -> Any:
-        return fill(self.empty(), value)
 
 
 class Maker(Effect):
@@ -168,15 +170,13 @@ class Maker(Effect):
         if self.without:
             self.refuse(out, requires_grad)
         blank = Blank(self.name, out, dtype, device, shape)
-        if self.draws:
+        levels = thread_state().levels
+        if levels and self.draws:
             blank.batch_sizes = sizes_drawn(out)
-        try:
-            array = self.kernel(blank, *rest, **arguments)
-        except TypeError as error:
-            raise self.recounted(error, args, rest) from None
+        array = self.run(blank, args, rest, arguments) if arguments or rest else self.kernel(blank)
         if out is None:
             made = wrap(array)
-            if thread_state().levels:
+            if levels:
                 made = drawn_here(made) if self.draws else made_here(made)
         elif array is out.array:
             made = out
@@ -194,19 +194,22 @@ class Maker(Effect):
             if requires_grad if name == "requires_grad" else out is not None:
                 raise TypeError(f"{self.name}() got an unexpected keyword argument '{name}'")
 
-    def recounted(self, error: TypeError, args: tuple, rest: tuple) -> TypeError:
-        """The error of a kernel; one that counts arguments counts those of the caller instead."""
-        code, defaults = self.kernel.__code__, self.kernel.__defaults__ or ()
-        most = code.co_argcount - 1
-        if len(rest) <= most or code.co_flags & CO_VARARGS:
-            return error
-        before = len(args) - len(rest)
-        least, most = before + most - len(defaults), before + most
-        takes = str(most) if least == most else f"from {least} to {most}"
-        plural = "s" * (most != 1)
-        return TypeError(
-            f"{self.name}() takes {takes} positional argument{plural} but {len(args)} were given"
-        )
+    def run(self, blank: Blank, args: tuple, rest: tuple, arguments: dict[str, Any]) -> Any:
+        """The kernel's array. If it refuses a call for its many arguments, count the caller's."""
+        try:
+            return self.kernel(blank, *rest, **arguments)
+        except TypeError:
+            code, defaults = self.kernel.__code__, self.kernel.__defaults__ or ()
+            most = code.co_argcount - 1
+            if len(rest) <= most or code.co_flags & _TAKES_ANY_NUMBER:
+                raise
+            before = len(args) - len(rest)
+            least, most = before + most - len(defaults), before + most
+            takes = str(most) if least == most else f"from {least} to {most}"
+            raise TypeError(
+                f"{self.name}() takes {takes} positional argument{'s' * (most != 1)} but "
+                f"{len(args)} were given"
+            ) from None
 
 
 class Sized(Maker):
@@ -256,14 +259,18 @@ class Like(Maker):
         requires_grad: bool = False,
         **arguments: Any,
     ) -> Tensor:
-        like, given = first_argument(self.name, self.source, args, arguments)
-        check_tensor(self.name, self.source, like)
+        if args and not arguments:
+            like, given = args[0], args[1:]
+        else:
+            like, given = first_argument(self.name, self.source, args, arguments)
+        if not isinstance(like, Tensor):
+            check_tensor(self.name, self.source, like)
         shape, rest = self.split(given, arguments)
         if layout is not None or pin_memory:
             check_options(layout, pin_memory)
         made: Any = NotImplemented
         levels = thread_state().levels
-        if type(like.array) is not np.ndarray:
+        if type(like) is not Tensor:
             made = self.handled_by_class(
                 like, *shape, *rest, dtype=dtype, layout=layout, device=device, **arguments
             )
@@ -273,10 +280,10 @@ class Like(Maker):
             made = below(lambda value, *shape: self(value, *shape, *rest, **options), like, *shape)
         elif made is NotImplemented:
             blank = self.blank(like, shape, dtype, device, arguments)
-            try:
-                made = wrap(self.kernel(blank, *rest, **arguments))
-            except TypeError as error:
-                raise self.recounted(error, args, rest) from None
+            array = (
+                self.run(blank, args, rest, arguments) if arguments or rest else self.kernel(blank)
+            )
+            made = wrap(array)
         return made if requires_grad is False else require_grad(made, requires_grad)
 
     def blank(
@@ -324,15 +331,12 @@ class Drawing(Maker):
 
     def __init__(self, name: str, kernel: Callable[..., Any], *schemas: str, **facts: Any) -> None:
         super().__init__(name, kernel, *schemas, **facts)
-        DRAWS[name] = self.draw
+        #: Draws now, whatever is traced.
+        self.draw = DRAWS[name] = super().__call__
 
     def __call__(self, *args: Any, **kwargs: Any) -> Tensor:
-        node = noted(self.name, args, kwargs)
+        node = noted(self.name, args, kwargs) if thread_state().levels else NotImplemented
         return self.draw(*args, **kwargs) if node is NotImplemented else node
-
-    def draw(self, *args: Any, **kwargs: Any) -> Tensor:
-        """Draw now, whatever is traced."""
-        return super().__call__(*args, **kwargs)
 
 
 class SizedDraw(Drawing, Sized):
