@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..backends import meta
 from ..backends.casting import dtype_of
 from ..backends.placement import of_array, transfer
 from ..core import dtypes
@@ -102,8 +103,6 @@ def empty_strided(blank: Blank, size: Any, stride: Any) -> Any:
     in_bytes = tuple([step * kind.itemsize for step in steps])
     place = get_default_device() if blank.asked_device is None else blank.place()
     if place.type == "meta":
-        from ..backends import meta
-
         return meta.of_strides(shape, in_bytes, kind.numpy)
     last = sum((extent - 1) * step for extent, step in zip(shape, steps, strict=True))
     storage = np.empty(0 if 0 in shape else last + 1, kind.numpy)
