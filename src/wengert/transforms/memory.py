@@ -40,9 +40,10 @@ def check_readable(t: Tensor) -> None:
 
 
 def alias_of(t: Tensor) -> Tensor:
-    """The same memory as a new tensor without history, for classes that handle operators by them.
+    """A new tensor without history on the memory of `t`.
 
-    Modes see it too. The version counter is not shared yet.
+    Modes see the call, and classes that handle operators decide. The version counter is not shared
+    yet.
     """
     t = alive(t)
     if type(t.array) is LevelArray:
