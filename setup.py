@@ -41,11 +41,12 @@ COMPILED_WITHOUT_PXD = [
     "wengert/operators/transcendental.py",
     "wengert/operators/views.py",
     "wengert/tensor/attributes.py",
-    "wengert/transforms/batching/calls.py",
     "wengert/transforms/batching/moving.py",
     "wengert/transforms/batching/products.py",
     "wengert/transforms/batching/rules.py",
     "wengert/transforms/batching/views.py",
+    "wengert/transforms/batching/writing.py",
+    "wengert/transforms/levels.py",
 ]
 
 DIRECTIVES = {

@@ -482,3 +482,138 @@ def test_ranges_agree_with_pytorch():
                 rtol=1e-5,
                 atol=1e-5,
             )
+
+
+# Declarations -------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def twos():
+    """A factory and a draw that are declared here, with the forms that are derived from them."""
+    from wengert.creation.declare import (
+        GENERATOR,
+        LIKE,
+        OPTIONS,
+        Like,
+        LikeDraw,
+        New,
+        Sized,
+        SizedDraw,
+        maker,
+        variant,
+    )
+    from wengert.creation.drawing import DRAWS
+    from wengert.dispatch.effects import OVERLOADS
+
+    @maker(f"twos(SymInt[] size, *, {OPTIONS}) -> Tensor", kind=Sized)
+    def twos(blank):
+        """A tensor of twos."""
+        return blank.filled(2)
+
+    @maker(f"coins(SymInt[] size, *, {OPTIONS}, {GENERATOR}) -> Tensor", kind=SizedDraw)
+    def coins(blank, *, generator=None):
+        """Heads and tails."""
+        from wengert.creation.sampling import fill_bernoulli
+
+        array = blank.empty()
+        fill_bernoulli(array, 0.5, generator)
+        return array
+
+    class Forms:
+        pass
+
+    forms = Forms()
+    forms.twos = twos
+    forms.twos_like = variant(
+        twos, "twos_like", Like, f"twos_like(Tensor self, *, {LIKE}) -> Tensor", doc="Twos."
+    )
+    forms.new_twos = variant(
+        twos, "new_twos", New, f"new_twos(Tensor self, SymInt[] size, *, {OPTIONS}) -> Tensor",
+        doc="Twos.",
+    )  # fmt: skip
+    forms.coins = coins
+    forms.coins_like = variant(
+        coins, "coins_like", LikeDraw, f"coins_like(Tensor self, *, {LIKE}) -> Tensor", doc="Coins."
+    )
+    yield forms
+    for name in vars(forms):
+        del OVERLOADS[name]
+        DRAWS.pop(name, None)
+
+
+def test_declared_factory_alone(twos):
+    assert twos.twos(2, 1).tolist() == [[2.0], [2.0]]
+    assert twos.twos((2,), dtype=wengert.int64).dtype is wengert.int64
+    assert twos.twos(3, device="meta").is_meta
+    out = wengert.zeros(2)
+    assert twos.twos(2, out=out) is out
+    assert out.tolist() == [2.0, 2.0]
+    assert twos.twos(2, requires_grad=True).requires_grad
+    like = wengert.ones(2, 3, dtype=wengert.float64).t()
+    assert twos.twos_like(like).stride() == (1, 3)
+    assert twos.twos_like(like).dtype is wengert.float64
+    assert twos.new_twos(like, 4).dtype is wengert.float64
+    assert twos.twos.__doc__ == "A tensor of twos."
+
+
+def test_declared_factory_refuses_what_it_does_not_take(twos):
+    with pytest.raises(TypeError, match=r"twos\(\) got an unexpected keyword argument 'side'"):
+        twos.twos(2, side=1)
+    with pytest.raises(TypeError, match=r"twos_like\(\) takes 1 positional argument but 2 were"):
+        twos.twos_like(wengert.ones(2), 3)
+    with pytest.raises(TypeError, match=r"new_twos\(\) got an unexpected keyword argument 'out'"):
+        twos.new_twos(wengert.ones(2), 3, out=wengert.ones(3))
+
+
+def test_declared_factory_inside_transforms(twos):
+    rows = wengert.ones(2, 3)
+    assert wengert.vmap(lambda row: twos.twos_like(row).add_(row))(rows).tolist() == [[3.0] * 3] * 2
+    assert wengert.vmap(lambda row: twos.new_twos(row, 1) + row[0])(rows).tolist() == [[3.0]] * 2
+    assert wengert.func.grad(lambda x: twos.twos(3).mul_(x).sum())(rows[0]).tolist() == [2.0] * 3
+
+
+def test_declared_draw_inside_transforms(twos):
+    rows = wengert.ones(40, 3)
+    with pytest.raises(RuntimeError, match="randomness error mode"):
+        wengert.vmap(lambda row: twos.coins_like(row))(rows)
+    for draw in (lambda row: twos.coins(3) * row, twos.coins_like):
+        wengert.manual_seed(0)
+        same = wengert.vmap(draw, randomness="same")(rows)
+        different = wengert.vmap(draw, randomness="different")(rows)
+        assert all(row == same.tolist()[0] for row in same.tolist())
+        assert len({tuple(row) for row in different.tolist()}) > 1
+
+
+def test_declared_draw_is_traced(twos):
+    from wengert.compiler import trace
+
+    traced = trace(lambda x: x + twos.coins_like(x), wengert.zeros(50))
+    drawn = [tuple(traced(wengert.zeros(50)).tolist()) for _ in range(2)]
+    assert drawn[0] != drawn[1]
+
+
+def test_declared_factory_is_seen_by_modes(twos):
+    from wengert.utils._python_dispatch import TorchDispatchMode
+
+    seen = []
+
+    class Log(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            seen.append((str(func), args, kwargs))
+            return func(*args, **(kwargs or {}))
+
+    overload = twos.twos.overloads[0]
+    with Log():
+        made = overload(2, 3, dtype=wengert.int64, requires_grad=False)
+    assert made.tolist() == [[2] * 3] * 2
+    assert seen == [("aten.twos.default", ([2, 3],), {"dtype": wengert.int64})]
+
+
+def test_every_effect_has_a_schema():
+    from wengert.dispatch.effects import OVERLOADS
+    from wengert.library.builtin import builtin_schema
+
+    for name, overload in OVERLOADS.items():
+        assert overload.schema.name == name
+        assert str(builtin_schema(overload)).startswith(f"aten::{name}(")
+        assert overload.effect.overload_for(overload.positional) is overload

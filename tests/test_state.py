@@ -289,3 +289,36 @@ def test_recording_inside_a_generator(lib, name):
 
     assert list(steps()) == [name == "enable_grad"] * 2
     assert (x * 2).requires_grad
+
+
+# What is active -----------------------------------------------------------------------------------
+
+
+def test_layers_are_counted_again_after_every_change():
+    from wengert.utils._python_dispatch import TorchDispatchMode
+
+    class Mode(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            return func(*args, **(kwargs or {}))
+
+    counts = []
+
+    def note(x):
+        state = thread_state()
+        assert state.layers == state.layers_with(state.profiler)
+        counts.append(state.layers)
+        return x.sin()
+
+    x = wengert.ones(2)
+    assert thread_state().layers == 0
+    with Mode(), wengert.autograd.forward_ad.dual_level(), wengert.autograd.profiler.profile():
+        note(x)
+        wengert.vmap(note)(x)
+        wengert.func.jvp(note, (x,), (x,))
+        with Mode():
+            note(x)
+        note(x)
+    assert counts == [3, 4, 4, 4, 3]
+    with pytest.raises(ZeroDivisionError), Mode():
+        wengert.func.grad(lambda x: note(x) / (1 // 0))(x.sum())
+    assert thread_state().layers == 0

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..backends.placement import of_array
 from ..core.arrays import has_class, is_level, ones_for
 from ..core.loading import load
 from ..core.native import native
@@ -17,11 +18,9 @@ from ..core.size import Size
 from ..core.state import thread_state
 from ..core.tensor import Tensor, wrap_as
 from ..creation.factories import ones, ones_like, zeros_like
-from ..dispatch.function_schemas import handle_by_class
-from ..dispatch.levels import seen_inside
+from ..dispatch.levels import in_transform, seen_inside
 from ..dispatch.torch_function import PLAIN, override_operator
 from ..tape.engine import run_backward
-from ..transforms.access import in_transform
 from . import forward_ad as forward_ad
 from . import grad_mode as grad_mode
 from . import graph as graph
@@ -313,12 +312,12 @@ def _implicit_grad(out: Any, shape: tuple, dtype: Any) -> Tensor:
             f"grad can be implicitly created only for real scalar outputs but got {dtype}"
         )
     if type(out) is not Tensor and isinstance(out, Tensor):
-        made = handle_by_class("ones_like", out)
+        made = ones_like.handled_by_class(out)
         if made is not NotImplemented:
             return made
     if isinstance(out, Tensor) and is_level(out) and has_class(out):
         return ones_like(out)
-    if isinstance(out, Tensor) and out.is_meta:
+    if isinstance(out, Tensor) and of_array(out.array).type == "meta":
         return ones(shape, dtype=out.dtype, device=out.device)
     return ones_for(shape, dtype)
 

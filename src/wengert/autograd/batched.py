@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ..core.tensor import Tensor
-from ..dispatch.levels import Level, lifted, unwrapped
+from ..dispatch.levels import lifted, unwrapped
+from ..transforms.levels import VmapLevel
 
 
 def batched_grad(
@@ -15,8 +16,7 @@ def batched_grad(
     """`grad` with the first dimension of every output gradient, and of the results, as a batch."""
     size = _batch_size(grads)
     _check_shapes(roots, grads)
-    level = Level("vmap", size)
-    level.of_derivatives = True
+    level = VmapLevel(size, of_derivatives=True)
     with level.entered():
         lifts = [None if g is None else lifted(g, level, 0) for g in grads]
         found = grad(roots, targets, lifts, **options)

@@ -13,6 +13,7 @@ from typing import Any
 from ..core.tensor import Tensor
 from ..dispatch.levels import Level, lifted, unwrapped
 from ..operators.joining import cat
+from ..transforms.levels import VmapLevel
 from .function import Function
 from .function_node import user_backward
 
@@ -70,7 +71,7 @@ class BatchedFunction(Function):
 
     @staticmethod
     def forward(function: Any, info: Any, in_dims: tuple, *values: Any) -> tuple:
-        level = Level("vmap", info.batch_size, info.randomness)
+        level = VmapLevel(info.batch_size, info.randomness)
         with level.entered():
             output = function.forward(*lifted_all(values, in_dims, level))
             several = isinstance(output, tuple)
@@ -83,7 +84,7 @@ class BatchedFunction(Function):
         (several, dims), *results = output
         ctx.attributes = {}
         ctx.call = function, info, in_dims, dims
-        level = Level("vmap", info.batch_size, info.randomness)
+        level = VmapLevel(info.batch_size, info.randomness)
         with level.entered():
             given = lifted_all(values, in_dims, level)
             made = _identical(lifted_all(results, dims, level), results, given, values)
@@ -95,7 +96,7 @@ class BatchedFunction(Function):
     @staticmethod
     def backward(ctx: Any, facts: None, *grads: Any) -> tuple:
         function, info, in_dims, dims = ctx.call
-        level = Level("vmap", info.batch_size, info.randomness)
+        level = VmapLevel(info.batch_size, info.randomness)
         parts = [_of_one_example(*each, info.batch_size) for each in zip(grads, dims, strict=True)]
         with level.entered():
             given = lifted_all([g for g, _ in parts], [dim for _, dim in parts], level)
@@ -112,7 +113,7 @@ class BatchedFunction(Function):
     @staticmethod
     def jvp(ctx: Any, function: None, info: None, in_dims: None, *tangents: Any) -> tuple:
         call, facts, dims_in, dims_out = ctx.call
-        level = Level("vmap", facts.batch_size, facts.randomness)
+        level = VmapLevel(facts.batch_size, facts.randomness)
         with level.entered():
             given = lifted_all(tangents, dims_in, level)
             returned = call.jvp(BatchedContext(ctx, level, 3), *given)

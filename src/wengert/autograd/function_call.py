@@ -16,7 +16,8 @@ from ..core.arrays import LevelArray, alive
 from ..core.native import native
 from ..core.state import ThreadState, thread_state
 from ..core.tensor import Tensor, requires_of
-from ..dispatch.levels import Level, RecordedAlone, ascend, descend, innermost, lifted, unwrapped
+from ..dispatch.layers import innermost
+from ..dispatch.levels import RecordedAlone, ascend, descend, lifted, unwrapped
 from ..tape.node import edge_target, new_node
 from .function_arguments import bind
 from .function_node import FunctionNode, among, no_setup_context, save_tensors
@@ -214,11 +215,11 @@ def call_outside(function: Any, state: ThreadState, args: tuple, number: int) ->
 
 
 def call_at_level(
-    function: Any, state: ThreadState, args: tuple, setup: Any, level: Level
+    function: Any, state: ThreadState, args: tuple, setup: Any, level: Any
 ) -> Any:
     """Call a Function some of whose arguments are tensors of a transform; `level` is innermost."""
-    if level.kind == "trace":
-        return level.call_function(function, state, args, setup)  # type: ignore[attr-defined]
+    if level.traces:
+        return level.call_function(function, state, args, setup)
     if setup is None:
         raise RuntimeError(
             "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, "
@@ -227,7 +228,7 @@ def call_at_level(
         )
     parts = [unwrapped(a, level) if isinstance(a, Tensor) else (a, None) for a in args]
     values, dims = tuple([value for value, _ in parts]), tuple([dim for _, dim in parts])
-    if level.kind == "vmap":
+    if not level.differentiates:
         with level.below():
             if dims.count(None) == len(dims):
                 return lifted_results(apply(function, *values), None, level)

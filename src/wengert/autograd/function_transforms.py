@@ -30,9 +30,9 @@ def level_outside(levels: list, number: int) -> int:
     That is outside the differentiations that do not concern them, but inside a trace.
     """
     for position, level in enumerate(levels[number:], number + 1):
-        if level.kind == "trace":
+        if level.traces:
             number = position
-    return number if any(level.kind in ("grad", "jvp") for level in levels[number:]) else -1
+    return number if any(level.differentiates for level in levels[number:]) else -1
 
 
 def made_inside_unless_given(out: Any, args: tuple, levels: list) -> Any:

@@ -234,9 +234,10 @@ class profile(LeavesProfile):
         )
         state = thread_state()
         self.previous = state.profiler
+        layers = state.layers_with(self.recorder)
         # Plain assignments, so no interrupt comes between them and the block.
         state.profiler = self.recorder
-        state.layers += 1
+        state.layers = layers
         return self
 
     @property

@@ -21,7 +21,7 @@ def of_array(array: Any) -> device:
         return META
     if isinstance(array, np.ndarray):
         inside: Any = array  # of a tensor inside a transform, perhaps
-        if getattr(inside, "level", None) is None or inside.level.kind == "trace":
+        if getattr(inside, "level", None) is None or inside.level.traces:
             return getattr(inside, "place", CPU)
         return of_array(inside.value.array)
     index = array.device.id

@@ -93,7 +93,7 @@ class LevelArray(np.ndarray):
     dim: int | None
 
     def copy(self, order: Any = "C") -> LevelArray:
-        return self.level.call(operator_named("clone"), (wrap(self),))
+        return self.level.call(thread_state(), operator_named("clone"), (wrap(self),))
 
     def __array_ufunc__(self, *args: Any, **options: Any) -> NoReturn:
         raise unreadable(self)
@@ -170,7 +170,7 @@ def alive(value: Any) -> Any:
         return [alive(item) for item in value]
     while isinstance(value, Tensor) and type(value.array) is LevelArray:
         level = value.array.level
-        if level.number or level.kind not in ("grad", "jvp"):
+        if level.number or not level.differentiates:
             break
         value = value.array.value
     return value
@@ -193,16 +193,14 @@ def made_here(t: Tensor) -> Tensor:
 def made_inside(out: Any, levels: list) -> Any:
     """New tensors, made of what is outside `levels`, as tensors of the innermost of these.
 
-    In-place operations inside grad and jvp need their target at that level. Inside vmap a created
-    tensor has no batch dimension and stays as it is.
+    In-place operations inside grad and jvp need their target at that level.
     """
     if isinstance(out, (tuple, list)):
         items = [made_inside(item, levels) for item in out]
         return items if type(out) is list else tuple(items)
     if isinstance(out, Tensor):
         for level in levels:
-            if level.kind != "vmap":
-                out = level.made(out)
+            out = level.made(out)
     return out
 
 

@@ -141,7 +141,7 @@ class LeavesProfile:
             return
         state = thread_state()
         state.profiler = self.previous
-        state.layers -= 1
+        state.count_layers()
         self.entered = not self.acc_events  # else a second use would lose the events of the first
 
 
@@ -150,10 +150,9 @@ class LeavesProfile:
 
 def set_modes(state: ThreadState, modes: list) -> None:
     """Make these the active dispatch modes of a thread, outermost first."""
-    change = len(modes) - len(state.modes)
+    native.watch(len(modes) - len(state.modes))
     state.modes = modes
-    state.layers += change
-    native.watch(change)
+    state.count_layers()
 
 
 def push_mode(mode: Any) -> None:
@@ -174,10 +173,9 @@ def pop_mode() -> Any:
 
 def set_function_modes(state: ThreadState, modes: list) -> None:
     """Make these the active function modes of a thread, outermost first."""
-    change = len(modes) - len(state.function_modes)
+    native.watch(len(modes) - len(state.function_modes))
     state.function_modes = modes
-    state.layers += change
-    native.watch(change)
+    state.count_layers()
 
 
 def push_function_mode(mode: Any) -> None:
@@ -372,9 +370,7 @@ def enter_dual_level() -> int:
             "Nested forward mode AD is not supported at the moment; use one dual level with "
             "reverse mode for higher derivatives"
         )
-    state.dual_level = 0
-    state.layers += 1
-    state.duals = []
+    set_duals(state, 0, [], state.tangents_aside)
     return 0
 
 
@@ -386,13 +382,19 @@ def exit_dual_level(*, level: int | None = None) -> None:
             "Trying to exit a forward AD level that was not the last one that was created"
         )
     duals = state.duals
-    state.dual_level = -1
-    state.layers -= 1
-    state.duals = []
+    set_duals(state, -1, [], state.tangents_aside)
     for reference in duals:
         tensor = reference()
         if tensor is not None:
             tensor.cold.tangents = None
+
+
+def set_duals(state: ThreadState, level: int, duals: list, aside: bool) -> None:
+    """Switch to another forward-mode level, whose tangents count unless they are put aside."""
+    state.dual_level = level
+    state.duals = duals
+    state.tangents_aside = aside
+    state.count_layers()
 
 
 class DualsAside:
@@ -404,10 +406,8 @@ class DualsAside:
     def __enter__(self) -> None:
         state = self.state
         self.aside, state.tangents_aside = state.tangents_aside, True
-        self.layers = state.layers
-        if state.dual_level >= 0 and not self.aside:
-            state.layers = self.layers - 1
+        state.count_layers()
 
     def __exit__(self, *exception: object) -> None:
         self.state.tangents_aside = self.aside
-        self.state.layers = self.layers
+        self.state.count_layers()

@@ -102,6 +102,12 @@ def parse_size(function: str, sizes: tuple[Any, ...], size: Any = None) -> tuple
         given = sizes[0]
     elif isinstance(sizes[0], (tuple, list)):
         raise TypeError(f"{function}() takes 1 positional argument but {len(sizes)} were given")
+    if type(given) is tuple:  # the usual case, told by a loop without calls
+        for extent in given:
+            if type(extent) is not int or extent < 0:
+                break
+        else:
+            return given
     try:
         shape = tuple([_dimension(each) for each in given])
     except TypeError:

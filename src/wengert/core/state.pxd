@@ -34,6 +34,8 @@ cdef class ThreadState:
     cdef public int depth
 
     cpdef bint recording(self)
+    cpdef int layers_with(self, object profiler)
+    cpdef count_layers(self)
 
 
 @cython.final

@@ -19,7 +19,10 @@ _native = native
 
 
 class ThreadState:
-    """Thread-local settings. `layers` counts what a plain call must look at before its kernel."""
+    """Thread-local settings.
+
+    `layers` counts what a plain call must look at before its kernel; `count_layers` alone sets it.
+    """
 
     def __init__(self, ident: int) -> None:
         self.ident = ident
@@ -51,6 +54,20 @@ class ThreadState:
     def recording(self) -> bool:
         """Whether operations are recorded: gradients are enabled and it is not inference mode."""
         return self.grad_enabled and not self.inference
+
+    def layers_with(self, profiler: Any) -> int:
+        """How many things a plain call must look at, were `profiler` the active one."""
+        return (
+            len(self.modes)
+            + len(self.function_modes)
+            + (profiler is not None)
+            + bool(self.levels)
+            + (self.dual_level >= 0 and not self.tangents_aside)
+        )
+
+    def count_layers(self) -> None:
+        """Set `layers` after modes, levels, duals or the profiler have changed."""
+        self.layers = self.layers_with(self.profiler)
 
 
 class AnomalyMode:

@@ -75,6 +75,8 @@ cpdef VersionCounter counter_of(Tensor t)
 cpdef bump_version(Tensor t, str operator)
 @cython.locals(view=ViewMeta)
 cpdef bint requires_of(Tensor t)
+@cython.locals(t=Tensor)
+cpdef bint any_requires(tuple args, tuple positions)
 @cython.locals(view=ViewMeta)
 cpdef object node_of(Tensor t)
 

@@ -470,6 +470,21 @@ def requires_of(t: Tensor) -> bool:
     return view is not None and view.base.needs_grad
 
 
+def any_requires(args: tuple, positions: tuple) -> bool:
+    """Whether recording concerns any of the arguments at `positions`."""
+    for position in positions:
+        value = args[position]
+        if isinstance(value, Tensor):
+            t = value
+            if requires_of(t):
+                return True
+        elif type(value) is list or type(value) is tuple:
+            for item in value:
+                if isinstance(item, Tensor) and requires_of(item):
+                    return True
+    return False
+
+
 def node_of(t: Tensor) -> Any:
     """The node that computes a tensor; for a view whose base has changed, a renewed one."""
     view = t.view_meta

@@ -6,28 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from ..backends.casting import dtype_of
 from ..backends.placement import of_array, transfer
-from ..core import dtypes
 from ..core.arrays import is_level, made_here
 from ..core.tensor import Tensor, wrap
 from ..dispatch.out import check_out, resize_out
 from ..tape.leaves import require_grad
-
-
-def choose_dtype(
-    dtype: Any, out: Tensor | None = None, default: dtypes.dtype | None = None
-) -> dtypes.dtype:
-    """The type of the result: that of `out`, or the one asked for, or `default`."""
-    kind = None if dtype is None else dtypes.as_dtype(dtype)
-    if out is not None:
-        if kind is not None and kind is not dtype_of(out):
-            raise RuntimeError(
-                f"dtype {kind.scalar_name} does not match dtype of out parameter "
-                f"({dtype_of(out).scalar_name})"
-            )
-        return dtype_of(out)
-    return kind or default or dtypes.get_default_dtype()
 
 
 def finish(
@@ -72,3 +55,15 @@ def check_tensor(function: str, argument: str, value: Any) -> None:
             f"{function}(): argument '{argument}' must be Tensor, not {type(value).__name__}"
         )
 
+
+def first_argument(
+    function: str, name: str, args: tuple, keywords: dict[str, Any]
+) -> tuple[Any, tuple]:
+    """The argument that comes first or is given by its name, and the others by position."""
+    if name in keywords:
+        if args:
+            raise TypeError(f"{function}() got multiple values for argument '{name}'")
+        return keywords.pop(name), args
+    if not args:
+        raise TypeError(f"{function}() missing 1 required positional argument: '{name}'")
+    return args[0], args[1:]

@@ -16,7 +16,7 @@ from ..core.devices import CPU, as_device, get_default_device
 from ..core.numbers import _infer, overflow_error
 from ..core.tensor import Tensor, wrap
 from ..tape.leaves import require_grad
-from ..transforms.access import detached_copy
+from ..transforms.memory import detached_copy
 
 _PYTHON_NUMBERS = {bool, int, float, complex}
 _MAX_DIMENSIONS = 64

@@ -11,24 +11,30 @@ from ..backends.allocation import new_array, new_array_like
 from ..backends.casting import dtype_of
 from ..backends.placement import of_array, transfer
 from ..core import dtypes
-from ..core.arrays import alive
 from ..core.devices import as_device
 from ..core.errors import broadcast_error
 from ..core.layouts import check_options
 from ..core.numbers import overflow_error
-from ..core.size import parse_size, sequence_size, whole
+from ..core.size import whole
 from ..core.state import thread_state
-from ..core.tensor import Tensor, wrap
+from ..core.tensor import Tensor
 from ..tape.leaves import require_grad
-from ..transforms.randomness import (
-    check_same_parameters,
-    drawn_by_rows,
-    drawn_here,
-    drawn_like,
-    draws,
-    sizes_here,
+from ..transforms.levels import check_same_parameters
+from .arguments import check_tensor, finish
+from .declare import (
+    GENERATOR,
+    LIKE,
+    OPTIONS,
+    Blank,
+    Drawing,
+    LikeDraw,
+    SizedDraw,
+    SizedFirstDraw,
+    SizedLastDraw,
+    maker,
+    variant,
 )
-from .arguments import check_tensor, choose_dtype, finish
+from .drawing import Sampler, draws, sizes_drawn
 from .generator import (
     Generator,
     default_generator,
@@ -43,6 +49,8 @@ from .sampling import (
     draw_multinomial,
     draw_permutation,
     fill_bernoulli,
+    fill_exponential,
+    fill_integers,
     fill_normal,
     fill_range,
     fill_uniform,
@@ -55,95 +63,42 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _blank(
-    shape: tuple[int, ...], dtype: Any, out: Tensor | None, device: Any, default: Any
-) -> Any:
-    """The array to draw into, of the type and on the device of the result."""
-    place = as_device(device) if out is None else of_array(out.array)
-    return new_array((*sizes_here(out), *shape), choose_dtype(dtype, out, default), place)
-
-
-def _drawn(function: str, array: Any, out: Tensor | None, requires_grad: bool) -> Tensor:
-    """The tensor to return for an array of `_blank` that has been filled."""
-    if out is not None:
-        return finish(function, array, out, requires_grad)
-    result = drawn_here(wrap(array))
-    return require_grad(result) if requires_grad else result
-
-
-def _blank_like(input: Tensor, dtype: Any, device: Any, memory_format: Any) -> Any:
-    kind = dtype_of(input) if dtype is None else dtypes.as_dtype(dtype)
-    place = of_array(input.array) if device is None else as_device(device)
-    return new_array_like(alive(input).array, kind, place, memory_format)
-
-
-@draws
-def rand(
-    *sizes: Any,
-    size: Any = None,
-    generator: Generator | None = None,
-    out: Tensor | None = None,
-    dtype: dtypes.dtype | None = None,
-    layout: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-    pin_memory: bool = False,
-) -> Tensor:
+@maker(f"rand(SymInt[] size, *, {OPTIONS}, {GENERATOR}) -> Tensor", kind=SizedDraw)
+def rand(blank: Blank, *, generator: Generator | None = None) -> Any:
     """Numbers drawn uniformly from [0, 1)."""
-    check_options(layout, pin_memory)
-    array = _blank(parse_size("rand", sizes, size), dtype, out, device, None)
+    array = blank.empty()
     fill_uniform(array, 0.0, 1.0, generator)
-    return _drawn("rand", array, out, requires_grad)
+    return array
 
 
-@draws
-def randn(
-    *sizes: Any,
-    size: Any = None,
-    generator: Generator | None = None,
-    out: Tensor | None = None,
-    dtype: dtypes.dtype | None = None,
-    layout: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-    pin_memory: bool = False,
-) -> Tensor:
+@maker(f"randn(SymInt[] size, *, {OPTIONS}, {GENERATOR}) -> Tensor", kind=SizedDraw)
+def randn(blank: Blank, *, generator: Generator | None = None) -> Any:
     """Numbers drawn from the normal distribution with mean 0 and variance 1."""
-    check_options(layout, pin_memory)
-    array = _blank(parse_size("randn", sizes, size), dtype, out, device, None)
+    array = blank.empty()
     fill_normal(array, 0.0, 1.0, generator)
-    return _drawn("randn", array, out, requires_grad)
+    return array
 
 
-@draws
+@maker(
+    f"randint(SymInt high, SymInt[] size, *, {OPTIONS}, {GENERATOR}) -> Tensor",
+    f"randint.low(SymInt low, SymInt high, SymInt[] size, *, {OPTIONS}, {GENERATOR}) -> Tensor",
+    kind=SizedLastDraw,
+)
 def randint(
+    blank: Blank,
     *bounds: Any,
     low: Any = None,
     high: Any = None,
-    size: Any = None,
     generator: Generator | None = None,
-    out: Tensor | None = None,
-    dtype: dtypes.dtype | None = None,
-    layout: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-    pin_memory: bool = False,
-) -> Tensor:
+) -> Any:
     """Whole numbers drawn from [low, high): `randint(high, size)` or `randint(low, high, size)`."""
-    check_options(layout, pin_memory)
-    given = list(bounds)
-    if size is None:
-        if len(given) < 2 and high is None or not given:
-            raise TypeError("randint() missing required argument: 'size'")
-        size = given.pop()
-    first, last = _bounds("randint", given, low, high)
-    shape = sequence_size("randint", size)
-    array = _blank(shape, dtype, out, device, dtypes.int64)
+    first, last = _bounds(blank.function, bounds, low, high)
+    array = blank.empty(dtypes.int64)
     fill_range(array, first, last, generator)
-    return _drawn("randint", array, out, requires_grad)
+    return array
 
 
-def _bounds(function: str, given: list[Any], low: Any, high: Any) -> tuple[int, int]:
+def _bounds(function: str, given: tuple[Any, ...], low: Any, high: Any) -> tuple[int, int]:
     """Both bounds of randint, from positions (high, or low and high) and keywords."""
     if len(given) == 2 and low is None and high is None:
         low, high = given
@@ -157,42 +112,56 @@ def _bounds(function: str, given: list[Any], low: Any, high: Any) -> tuple[int, 
     return first, whole(function, "high", high)
 
 
-@draws
-def randperm(
-    n: int,
-    *,
-    generator: Generator | None = None,
-    out: Tensor | None = None,
-    dtype: dtypes.dtype | None = None,
-    layout: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-    pin_memory: bool = False,
-) -> Tensor:
+rand_like = variant(
+    rand, "rand_like", LikeDraw, f"rand_like(Tensor self, *, {LIKE}) -> Tensor",
+    doc="Numbers drawn uniformly from [0, 1), with the shape, type and device of `input`.",
+)  # fmt: skip
+randn_like = variant(
+    randn, "randn_like", LikeDraw, f"randn_like(Tensor self, *, {LIKE}) -> Tensor",
+    doc="Standard normal numbers with the shape, type and device of `input`.",
+)  # fmt: skip
+randint_like = variant(
+    randint, "randint_like", LikeDraw,
+    f"randint_like(Tensor self, SymInt high, *, {LIKE}) -> Tensor",
+    f"randint_like.low_dtype(Tensor self, SymInt low, SymInt high, *, {LIKE}) -> Tensor",
+    doc="Whole numbers drawn from [low, high), with the shape, type and device of `input`.",
+)  # fmt: skip
+
+
+@maker(f"randperm(SymInt n, *, {OPTIONS}, {GENERATOR}) -> Tensor", kind=Drawing)
+def randperm(blank: Blank, n: int, *, generator: Generator | None = None) -> Any:
     """The whole numbers from 0 to n - 1 in random order."""
-    check_options(layout, pin_memory)
     count = whole("randperm", "n", n)
     if count < 0:
         raise RuntimeError(f"Trying to create tensor with negative dimension {count}: [{count}]")
-    kind = choose_dtype(dtype, out, dtypes.int64)
+    kind = blank.dtype(dtypes.int64)
     if kind.category in (dtypes.BOOL, dtypes.COMPLEX):
         raise NotImplementedError(f"\"randperm\" not implemented for '{kind.scalar_name}'")
     if kind.category == dtypes.INTEGRAL and count - 1 > dtypes.iinfo(kind).max:
         raise overflow_error(kind)
     if kind.category == dtypes.FLOATING and (count - 1) * dtypes.finfo(kind).eps > 2:
         raise RuntimeError(f"n is too large for {kind.name}, which cannot tell its numbers apart")
-    place = as_device(device) if out is None else of_array(out.array)
-    sizes = sizes_here(out)
-    if place.type == "meta":
-        array = new_array((*sizes, count), kind, place)
-    else:
-        rows = [draw_permutation(count, generator) for _ in range(math.prod(sizes))]
-        drawn = np.reshape(rows, (*sizes, count)).astype(kind.numpy, copy=False)
-        array = transfer(drawn, place)
-    return _drawn("randperm", array, out, requires_grad)
+    if blank.place().type == "meta":
+        blank.shape = (count,)
+        return blank.empty(dtypes.int64)
+    sizes = blank.batch_sizes
+    rows = [draw_permutation(count, generator) for _ in range(math.prod(sizes))]
+    drawn = np.reshape(rows, (*sizes, count)).astype(kind.numpy, copy=False)
+    return transfer(drawn, blank.place())
 
 
-@draws
+def _normal_numbers(
+    blank: Blank, mean: float, std: float, generator: Generator | None = None
+) -> Any:
+    array = blank.empty()
+    fill_normal(array, mean, std, generator)
+    return array
+
+
+_normal_of_size = SizedFirstDraw("normal", _normal_numbers)
+
+
+@draws()
 def normal(
     mean: Any,
     std: Any = 1.0,
@@ -221,27 +190,28 @@ def normal(
     if bool(tensors) == (size is not None):
         raise TypeError("normal() expects a size with two numbers, and none with a tensor")
     if not tensors:
-        array = _blank(sequence_size("normal", size), dtype, out, device, None)
-        fill_normal(array, float(mean), float(std), generator)
-        return _drawn("normal", array, out, requires_grad)
+        return _normal_of_size.draw(
+            size, float(mean), float(std), generator=generator, out=out, dtype=dtype,
+            device=device, requires_grad=requires_grad,
+        )  # fmt: skip
     arrays = tuple([each.array for each in tensors])
     try:
         shape = np.broadcast_shapes(*[each.shape for each in arrays])
     except ValueError as error:
         raise broadcast_error("normal", arrays, error) from None
+    kind, place = dtype_of(tensors[0]), of_array(arrays[0])
     if thread_state().levels:
-        sizes_here(out)
         check_same_parameters(mean, std)
-        kind, place = dtype_of(tensors[0]), of_array(arrays[0])
         noise = randn(shape, generator=generator, out=out, dtype=kind, device=place)
-        drawn = (noise * std + mean).detach()
-        return require_grad(drawn) if requires_grad else drawn
-    array = _blank(shape, dtype_of(tensors[0]), out, of_array(arrays[0]), None)
-    fill_normal(array, getattr(mean, "array", mean), getattr(std, "array", std), generator)
-    return _drawn("normal", array, out, requires_grad)
+        return require_grad((noise * std + mean).detach(), requires_grad)
+    means, stds = getattr(mean, "array", mean), getattr(std, "array", std)
+    return _normal_of_size.draw(
+        shape, means, stds, generator=generator, out=out, dtype=kind, device=place,
+        requires_grad=requires_grad,
+    )  # fmt: skip
 
 
-@draws
+@draws(f"bernoulli(Tensor self, *, {GENERATOR}) -> Tensor")
 def bernoulli(
     input: Tensor,
     p: float | None = None,
@@ -251,11 +221,12 @@ def bernoulli(
 ) -> Tensor:
     """Zeros and ones; `input` holds the probabilities of one, unless `p` is that for all."""
     check_tensor("bernoulli", "input", input)
-    if thread_state().levels:
-        sizes_here(out)
+    levels = thread_state().levels
+    if levels:
+        sizes_drawn(out)
         check_same_parameters(input)
         if p is not None:
-            return drawn_like(bernoulli, input, p=p, generator=generator)
+            return levels[-1].drawn_like(lambda t: bernoulli(t, p, generator=generator), input)
         draws = rand(input.array.shape, generator=generator, dtype=dtypes.float64)
         return (draws < input).to(dtype_of(input))
     kind = dtype_of(input if out is None else out)
@@ -264,7 +235,10 @@ def bernoulli(
     return finish("bernoulli", array, out, False)
 
 
-@draws
+@draws(
+    "multinomial(Tensor self, SymInt num_samples, bool replacement=False, *, "
+    f"{GENERATOR}) -> Tensor"
+)
 def multinomial(
     input: Tensor,
     num_samples: int,
@@ -276,10 +250,11 @@ def multinomial(
     """Indices drawn in proportion to the weights in `input`, or in each of its rows."""
     check_tensor("multinomial", "input", input)
     count = whole("multinomial", "num_samples", num_samples)
-    if thread_state().levels and input.array.ndim in (1, 2):
-        sizes_here(out)
-        return drawn_by_rows(
-            multinomial, input, num_samples=count, replacement=replacement, generator=generator
+    levels = thread_state().levels
+    if levels and input.array.ndim in (1, 2):
+        sizes_drawn(out)
+        return levels[-1].drawn_by_rows(
+            lambda rows: multinomial(rows, count, replacement, generator=generator), input
         )
     weights = input.array
     if dtype_of(input).category != dtypes.FLOATING:
@@ -304,73 +279,30 @@ def multinomial(
     return finish("multinomial", transfer(drawn, place), out, False)
 
 
-@draws
-def rand_like(
-    input: Tensor,
-    *,
-    generator: Generator | None = None,
-    dtype: dtypes.dtype | None = None,
-    layout: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-    memory_format: Any = None,
-) -> Tensor:
-    """Numbers drawn uniformly from [0, 1), with the shape, type and device of `input`."""
-    check_options(layout, False)
-    check_tensor("rand_like", "input", input)
-    if thread_state().levels:
-        options = {"generator": generator, "dtype": dtype, "device": device}
-        drawn = drawn_like(rand_like, input, **options, memory_format=memory_format)
-        return require_grad(drawn) if requires_grad else drawn
-    array = _blank_like(input, dtype, device, memory_format)
-    fill_uniform(array, 0.0, 1.0, generator)
-    return finish("rand_like", array, None, requires_grad)
-
-
-@draws
-def randn_like(
-    input: Tensor,
-    *,
-    generator: Generator | None = None,
-    dtype: dtypes.dtype | None = None,
-    layout: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-    memory_format: Any = None,
-) -> Tensor:
-    """Standard normal numbers with the shape, type and device of `input`."""
-    check_options(layout, False)
-    check_tensor("randn_like", "input", input)
-    if thread_state().levels:
-        options = {"generator": generator, "dtype": dtype, "device": device}
-        drawn = drawn_like(randn_like, input, **options, memory_format=memory_format)
-        return require_grad(drawn) if requires_grad else drawn
-    array = _blank_like(input, dtype, device, memory_format)
-    fill_normal(array, 0.0, 1.0, generator)
-    return finish("randn_like", array, None, requires_grad)
-
-
-@draws
-def randint_like(
-    input: Tensor,
-    *bounds: Any,
-    low: Any = None,
-    high: Any = None,
-    generator: Generator | None = None,
-    dtype: dtypes.dtype | None = None,
-    layout: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-    memory_format: Any = None,
-) -> Tensor:
-    """Whole numbers drawn from [low, high), with the shape, type and device of `input`."""
-    check_options(layout, False)
-    first, last = _bounds("randint_like", list(bounds), low, high)
-    check_tensor("randint_like", "input", input)
-    if thread_state().levels:
-        options = {"generator": generator, "dtype": dtype, "device": device, "low": first}
-        drawn = drawn_like(randint_like, input, **options, high=last, memory_format=memory_format)
-        return require_grad(drawn) if requires_grad else drawn
-    array = _blank_like(input, dtype, device, memory_format)
-    fill_range(array, first, last, generator)
-    return finish("randint_like", array, None, requires_grad)
+SAMPLERS = {
+    sampler.name: sampler
+    for sampler in (
+        Sampler(
+            "uniform_", fill_uniform,
+            f"uniform_(Tensor(a!) self, float from=0., float to=1., *, {GENERATOR}) -> Tensor(a!)",
+        ),
+        Sampler(
+            "normal_", fill_normal,
+            f"normal_(Tensor(a!) self, float mean=0., float std=1., *, {GENERATOR}) -> Tensor(a!)",
+        ),
+        Sampler(
+            "bernoulli_", fill_bernoulli,
+            f"bernoulli_.float(Tensor(a!) self, float p=0.5, *, {GENERATOR}) -> Tensor(a!)",
+        ),
+        Sampler(
+            "exponential_", fill_exponential,
+            f"exponential_(Tensor(a!) self, float lambd=1., *, {GENERATOR}) -> Tensor(a!)",
+        ),
+        Sampler(
+            "random_", fill_integers,
+            f"random_(Tensor(a!) self, *, {GENERATOR}) -> Tensor(a!)",
+            f"random_.to(Tensor(a!) self, int to, *, {GENERATOR}) -> Tensor(a!)",
+            f"random_.from(Tensor(a!) self, int from, int? to, *, {GENERATOR}) -> Tensor(a!)",
+        ),
+    )
+}  # fmt: skip

@@ -8,25 +8,12 @@ from typing import Any
 import numpy as np
 
 from ..backends.casting import retype
-from ..backends.placement import of_array, transfer
 from ..core import dtypes
-from ..core.devices import as_device
-from ..core.layouts import check_options
 from ..core.numbers import check_number
 from ..core.size import whole
 from ..core.tensor import Tensor
-from .arguments import choose_dtype, finish, number
-
-
-def _place(
-    function: str, array: Any, out: Tensor | None, device: Any, requires_grad: bool
-) -> Tensor:
-    place = as_device(device) if out is None else of_array(out.array)
-    if out is not None and array.ndim == 1 and array.size == out.array.size:
-        array = array.reshape(out.array.shape)  # numbers of a range fill what has room for them
-    # A caller may have counted the numbers of a range himself, and wrongly because of rounding.
-    warn = function == "arange"
-    return finish(function, transfer(array, place), out, requires_grad, warn)
+from .arguments import number
+from .declare import OPTIONS, Blank, maker
 
 
 def _refuse(function: str, kind: dtypes.dtype, *categories: int) -> None:
@@ -34,23 +21,18 @@ def _refuse(function: str, kind: dtypes.dtype, *categories: int) -> None:
         raise NotImplementedError(f"\"{function}\" not implemented for '{kind.scalar_name}'")
 
 
-def arange(
-    start: Any = None,
-    end: Any = None,
-    step: Any = 1,
-    *,
-    out: Tensor | None = None,
-    dtype: dtypes.dtype | None = None,
-    layout: Any = None,
-    device: Any = None,
-    pin_memory: bool = False,
-    requires_grad: bool = False,
-) -> Tensor:
+@maker(
+    f"arange(Scalar end, *, {OPTIONS}) -> Tensor",
+    f"arange.start(Scalar start, Scalar end, *, {OPTIONS}) -> Tensor",
+    f"arange.start_step(Scalar start, Scalar end, Scalar step=1, *, {OPTIONS}) -> Tensor",
+    # A caller may have counted the numbers himself, and wrongly because of rounding.
+    warns_of_resizing=True,
+)
+def arange(blank: Blank, start: Any = None, end: Any = None, step: Any = 1) -> Any:
     """The numbers from `start` (0) up to but without `end`, `step` apart.
 
     All ints give int64, anything else the default dtype.
     """
-    check_options(layout, pin_memory)
     if end is None:
         start, end = (0, start) if start is not None else (start, end)
     if start is None:
@@ -65,7 +47,7 @@ def arange(
         raise RuntimeError("arange(): value cannot be converted to a real type without overflow")
     all_whole = all(isinstance(each, int) for each in (first, last, apart))
     default = dtypes.int64 if all_whole else dtypes.get_default_dtype()
-    kind = choose_dtype(dtype, out, default)
+    kind = blank.dtype(default)
     if not (apart > 0 or apart < 0):
         raise RuntimeError("step must be nonzero")
     if not (math.isfinite(first) and math.isfinite(last)):
@@ -73,8 +55,7 @@ def arange(
     if (apart > 0 and last < first) or (apart < 0 and last > first):
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
     _refuse("arange", kind, dtypes.BOOL, dtypes.COMPLEX)
-    array = _counted(first, last, apart, kind)
-    return _place("arange", array, out, device, requires_grad)
+    return blank.moved(_counted(first, last, apart, kind))
 
 
 def _counted(first: Any, last: Any, apart: Any, kind: dtypes.dtype) -> Any:
@@ -91,57 +72,35 @@ def _counted(first: Any, last: Any, apart: Any, kind: dtypes.dtype) -> Any:
     return retype(values, kind)
 
 
-def linspace(
-    start: Any,
-    end: Any,
-    steps: int,
-    *,
-    out: Tensor | None = None,
-    dtype: dtypes.dtype | None = None,
-    layout: Any = None,
-    device: Any = None,
-    pin_memory: bool = False,
-    requires_grad: bool = False,
-) -> Tensor:
+@maker(f"linspace(Scalar start, Scalar end, int steps, *, {OPTIONS}) -> Tensor")
+def linspace(blank: Blank, start: Any, end: Any, steps: int) -> Any:
     """`steps` evenly spaced numbers from `start` to `end`, both included."""
-    check_options(layout, pin_memory)
-    first, last, count, kind = _ends("linspace", start, end, steps, dtype, out)
+    first, last, count, kind = _ends(blank, start, end, steps)
     _refuse("linspace", kind, dtypes.BOOL)
     if kind.category == dtypes.INTEGRAL:
         first, last = check_number(first, kind), check_number(last, kind)
-    array = retype(_spaced(first, last, count), kind)
-    return _place("linspace", array, out, device, requires_grad)
+    return blank.moved(retype(_spaced(first, last, count), kind))
 
 
-def logspace(
-    start: Any,
-    end: Any,
-    steps: int,
-    base: float = 10.0,
-    *,
-    out: Tensor | None = None,
-    dtype: dtypes.dtype | None = None,
-    layout: Any = None,
-    device: Any = None,
-    pin_memory: bool = False,
-    requires_grad: bool = False,
-) -> Tensor:
+@maker(
+    f"logspace(Scalar start, Scalar end, int steps, float base=10., *, {OPTIONS}) -> Tensor"
+)
+def logspace(blank: Blank, start: Any, end: Any, steps: int, base: float = 10.0) -> Any:
     """`base` raised to `steps` evenly spaced exponents from `start` to `end`."""
-    check_options(layout, pin_memory)
-    first, last, count, kind = _ends("logspace", start, end, steps, dtype, out)
+    first, last, count, kind = _ends(blank, start, end, steps)
     _refuse("logspace", kind, dtypes.BOOL)
     if kind.category == dtypes.INTEGRAL and count != 1:
         first, last = check_number(first, kind), check_number(last, kind)
     with np.errstate(over="ignore", invalid="ignore"):
         values = np.power(base, _spaced(first, last, count))
-    array = retype(values, kind)
-    return _place("logspace", array, out, device, requires_grad)
+    return blank.moved(retype(values, kind))
 
 
 def _ends(
-    function: str, start: Any, end: Any, steps: Any, dtype: Any, out: Tensor | None
+    blank: Blank, start: Any, end: Any, steps: Any
 ) -> tuple[Any, Any, int, dtypes.dtype]:
     """Both ends as numbers, the count, and the type of the result."""
+    function = blank.function
     for each in (start, end):
         if isinstance(each, Tensor) and each.array.ndim:
             raise RuntimeError(
@@ -155,7 +114,7 @@ def _ends(
     default = dtypes.get_default_dtype()
     if isinstance(first, complex) or isinstance(last, complex):
         default = default.to_complex()
-    kind = choose_dtype(dtype, out, default)
+    kind = blank.dtype(default)
     if default.is_complex and not kind.is_complex:
         raise RuntimeError(
             f"wengert.{function}(): inferred dtype {default.name} can't be safely cast to passed "
@@ -179,66 +138,45 @@ def _spaced(first: Any, last: Any, count: int) -> Any:
     return values
 
 
-def eye(
-    n: int,
-    m: int | None = None,
-    *,
-    out: Tensor | None = None,
-    dtype: dtypes.dtype | None = None,
-    layout: Any = None,
-    device: Any = None,
-    pin_memory: bool = False,
-    requires_grad: bool = False,
-) -> Tensor:
+@maker(
+    f"eye(SymInt n, *, {OPTIONS}) -> Tensor", f"eye.m(SymInt n, SymInt m, *, {OPTIONS}) -> Tensor"
+)
+def eye(blank: Blank, n: int, m: int | None = None) -> Any:
     """The `n` by `m` matrix with ones on the diagonal."""
-    check_options(layout, pin_memory)
     rows = whole("eye", "n", n)
     columns = rows if m is None else whole("eye", "m", m)
     for name, extent in (("n", rows), ("m", columns)):
         if extent < 0:
             raise RuntimeError(f"{name} must be greater or equal to 0, got {extent}")
-    kind = choose_dtype(dtype, out)
-    return _place("eye", np.eye(rows, columns, dtype=kind.numpy), out, device, requires_grad)
+    kind = blank.dtype()
+    return blank.moved(np.eye(rows, columns, dtype=kind.numpy))
 
 
-def tril_indices(
-    row: int,
-    col: int,
-    offset: int = 0,
-    *,
-    dtype: dtypes.dtype | None = None,
-    device: Any = None,
-    layout: Any = None,
-    pin_memory: bool = False,
-) -> Tensor:
+@maker(
+    f"tril_indices(int row, int col, int offset=0, *, {OPTIONS}) -> Tensor",
+    without=("out", "requires_grad"),
+)
+def tril_indices(blank: Blank, row: int, col: int, offset: int = 0) -> Any:
     """Row and column indices, one row each, of a matrix' entries on and below a diagonal."""
-    check_options(layout, pin_memory)
-    return _triangle("tril_indices", np.tril_indices, row, col, offset, dtype, device)
+    return _triangle(blank, np.tril_indices, row, col, offset)
 
 
-def triu_indices(
-    row: int,
-    col: int,
-    offset: int = 0,
-    *,
-    dtype: dtypes.dtype | None = None,
-    device: Any = None,
-    layout: Any = None,
-    pin_memory: bool = False,
-) -> Tensor:
+@maker(
+    f"triu_indices(int row, int col, int offset=0, *, {OPTIONS}) -> Tensor",
+    without=("out", "requires_grad"),
+)
+def triu_indices(blank: Blank, row: int, col: int, offset: int = 0) -> Any:
     """Row and column indices, one row each, of a matrix' entries on and above a diagonal."""
-    check_options(layout, pin_memory)
-    return _triangle("triu_indices", np.triu_indices, row, col, offset, dtype, device)
+    return _triangle(blank, np.triu_indices, row, col, offset)
 
 
-def _triangle(
-    function: str, indices: Any, row: Any, col: Any, offset: Any, dtype: Any, device: Any
-) -> Tensor:
+def _triangle(blank: Blank, indices: Any, row: Any, col: Any, offset: Any) -> Any:
+    function = blank.function
     rows, columns = whole(function, "row", row), whole(function, "col", col)
     for name, extent in (("row", rows), ("col", columns)):
         if extent < 0:
             raise RuntimeError(f"{name} must be non-negative, got {extent}")
-    kind = choose_dtype(dtype, None, dtypes.int64)
+    kind = blank.dtype(dtypes.int64)
     _refuse(function, kind, dtypes.BOOL, dtypes.FLOATING, dtypes.COMPLEX)
     pairs = np.stack(indices(rows, whole(function, "offset", offset), columns))
-    return _place(function, retype(pairs, kind), None, device, False)
+    return blank.moved(retype(pairs, kind))

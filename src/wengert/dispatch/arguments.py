@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ..core.tensor import Tensor, requires_of, wrap
+from ..core.state import ThreadState
+from ..core.tensor import Tensor, wrap_as
 
 _ndarray = np.ndarray
 
@@ -21,24 +22,9 @@ def only_tensors(args: tuple, count: int) -> bool:
     return True
 
 
-def any_requires(args: tuple, positions: tuple) -> bool:
-    """Whether recording concerns any of the arguments at `positions`."""
-    for position in positions:
-        value = args[position]
-        if isinstance(value, Tensor):
-            t = value
-            if requires_of(t):
-                return True
-        elif type(value) is list or type(value) is tuple:
-            for item in value:
-                if isinstance(item, Tensor) and requires_of(item):
-                    return True
-    return False
-
-
-def fresh(out: Any) -> Tensor:
+def fresh(out: Any, state: ThreadState) -> Tensor:
     """A tensor for one result: around an array, or the tensor that a layer below has made."""
-    return out if isinstance(out, Tensor) else wrap(out)
+    return out if isinstance(out, Tensor) else wrap_as(out, state.inference)
 
 
 def is_foreign(array: Any) -> bool:

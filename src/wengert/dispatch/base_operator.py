@@ -36,8 +36,8 @@ class BaseOperator(AbstractOperator):
         self.facts: dict[str, Any] = {}
         self.aliases: dict[str, str] = {}
 
-    def call_recorded(self, state: ThreadState, args: tuple) -> Any:
-        """Run and record a call whose results come from the layers below autograd."""
+    def call_recorded(self, state: ThreadState, args: tuple, below: Any) -> Any:
+        """Record a call whose results are computed by `below(state, operator, args)`."""
         raise NotImplementedError
 
     def bind(self, args: tuple, kwargs: dict[str, Any]) -> tuple:

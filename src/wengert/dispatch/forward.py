@@ -10,7 +10,7 @@ from ..backends.geometry import owner_of
 from ..core.arrays import WrapperArray, is_level, plain_array, unmarked, zeros_for
 from ..core.dtypes import is_differentiable
 from ..core.state import thread_state
-from ..core.tensor import Tensor
+from ..core.tensor import Tensor, any_requires
 from ..tape.plans import values_read
 from ..tape.saved import SavedVariable
 from ..tape.tangents import (
@@ -21,7 +21,6 @@ from ..tape.tangents import (
     tangent_of,
 )
 from ..tape.views import copy_in_order
-from .arguments import any_requires
 from .rebasing import check_inplace, check_result_shape
 
 

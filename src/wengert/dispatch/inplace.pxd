@@ -1,6 +1,6 @@
 cimport cython
 from ..tape.node cimport Node
-from .arguments cimport any_foreign, any_requires, arrays_of
+from .arguments cimport any_foreign, arrays_of
 from .base_operator cimport BaseOperator
 from .binding cimport check_operand
 from .operator cimport Operator
@@ -8,7 +8,7 @@ from .rebasing cimport check_inplace, rebase_history
 from ..core.native cimport Native
 from .recording cimport fill_saved, record
 from ..core.state cimport ThreadState, thread_state
-from ..core.tensor cimport Tensor, bump_version, node_of, requires_of
+from ..core.tensor cimport Tensor, any_requires, bump_version, node_of, requires_of, wrap
 
 
 cdef Native _native

@@ -9,21 +9,24 @@ import numpy as np
 from ..backends.numpy import quiet
 from ..core.dtypes import can_cast, from_numpy
 from ..core.native import native
+from ..core.registry import operator_named
 from ..core.state import ThreadState, thread_state
 from ..core.tensor import (
     Tensor,
+    any_requires,
     bump_version,
     node_of,
     requires_of,
+    wrap,
 )
 from ..tape.tangents import copy_tangent
-from .arguments import any_foreign, any_requires, arrays_of
+from .arguments import any_foreign, arrays_of
 from .base_operator import BaseOperator, function_attribute, without_getattr
 from .binding import check_operand
 from .layers import call_layers, run_below
 from .operator import Operator
 from .overlap import check_not_overlapping, check_sources, same_array
-from .rebasing import check_inplace, check_result_shape, copy_of, rebase_history
+from .rebasing import check_inplace, check_result_shape, rebase_history
 from .recording import fill_saved, record
 from .torch_function import override_operands
 
@@ -72,7 +75,7 @@ class InplaceOperator(BaseOperator):
     def call(self, args: tuple) -> Any:
         state = thread_state()
         if state.layers or any_foreign(args):
-            return call_layers(self, args)
+            return call_layers(state, self, args)
         functional = self.functional
         target = args[0]
         if (
@@ -86,14 +89,14 @@ class InplaceOperator(BaseOperator):
         ):
             bump_version(target, self.name)
             return target
-        return self.record_around(state, args, False)
+        return self.record_around(state, args, None)
 
-    def call_recorded(self, state: ThreadState, args: tuple) -> Any:
-        """Record a call whose writing is done by the layers below autograd."""
-        return self.record_around(state, args, True)
+    def call_recorded(self, state: ThreadState, args: tuple, below: Any) -> Any:
+        """Record a call whose writing is done by `below(state, operator, args)`."""
+        return self.record_around(state, args, below)
 
-    def record_around(self, state: ThreadState, args: tuple, layered: bool) -> Any:
-        """Check and record a call around the writing itself."""
+    def record_around(self, state: ThreadState, args: tuple, below: Any) -> Any:
+        """Check and record a call around the writing itself, which is `write` without `below`."""
         functional = self.functional
         target = args[0]
         recording = state.recording() and any_requires(args, functional.grad_positions)
@@ -114,9 +117,9 @@ class InplaceOperator(BaseOperator):
                 saving = (before, *args[1:])
             if -1 not in node.plan.slots:
                 fill_saved(node, saving, ())
-        if layered:
+        if below is not None:
             version = target.version()
-            run_below(self, args)
+            below(state, self, args)
             if target.counter is not None:
                 target.counter.value = version  # what a handler has counted is one change
         else:
@@ -209,3 +212,16 @@ def _plain_floats(arrays: tuple, functional: Operator) -> bool:
         elif type(a) is not float and type(a) is not int:
             return False
     return True
+
+
+def copy_of(t: Tensor) -> Tensor:
+    """A copy of the elements as a new tensor without history."""
+    if type(t) is Tensor:
+        return wrap(t.array.copy())
+    state = thread_state()
+    enabled, state.grad_enabled = state.grad_enabled, False
+    try:
+        copy: Tensor = operator_named("clone").call_recorded(state, (t,), run_below)
+    finally:
+        state.grad_enabled = enabled
+    return copy

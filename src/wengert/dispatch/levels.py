@@ -1,15 +1,20 @@
 """Transform levels: tensors whose array stands for a tensor one level further down.
 
-`grad`, `jvp` and `vmap` nest. Each active transform is a `Level`; inside it, a tensor of that level
-carries a `LevelArray`: shape and dtype as the function sees them, and the tensor of the level below
-that holds the value, with the position of the batch dimension if the level is a `vmap`. To the
-autograd and forward-mode layers a LevelArray is an array like any other. Where the kernel would
-run, the operator is called again on the values (`lower`), under the modes of the level below. That
-is all there is to nesting: no transform knows of another one.
+`grad`, `jvp`, `vmap` and traces nest. Each active transform is a `Level`; inside it, a tensor of
+that level carries a `LevelArray`: shape and dtype as the function sees them, and the tensor of the
+level below that holds the value, with the position of the batch dimension if the level is a `vmap`.
+To the autograd and forward-mode layers a LevelArray is an array like any other. Where the kernel
+would run, the operator is called again on the values (`Level.call`), under the modes of the level
+below. That is all there is to nesting: no transform knows of another one.
+
+What a transform does to an operator, to what a function makes, draws, reads and changes, is a
+method of its level. `Level` has what `grad` and `jvp` share; `transforms/levels.py` has these and
+`vmap`, `compiler/trace/level.py` has the trace.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,24 +22,32 @@ from numpy.lib.stride_tricks import as_strided
 
 from ..core.arrays import LevelArray, alive
 from ..core.state import ThreadState, thread_state
-from ..core.tensor import Tensor, wrap
-
-HOOKS_REFUSED = (
-    "wengert.func.{grad, vjp, jacrev, hessian} don't yet support saved tensor hooks: what a "
-    "transform saves belongs to its level and cannot be packed. Use the hooks with "
-    "autograd.grad or backward(), or leave the `with` block before the transform"
-)
+from ..core.tensor import Tensor, wrap, wrap_as
 
 
 class Level:
-    """One transform: its number while it is active, and the modes that hold outside it."""
+    """One transform: its number while it is active, and the modes that hold outside it.
+
+    Used with `with`, it is the innermost level in the block; a level that was left may be entered
+    again.
+    """
 
     __slots__ = (
-        "kind", "number", "batch_size", "randomness", "of_derivatives", "differentiating",
-        "pushes_forward", "records_alone",
-        "outer_levels", "grad_enabled", "inference", "forward_grad_enabled", "dual_level", "duals",
-        "tangents_aside",
+        "number", "outer_levels", "grad_enabled", "inference", "forward_grad_enabled",
+        "dual_level", "duals", "tangents_aside", "hooks_refusal",
     )  # fmt: skip
+    #: What messages call the transform, and a function inside it.
+    kind, participle = "transform", "transformed"
+    #: Whether this is a trace, which notes all calls inside it.
+    traces = False
+    #: Whether this is a differentiation; its tensors stand for their values once it has ended.
+    differentiates = False
+    #: Whether gradient mode and saved-tensor hooks are afterwards as they were before.
+    restores_grad_mode = False
+    #: Whether the graph of the level stands for forward mode, which no_grad leaves on.
+    pushes_forward = False
+    #: Whether a program inside cannot read a tensor from outside: what it read would stay for ever.
+    fixes_what_is_read = False
     # What held outside, noted when the level is entered.
     outer_levels: list
     grad_enabled: bool
@@ -43,38 +56,175 @@ class Level:
     dual_level: int
     duals: list
     tangents_aside: bool
+    hooks_refusal: str | None
 
-    def __init__(
-        self, kind: str, batch_size: int = 0, randomness: str = "error"
-    ) -> None:
-        self.kind = kind
+    def __init__(self) -> None:
         self.number = 0
-        self.batch_size = batch_size
-        self.randomness = randomness
-        self.of_derivatives = False  # a batch that autograd made: nobody could choose randomness
-        self.differentiating = False
-        self.pushes_forward = False  # its graph stands for forward mode, which no_grad leaves on
-        self.records_alone = False  # recording is off for the levels below
 
-    def entered(self) -> Entered:
-        """Make this the innermost level; a level that was left may be entered again."""
-        return Entered(self)
+    # Entering and leaving --------------------------------------------------------------------
+
+    def entered(self) -> Level:
+        """This level, for a `with` block in which it is the innermost one."""
+        return self
+
+    def __enter__(self) -> Level:
+        state = thread_state()
+        self.check_entry(state)
+        self.outer_levels = state.levels
+        self.grad_enabled = state.grad_enabled
+        self.inference = state.inference
+        self.forward_grad_enabled = state.forward_grad_enabled
+        self.dual_level = state.dual_level
+        self.duals = state.duals
+        self.tangents_aside = state.tangents_aside
+        self.hooks_refusal = state.saved_hooks_disabled
+        self.number = len(state.levels) + 1
+        state.levels = [*state.levels, self]
+        self.switch_on(state)
+        state.count_layers()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        state = thread_state()
+        self.number = 0
+        state.levels = self.outer_levels
+        if self.restores_grad_mode:
+            state.grad_enabled = self.grad_enabled
+            state.inference = self.inference
+            state.saved_hooks_disabled = self.hooks_refusal
+        self.switch_off(state)
+        state.count_layers()
+
+    def check_entry(self, state: ThreadState) -> None:
+        """Refuse to be entered under the modes that are active."""
+        if self.number:
+            raise RuntimeError(f"the {self.kind} transform is entered while it is active")
+
+    def switch_on(self, state: ThreadState) -> None:
+        """Set the modes that a function inside starts with."""
+
+    def switch_off(self, state: ThreadState) -> None:
+        """Set those modes again as they were outside."""
+
+    def descend(self, state: ThreadState) -> None:
+        """Turn the modes of this level into those of the level below.
+
+        A mode switched off inside a transform is off for the levels below it too, as these see the
+        same operations; what an enclosing level has switched off, the transform has switched on for
+        itself only.
+        """
+
+    def below(self) -> Below:
+        """The modes of the level below, for calling operators on values."""
+        return Below(self)
+
+    # Operators -------------------------------------------------------------------------------
 
     def lift(self, t: Tensor) -> Tensor:
         """A tensor of an outer level as one of this level, without a batch dimension."""
         return lifted(t, self)
 
-    def made(self, t: Tensor) -> Tensor:
-        """The same for a tensor that was created inside."""
-        return self.lift(t)
+    def call(self, state: ThreadState, operator: Any, args: tuple) -> Any:
+        """What the kernel of an operator would compute from its arguments: arrays of this level.
+
+        All tensors among `args` are of this level. For an in-place operator the
+        result is None: the first argument's value has been changed.
+        """
+        values = tuple([_value(value) for value in args])
+        saved = descend(state, self.number - 1)
+        try:
+            out = operator.call(values)
+        finally:
+            ascend(state, saved)
+        return None if operator.mutates else self.raised(out)
+
+    def raised(self, out: Any, dims: Any = None) -> Any:
+        """Results as arrays of this level; one batch dimension for all, or one each."""
+        if out is None:
+            return None
+        if isinstance(out, Tensor):
+            return level_array(out, self, dims)
+        each = dims if isinstance(dims, (tuple, list)) else [dims] * len(out)
+        arrays = [level_array(t, self, d) for t, d in zip(out, each, strict=True)]
+        return arrays if type(out) is list else tuple(arrays)
+
+    def check_captured_target(self, name: str) -> None:
+        """Refuse to change a tensor from outside in place by tensors of this level."""
+        raise captured_mutation(name, self)
+
+    def check_outer_change(self, name: str) -> None:
+        """Refuse to change a tensor from outside in place by others from outside."""
+        raise captured_mutation(name, self)
+
+    # What a function makes, draws and reads --------------------------------------------------
 
     def seen(self, t: Any) -> Any:
         """What stands inside for a tensor from outside that is differentiated or asked for."""
         return t
 
-    def call(self, operator: Any, args: tuple) -> Any:
-        """What the kernel of an operator would compute from tensors of this level."""
-        return lower(operator, args, self)
+    def made(self, t: Tensor) -> Tensor:
+        """A tensor that was created inside, as one that can be changed in place there."""
+        return self.lift(t)
+
+    def made_like(
+        self, make: Callable[..., Tensor], like: Tensor, shape: tuple[int, ...] | None = None
+    ) -> Tensor:
+        """What `make` makes, one level below, like the value of a tensor.
+
+        `shape` is given to `make` where one is asked for.
+        """
+        value = unwrapped(like, self)[0]
+        with self.below():
+            out = make(value) if shape is None else make(value, shape)
+        return lifted(out, self)
+
+    def draw(self, name: str, args: tuple, kwargs: dict[str, Any]) -> Any:
+        """What becomes of the call of a function that draws: NotImplemented if it is called."""
+        return NotImplemented
+
+    def check_drawing_into(self) -> None:
+        """Refuse to draw into an `out` tensor that is the function's own."""
+
+    def sizes_drawn(self) -> tuple[int, ...]:
+        """The lengths that a draw has at this level, in front of the shape the function sees."""
+        return ()
+
+    def drawn(self, t: Tensor) -> Tensor:
+        """Numbers drawn with the sizes of the levels in front, as this level sees them."""
+        return self.made(t)
+
+    def drawn_like(self, draw: Callable[..., Tensor], like: Tensor) -> Tensor:
+        """What `draw` draws, one level below, like the value of a tensor."""
+        value = unwrapped(like, self)[0]
+        with self.below():
+            return lifted(draw(value), self)
+
+    def drawn_by_rows(self, draw: Callable[..., Tensor], weights: Tensor) -> Tensor:
+        """What `draw` draws, one level below, for each row of the value of a matrix."""
+        return self.drawn_like(draw, weights)
+
+    def check_parameters(self, t: Tensor) -> None:
+        """Refuse a tensor of this level as the parameters of a draw that examples share."""
+
+    def fill(self, value: Tensor, dim: int | None, fill: Callable[[Tensor], None]) -> None:
+        """Fill the value of one of this level's tensors, one level below."""
+        with self.below():
+            fill(value)
+
+    def check_captured_draw(self, name: str) -> None:
+        """Refuse to fill a tensor from outside with random numbers."""
+        raise captured_mutation(name, self)
+
+    def value_to_read(self, array: LevelArray, action: str) -> Tensor:
+        """The tensor of the level below that a program may read; refused where there is none."""
+        return array.value
+
+    def check_hook(self, action: str) -> None:
+        """Refuse a hook on a tensor of this level where it could not run."""
+
+    def untracked(self, t: Tensor) -> Tensor:
+        """The `.data` of a tensor of this level."""
+        return wrap(t.array)
 
     def offset_of(self, array: LevelArray, begin: int) -> int:
         """Where a tensor of this level begins in memory, `begin` as far as its array tells."""
@@ -83,58 +233,9 @@ class Level:
             return below.level.offset_of(below, begin)
         return begin
 
-    def below(self) -> Below:
-        """The modes of the level below, for calling operators on values."""
-        return Below(self)
-
-
-class Entered:
-    """Context manager in whose block a level is the innermost one."""
-
-    __slots__ = ("level", "state", "refusal")
-
-    def __init__(self, level: Level) -> None:
-        self.level = level
-
-    def __enter__(self) -> Level:
-        level, state = self.level, thread_state()
-        if level.number:
-            raise RuntimeError(f"the {level.kind} transform is entered while it is active")
-        if level.kind == "grad" and state.saved_hooks:
-            raise RuntimeError(HOOKS_REFUSED)
-        self.state = state
-        self.refusal = state.saved_hooks_disabled
-        level.outer_levels = state.levels
-        level.grad_enabled = state.grad_enabled
-        level.inference = state.inference
-        level.forward_grad_enabled = state.forward_grad_enabled
-        level.dual_level = state.dual_level
-        level.duals = state.duals
-        level.tangents_aside = state.tangents_aside
-        level.number = len(state.levels) + 1
-        state.layers += not state.levels
-        state.levels = [*state.levels, level]
-        if level.kind == "grad":
-            state.grad_enabled = True
-            state.inference = False
-            state.saved_hooks_disabled = HOOKS_REFUSED
-        elif level.kind == "jvp":
-            state.forward_grad_enabled = True
-            set_duals(state, 0, [], False)
-        return level
-
-    def __exit__(self, *exception: object) -> None:
-        level, state = self.level, self.state
-        level.number = 0
-        state.levels = level.outer_levels
-        state.layers -= not state.levels
-        if level.kind in ("grad", "trace"):
-            state.grad_enabled = level.grad_enabled
-            state.inference = level.inference
-            state.saved_hooks_disabled = self.refusal
-        elif level.kind == "jvp":
-            state.forward_grad_enabled = level.forward_grad_enabled
-            set_duals(state, level.dual_level, level.duals, level.tangents_aside)
+    def heading(self, array: LevelArray) -> str:
+        """How the text of a tensor of this level begins."""
+        return f"GradTrackingTensor(lvl={self.number or -2}, value="
 
 
 class Below:
@@ -161,20 +262,26 @@ class RecordedAlone:
     It concerns a level that pushes forward, as long as forward mode is on.
     """
 
-    __slots__ = ("level", "state", "saved")
+    __slots__ = ("level", "state", "applies")
 
-    def __init__(self, level: Level, state: ThreadState) -> None:
+    def __init__(self, level: Any, state: ThreadState) -> None:
         self.level = level
         self.state = state
 
     def __enter__(self) -> None:
         level, state = self.level, self.state
-        self.saved = level.records_alone, state.grad_enabled
-        if level.pushes_forward and state.forward_grad_enabled and not state.grad_enabled:
+        self.applies = (
+            level.pushes_forward
+            and state.forward_grad_enabled
+            and not state.grad_enabled
+            and not level.records_alone
+        )
+        if self.applies:
             level.records_alone = state.grad_enabled = True
 
     def __exit__(self, *exception: object) -> None:
-        self.level.records_alone, self.state.grad_enabled = self.saved
+        if self.applies:
+            self.level.records_alone = self.state.grad_enabled = False
 
 
 class OutsideAllLevels:
@@ -191,46 +298,30 @@ class OutsideAllLevels:
         ascend(self.state, self.saved)
 
 
-def set_duals(state: ThreadState, level: int, duals: list, aside: bool) -> None:
-    """Switch to another forward-mode level; one that is not put aside counts as a layer."""
-    counts = level >= 0 and not aside
-    state.layers += counts - (state.dual_level >= 0 and not state.tangents_aside)
-    state.dual_level = level
-    state.duals = duals
-    state.tangents_aside = aside
-
-
 def descend(state: ThreadState, number: int) -> tuple:
-    """Take on the modes that hold at level `number`, leaving those further in; for `ascend`.
-
-    A mode switched off inside a transform is off for the levels below it too, as these see the
-    same operations; what an enclosing level has switched off, the transform has switched on for
-    itself only. While a transform differentiates, recording is off at its own level alone.
-    """
+    """Take on the modes that hold at level `number`, leaving those further in; for `ascend`."""
     levels = state.levels
     saved = (
         levels, state.grad_enabled, state.inference, state.forward_grad_enabled, state.dual_level,
-        state.duals, state.tangents_aside,
+        state.duals, state.tangents_aside, state.layers,
     )  # fmt: skip
     for level in reversed(levels[number:]):
-        if level.kind == "grad":
-            state.grad_enabled = level.grad_enabled and not level.records_alone and (
-                state.grad_enabled or level.differentiating
-            )
-            state.inference = level.inference or state.inference
-        elif level.kind == "jvp":
-            state.forward_grad_enabled = level.forward_grad_enabled and state.forward_grad_enabled
-            set_duals(state, level.dual_level, level.duals, level.tangents_aside)
+        level.descend(state)
     state.levels = levels[:number]
-    state.layers -= bool(levels) and not number
+    if not number:  # with a level left, the count is what it was
+        state.count_layers()
     return saved
 
 
 def ascend(state: ThreadState, saved: tuple) -> None:
     """Undo `descend`."""
-    state.layers += bool(saved[0]) and not state.levels
-    state.levels, state.grad_enabled, state.inference, state.forward_grad_enabled = saved[:4]
-    set_duals(state, saved[4], saved[5], saved[6])
+    (
+        state.levels, state.grad_enabled, state.inference, state.forward_grad_enabled,
+        state.dual_level, state.duals, state.tangents_aside, state.layers,
+    ) = saved  # fmt: skip
+
+
+# Tensors of a level ------------------------------------------------------------------------------
 
 
 def level_array(value: Tensor, level: Level, dim: int | None = None) -> LevelArray:
@@ -254,13 +345,15 @@ def level_array(value: Tensor, level: Level, dim: int | None = None) -> LevelArr
 
 def lifted(value: Tensor, level: Level, dim: int | None = None) -> Tensor:
     """`value` as a tensor of `level`."""
-    return wrap(level_array(value, level, dim))
+    return wrap_as(level_array(value, level, dim), thread_state().inference)
 
 
 def unwrapped(t: Tensor, level: Level) -> tuple[Tensor, int | None]:
     """The value of `t` one level below `level` and its batch dimension; itself if it is lower."""
-    t = alive(t)
     array = t.array
+    if type(array) is LevelArray and array.level is not level:
+        t = alive(t)
+        array = t.array
     if type(array) is LevelArray:
         if array.level is level:
             return array.value, array.dim
@@ -268,96 +361,28 @@ def unwrapped(t: Tensor, level: Level) -> tuple[Tensor, int | None]:
     return t, None
 
 
+def _value(value: Any) -> Any:
+    """What stands one level below for an argument whose tensors are all of one level."""
+    if isinstance(value, Tensor):
+        return value.array.value
+    if type(value) is list:
+        return [v.array.value if isinstance(v, Tensor) else v for v in value]
+    return value
+
+
 def check_alive(level: Level) -> None:
     """Refuse a tensor whose transform has ended; see `alive`."""
     if not level.number:
         raise RuntimeError(
             "your tensor may have escaped from inside a function being "
-            f"{'vmapped' if level.kind == 'vmap' else 'transformed'}: a tensor made inside a "
-            f"{level.kind} transform is used after the transform has ended; return it from the "
-            "function instead of keeping it by a side effect"
+            f"{level.participle}: a tensor made inside a {level.kind} transform is used after the "
+            "transform has ended; return it from the function instead of keeping it by a side "
+            "effect"
         )
-
-
-def check_active(level: Level, state: ThreadState) -> None:
-    """Refuse a tensor of a transform that another thread runs."""
-    number = level.number
-    if number > len(state.levels) or state.levels[number - 1] is not level:
-        raise RuntimeError(
-            f"a tensor made inside a {level.kind} transform is used in a thread that does not run "
-            "the transform"
-        )
-
-
-def innermost(args: tuple) -> Level | None:
-    """The innermost level that any of the tensors among `args` belongs to."""
-    found: Level | None = None
-    for value in args:
-        if isinstance(value, Tensor):
-            found = _inner(found, value)
-        elif type(value) is list or type(value) is tuple:
-            for item in value:
-                if isinstance(item, Tensor):
-                    found = _inner(found, item)
-    return found
-
-
-def _inner(found: Level | None, t: Tensor) -> Level | None:
-    array = t.array
-    if type(array) is not LevelArray:
-        return found
-    level = array.level
-    check_alive(level)
-    return level if found is None or level.number > found.number else found
-
-
-def level_of_call(args: tuple) -> Level | None:
-    """The level at which a call with these arguments takes place.
-
-    That is the innermost of its tensors, except that a trace sees all calls made inside it.
-    """
-    found = innermost(args)
-    for level in reversed(thread_state().levels):
-        if level is found:
-            break
-        if level.kind == "trace":
-            return level
-    return found
-
-
-# Operators ---------------------------------------------------------------------------------------
-
-
-def at_level(operator: Any, args: tuple, level: Level) -> tuple:
-    """The arguments with every tensor of an outer level lifted to `level`."""
-    if operator.mutates and _is_outer(args[0], level) and level.kind != "trace":
-        raise captured_mutation(operator.name, level)
-    return tuple([_at_level(value, level) for value in args])
-
-
-def _is_outer(value: Any, level: Level) -> bool:
-    return not (type(value.array) is LevelArray and value.array.level is level)
-
-
-def _at_level(value: Any, level: Level) -> Any:
-    if isinstance(value, Tensor):
-        return level.lift(value) if _is_outer(value, level) else value
-    if type(value) is list:
-        return [_at_level(item, level) for item in value]
-    return value
-
-
-def check_not_captured(name: str, levels: list) -> None:
-    """Refuse to change a tensor that is outside `levels` while these are active."""
-    for level in reversed(levels):
-        if level.kind != "vmap":
-            raise captured_mutation(name, level)
 
 
 def captured_mutation(name: str, level: Level) -> RuntimeError:
     """The refusal of changing a tensor that a transformed function has captured."""
-    if level.kind == "vmap":
-        return unbatched_target(name)
     return RuntimeError(
         f"During a {level.kind} transform, the function called the in-place operation {name}, "
         "that would mutate a captured Tensor. Pass the tensor as an argument of the function, or "
@@ -365,81 +390,7 @@ def captured_mutation(name: str, level: Level) -> RuntimeError:
     )
 
 
-def unbatched_target(name: str) -> RuntimeError:
-    """The refusal of writing batched values into a tensor that has no batch dimension."""
-    return RuntimeError(
-        f"vmap: inplace arithmetic(self, *extra_args) is not possible because there exists a "
-        f"Tensor `other` in extra_args that has more elements than `self`: {name}() would have to "
-        "write one value per example into a tensor that all examples share. Make the tensor inside "
-        "the function from a batched one (new_zeros, zeros_like, clone), or use the out-of-place "
-        "form."
-    )
-
-
-def lower(operator: Any, args: tuple, level: Level) -> Any:
-    """Call an operator on the values below `level`; LevelArrays in its place above.
-
-    All tensors among `args` are of that level (see `at_level`). For an in-place operator the result
-    is None: the first argument's value has been changed.
-    """
-    values, dims, batched = _split(args)
-    state = thread_state()
-    saved = descend(state, level.number - 1)
-    try:
-        if not batched:
-            out = operator.call(values)
-            return None if operator.mutates else _raised(out, None, level)
-        if operator.mutates:
-            _write_batched(operator, values, dims)
-            return None
-        out, out_dims = _call_batched(operator, values, dims)
-        return _raised(out, out_dims, level)
-    finally:
-        ascend(state, saved)
-
-
-_call_batched: Any = None
-_write_batched: Any = None
-
-
-def bind_batching(call: Any, write: Any) -> None:
-    """Give the levels the two ways to call an operator on batched values."""
-    global _call_batched, _write_batched
-    _call_batched, _write_batched = call, write
-
-
-def _split(args: tuple) -> tuple[tuple, tuple, bool]:
-    """The values below a level, their batch dimensions, and whether there are any."""
-    values: list = []
-    dims: list = []
-    batched = False
-    for value in args:
-        dim: Any = None
-        if isinstance(value, Tensor):
-            array = value.array
-            value, dim = array.value, array.dim
-            if dim is not None:
-                batched = True
-        elif type(value) is list:
-            arrays = [v.array if isinstance(v, Tensor) else None for v in value]
-            if any(a is not None for a in arrays):
-                value = [v if a is None else a.value for v, a in zip(value, arrays, strict=True)]
-                dim = [None if a is None else a.dim for a in arrays]
-                batched = batched or dim.count(None) < len(dim)
-        values.append(value)
-        dims.append(dim)
-    return tuple(values), tuple(dims), batched
-
-
-def _raised(out: Any, dims: Any, level: Level) -> Any:
-    """Results as arrays of `level`; one batch dimension for all, or one each."""
-    if out is None:
-        return None
-    if isinstance(out, Tensor):
-        return level_array(out, level, dims)
-    each = dims if isinstance(dims, (tuple, list)) else [dims] * len(out)
-    arrays = [level_array(t, level, d) for t, d in zip(out, each, strict=True)]
-    return arrays if type(out) is list else tuple(arrays)
+# What programs do inside transforms --------------------------------------------------------------
 
 
 def seen_inside(values: tuple) -> tuple:
@@ -447,3 +398,44 @@ def seen_inside(values: tuple) -> tuple:
     for level in thread_state().levels:
         values = tuple([level.seen(value) for value in values])
     return values
+
+
+def innermost_trace() -> Any:
+    """The trace that the running function is directly in; None if it is in none, or further in."""
+    levels = thread_state().levels
+    return levels[-1] if levels and levels[-1].traces else None
+
+
+def trace_around(t: Tensor) -> Any:
+    """The trace that a tensor belongs to, or would be an input of: None if there is none.
+
+    What shares memory with a tensor from outside must be made from the input that stands for it,
+    since the tensor may have other memory when the graph runs.
+    """
+    levels = thread_state().levels
+    array = t.array
+    if type(array) is LevelArray and not levels[-1].traces:
+        return array.level if array.level.traces else None
+    return next((level for level in reversed(levels) if level.traces), None)
+
+
+def in_transform() -> bool:
+    """Whether a function transform is active; tracing, which runs a program as it is, is none."""
+    return any(not level.traces for level in thread_state().levels)
+
+
+def check_outside(call: str) -> None:
+    """Refuse `call`, which marks leaves, where transforms decide what is differentiated."""
+    if in_transform():
+        raise RuntimeError(
+            f"You are attempting to call {call} inside of a function being transformed by a "
+            "functorch transform. The transforms of wengert.func decide themselves what is "
+            "differentiated: nest them, or make the call outside"
+        )
+
+
+def check_hookable(t: Tensor, action: str) -> None:
+    """Refuse a hook on a tensor inside a transform that would not run it."""
+    if type(t.array) is LevelArray:
+        t.array.level.check_hook(action)
+

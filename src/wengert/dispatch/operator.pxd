@@ -1,12 +1,12 @@
 cimport cython
 from ..tape.node cimport Node
-from .arguments cimport any_foreign, any_requires, arrays_of, fresh, is_foreign, only_tensors
+from .arguments cimport any_foreign, arrays_of, fresh, is_foreign, only_tensors
 from .binding cimport bind_arguments, check_operand
-from .declaration cimport Declaration
+from .declaration cimport Declaration, any_foreign, arrays_of, is_foreign
 from ..core.native cimport Native
 from .recording cimport fill_saved, record, record_small, set_view
 from ..core.state cimport ThreadState, thread_state
-from ..core.tensor cimport Tensor, VersionCounter, ViewMeta, requires_of, wrap_as
+from ..core.tensor cimport Tensor, VersionCounter, ViewMeta, any_requires, requires_of, wrap_as
 
 
 cdef Native _native

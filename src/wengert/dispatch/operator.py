@@ -11,12 +11,12 @@ from typing import Any
 
 from ..core.native import native
 from ..core.state import ThreadState, thread_state
-from ..core.tensor import Tensor, requires_of, wrap_as
-from .arguments import any_foreign, any_requires, arrays_of, fresh, is_foreign, only_tensors
+from ..core.tensor import Tensor, any_requires, requires_of, wrap_as
+from .arguments import any_foreign, arrays_of, fresh, is_foreign, only_tensors
 from .base_operator import function_attribute, without_getattr
 from .binding import bind_arguments, check_operand
 from .declaration import Declaration
-from .layers import call_layers, run_below
+from .layers import call_layers
 from .out import bound_for_out, casts_to_out, copy_to_out
 from .recording import fill_saved, record, record_small, set_view
 from .torch_function import PLAIN, override_operands, override_operator
@@ -32,7 +32,9 @@ class Operator(Declaration):
     def call1(self, x: Any) -> Any:
         """One tensor operand, further arguments at their defaults."""
         state = thread_state()
-        if state.layers or not isinstance(x, Tensor) or self.is_view or self.outputs != 1:
+        if state.layers:
+            return call_layers(state, self, (x, *self.tail))
+        if not isinstance(x, Tensor) or self.is_view or self.outputs != 1:
             return self.call((x, *self.tail))
         tensor = x
         code = self.native_code
@@ -62,7 +64,8 @@ class Operator(Declaration):
                 y = check_operand(y)
             if x is NotImplemented or y is NotImplemented:
                 return override_operands(self, a, b)
-            return self.call((x, y, *self.tail))
+            args = (x, y, *self.tail)
+            return call_layers(state, self, args) if state.layers else self.call(args)
         mask = 0
         if isinstance(x, Tensor):
             tensor = x
@@ -103,23 +106,24 @@ class Operator(Declaration):
         """All arguments, in schema order."""
         state = thread_state()
         if state.layers or any_foreign(args):
-            return call_layers(self, args)
+            return call_layers(state, self, args)
         return self.finish(state, args, self.run_kernel(arrays_of(args)))
 
-    def call_recorded(self, state: ThreadState, args: tuple) -> Any:
-        """Record a call whose result comes from the layers below autograd."""
-        out = run_below(self, args)
+    def call_recorded(self, state: ThreadState, args: tuple, below: Any) -> Any:
+        """Record a call whose result is computed by `below(state, operator, args)`."""
+        out = below(state, self, args)
         return None if out is None else self.finish(state, args, out)
 
     def finish(self, state: ThreadState, args: tuple, out: Any) -> Any:
         """Wrap what the kernel returned, record the call, relate views to their base."""
         outs = (
-            (fresh(out),)
+            (fresh(out, state),)
             if type(out) is not tuple and type(out) is not list
-            else tuple([fresh(o) for o in out])
+            else tuple([fresh(o, state) for o in out])
         )
         if (
-            state.recording()
+            state.grad_enabled
+            and not state.inference
             and self.grad_positions
             and any_requires(args, self.grad_positions)
             and outs

@@ -8,27 +8,13 @@ from typing import Any
 from ..core.arrays import same_elements
 from ..core.errors import inplace_view_error, refuse_inference_update, shape_text
 from ..core.native import native
-from ..core.registry import operator_named
 from ..core.state import ThreadState, thread_state
-from ..core.tensor import VIEW_DEFAULT, Tensor, node_of, requires_of, wrap
+from ..core.tensor import VIEW_DEFAULT, Tensor, node_of, requires_of
 from ..tape.copy_slices import CopySlices
 from ..tape.node import Node, edge_node, edges
 from ..tape.views import replay, strided_steps
 
 _native = native
-
-
-def copy_of(t: Tensor) -> Tensor:
-    """A copy of the elements as a new tensor without history."""
-    if type(t) is Tensor:
-        return wrap(t.array.copy())
-    state = thread_state()
-    enabled, state.grad_enabled = state.grad_enabled, False
-    try:
-        copy: Tensor = operator_named("clone").call_recorded(state, (t,))
-    finally:
-        state.grad_enabled = enabled
-    return copy
 
 
 def check_inplace(t: Tensor, recording: bool, state: ThreadState) -> None:

@@ -13,8 +13,7 @@ from typing import Any
 from ..core.native import native
 from ..core.scopes import DispatchNotOverridden, set_modes
 from ..core.state import ThreadState, call_user, thread_state
-from ..core.tensor import Tensor, set_fields
-from .arguments import any_requires
+from ..core.tensor import Tensor, any_requires, set_fields
 from .schema import REQUIRED
 
 # What `library.register_torch_dispatch` has registered, by operator and class of modes or tensors.
@@ -35,7 +34,7 @@ def override_below(state: ThreadState, operator: Any, args: tuple) -> Any:
 
 
 def override_function(function: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
-    """What modes and classes make of a function that is no operator; NotImplemented if none is."""
+    """What they make of a call that makes, draws or reads, see `effects.py`."""
     state = thread_state()
     asked = dispatching_arguments(state, (*args, *kwargs.values()))
     if not state.modes and not asked:

@@ -16,7 +16,7 @@ from ..core.native import native
 from ..core.scopes import FunctionsNotOverridden, set_function_modes
 from ..core.state import ThreadState, thread_state
 from ..core.tensor import Tensor
-from .function_schemas import handle
+from .effects import Effect
 from .torch_dispatch import add_by_class, call_form, overrides_dispatch
 
 # What of `__torch_function__` is switched off, see ThreadState.function_disabled.
@@ -29,10 +29,6 @@ PLAIN: Any = type("Plain", (), {"__slots__": ()})()
 
 #: Functions that read their arguments as data, whatever their classes are.
 MODES_ONLY: set[Callable[..., Any]] = set()
-
-
-#: Functions that modes and classes below autograd see too, with the names in `function_schemas.py`.
-HANDLED_FUNCTIONS: dict[Callable[..., Any], str] = {}
 
 
 def disabled_torch_function_impl(
@@ -145,8 +141,8 @@ def call_overridable(public: Any, function: Callable[..., Any], args: tuple, kwa
         out = override(state, public, args, kwargs, () if function in MODES_ONLY else None)
         if out is not PLAIN:
             return out
-    if function in HANDLED_FUNCTIONS:
-        out = handle(HANDLED_FUNCTIONS[function], args, kwargs)
+    if isinstance(function, Effect):
+        out = function.handled(args, kwargs)
         if out is not NotImplemented:
             return out
     try:

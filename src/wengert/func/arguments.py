@@ -51,6 +51,8 @@ def at(level: Level, tree: Any) -> Any:
     """A tree with every tensor as one of `level`."""
     if not tree:
         return tree
+    if type(tree) is tuple and all(type(leaf) is Tensor for leaf in tree):
+        return tuple([lifted(leaf, level) for leaf in tree])
     return tree_map(lambda leaf: lifted(leaf, level) if isinstance(leaf, Tensor) else leaf, tree)
 
 

@@ -18,6 +18,7 @@ from ..core.tensor import Tensor, set_fields
 from ..core.trees.pytree import tree_flatten, tree_unflatten
 from ..creation.factories import zeros_like
 from ..dispatch.levels import Level, lifted, unwrapped
+from ..transforms.levels import GradLevel
 from .arguments import (
     Argnums,
     at,
@@ -61,7 +62,7 @@ def grad_and_value(
     @wraps(func, updated=())
     def gradient_and_value(*args: Any, **kwargs: Any) -> Any:
         chosen = chosen_argnums(argnums, len(args))
-        level = Level("grad")
+        level = GradLevel()
         with level.entered():
             args, kwargs = at(level, args), at(level, kwargs)
             leaves, spec = tree_flatten(selected(args, chosen))
@@ -122,7 +123,7 @@ class PullBack:
         argnums: Argnums | None,
         has_aux: bool,
     ) -> None:
-        self.level = level = Level("grad")
+        self.level = level = GradLevel()
         self.lock = Lock()
         with level.entered():
             args, kwargs = at(level, args), at(level, kwargs)
@@ -204,7 +205,7 @@ def require_grad(t: Any) -> None:
 
 
 def backward_at(
-    level: Level,
+    level: GradLevel,
     outputs: list,
     inputs: list,
     cotangents: list | None,

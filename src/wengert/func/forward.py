@@ -16,6 +16,7 @@ from ..core.trees.pytree import tree_flatten, tree_unflatten
 from ..creation.factories import zeros_like
 from ..dispatch.levels import Level, lifted
 from ..tape.tangents import set_tangent, tangent_of
+from ..transforms.levels import GradLevel, JvpLevel
 from .arguments import Argnums, at, outside, replaced, split_aux
 from .differentiation import backward_at, check_outputs, filled, require_grad, values_of
 
@@ -68,7 +69,7 @@ def jvp_in(
     has_aux: bool,
 ) -> tuple[Any, Any, Any]:
     """Outputs, their tangents and aux of ``func(*args)``; the chosen arguments are given flat."""
-    level = Level("jvp")
+    level = JvpLevel()
     with level.entered():
         duals = tree_unflatten(
             [
@@ -140,7 +141,7 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
     """
     flat, spec = tree_flatten(primals)
     _require_tensors(flat, "primals")
-    level = Level("grad")
+    level = GradLevel()
     with _entered_without_hooks(level):
         leaves = [lifted(primal, level) for primal in flat]
         for leaf in leaves:

@@ -11,6 +11,7 @@ from ..core.trees.pytree import _broadcast_to_and_flatten, tree_flatten, tree_un
 from ..creation.generator import get_rng_state, set_rng_state
 from ..dispatch.levels import Level, lifted, unwrapped
 from ..operators.joining import cat
+from ..transforms.levels import VmapLevel
 
 
 def vmap(
@@ -87,8 +88,7 @@ class _Call:
 
     def flat(self, leaves: list, dims: list, size: int) -> tuple[list, list, Any]:
         """The results for one batch as leaves, their batch dimensions and their structure."""
-        level = Level("vmap", size, self.randomness)
-        level.of_derivatives = self.of_derivatives
+        level = VmapLevel(size, self.randomness, of_derivatives=self.of_derivatives)
         with level.entered():
             args = tree_unflatten(
                 [

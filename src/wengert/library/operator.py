@@ -16,12 +16,11 @@ from ..backends.placement import of_array
 from ..core.native import native
 from ..core.scopes import DualsAside
 from ..core.state import ThreadState, call_user, thread_state
-from ..core.tensor import Tensor, bump_version, requires_of
-from ..dispatch.arguments import any_foreign, any_requires
+from ..core.tensor import Tensor, any_requires, bump_version, requires_of
+from ..dispatch.arguments import any_foreign
 from ..dispatch.base_operator import BaseOperator
 from ..dispatch.binding import OVERLOAD, bind_overload, convert_declared
-from ..dispatch.layers import call_layers
-from ..dispatch.levels import innermost
+from ..dispatch.layers import call_layers, innermost
 from ..dispatch.rebasing import check_inplace
 from ..dispatch.schema import REQUIRED, TENSORS
 from ..dispatch.schema_parser import parse, parse_results
@@ -134,7 +133,7 @@ class CustomOperator(BaseOperator):
         """All arguments, in schema order."""
         state = thread_state()
         if state.layers or any_foreign(args):
-            return call_layers(self, args)
+            return call_layers(state, self, args)
         return self._run(state, args, False)
 
     def call_converted(self, args: tuple) -> Any:
@@ -151,7 +150,7 @@ class CustomOperator(BaseOperator):
             ]
         )
 
-    def call_recorded(self, state: ThreadState, args: tuple) -> Any:
+    def call_recorded(self, state: ThreadState, args: tuple, below: Any) -> Any:
         """A call with something active below autograd or in forward mode."""
         return self._run(state, args, True)
 

@@ -13,7 +13,7 @@ from ..core.native import native
 from ..core.registry import operators
 from ..core.state import thread_state
 from ..dispatch.binding import bind_overload
-from ..dispatch.function_schemas import HANDLED, HandledFunction
+from ..dispatch.effects import OVERLOADS, Overload
 from ..dispatch.torch_function import PLAIN, override_operator
 from .builtin import NAMESPACE, builtin_schema, overload_name
 from .keys import DispatchKeySet
@@ -143,7 +143,7 @@ class OpOverloadPacket:
             if out is not PLAIN:
                 return out
         found = list(self._operators().values())
-        if len(found) == 1 or isinstance(found[0], HandledFunction):
+        if len(found) == 1 or isinstance(found[0], Overload):
             return _call(found[0], args, kwargs)
         failures = []
         for operator in found:
@@ -186,7 +186,7 @@ class OpNamespace:
     def __dir__(self) -> list[str]:
         names = set(_custom.get(self.name, ()))
         if self.name in (NAMESPACE, OWN_NAMESPACE):
-            own = (*operators().values(), *HANDLED.values())
+            own = (*operators().values(), *OVERLOADS.values())
             names.update(overload_name(each)[0] for each in own)
         return sorted(names)
 
@@ -195,7 +195,7 @@ class OpNamespace:
 
 
 def _call(operator: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
-    if isinstance(operator, HandledFunction) or "out" in kwargs:
+    if isinstance(operator, Overload) or "out" in kwargs:
         return operator(*args, **kwargs)
     return operator.call(bind_overload(operator, args, kwargs))
 
@@ -216,7 +216,7 @@ def _own_operators() -> dict[str, dict[str, Any]]:
     if len(declared) != _own_count:
         count = len(declared)
         found: dict[str, dict[str, Any]] = {}
-        for operator in (*declared.values(), *HANDLED.values()):
+        for operator in (*declared.values(), *OVERLOADS.values()):
             name, overload = overload_name(operator)
             found.setdefault(name, {}).setdefault(overload, operator)
         _own, _own_count = found, count

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..autograd.function_transforms import VmapInfo
-from ..core.state import call_user
+from ..core.state import call_user, thread_state
 from ..core.tensor import Tensor, wrap
 from ..core.trees.pytree import _broadcast_to_and_flatten, tree_flatten, tree_unflatten
 from ..dispatch.levels import Level, lifted, unwrapped
@@ -15,11 +15,11 @@ from ..dispatch.levels import Level, lifted, unwrapped
 
 def call_below(operator: Any, args: tuple, level: Level) -> Any:
     """The results of an operator, some of whose arguments are tensors of `level`."""
-    if level.kind == "vmap" and operator.vmap is not None:
+    if operator.vmap is not None:
         values, dims = _parts(args, level)
         if any(dim is not None for dim in tree_flatten(dims)[0]):
             return _call_batched(operator, values, dims, level)
-    return as_tensors(level.call(operator, args))
+    return as_tensors(level.call(thread_state(), operator, args))
 
 
 def as_tensors(out: Any) -> Any:
@@ -52,7 +52,7 @@ def _part(value: Any, level: Level) -> tuple[Any, int | None]:
     return unwrapped(value, level) if isinstance(value, Tensor) else (value, None)
 
 
-def _call_batched(operator: Any, values: tuple, dims: tuple, level: Level) -> Any:
+def _call_batched(operator: Any, values: tuple, dims: tuple, level: Any) -> Any:
     """The registered batch rule on the values below, its results brought to the level."""
     positional = operator.positional
     info = VmapInfo(level.batch_size, level.randomness)

@@ -43,7 +43,7 @@ def warn_in_backward(
     operator: Any, state: ThreadState, args: tuple, results: list[Tensor], inputs: list[Tensor]
 ) -> None:
     """Let a backward that reaches the results of a call warn that nobody gave a derivative."""
-    if state.levels and state.levels[-1].kind == "trace":
+    if state.levels and state.levels[-1].traces:
         return  # a graph has the operator itself as a node
     given = {id(t) for t in inputs}
     changed = {id(t) for t in operator.mutated_tensors(args)}

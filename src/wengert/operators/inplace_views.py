@@ -11,11 +11,9 @@ from ..core.arrays import WrapperArray
 from ..core.registry import register
 from ..core.scopes import DualsAside
 from ..core.state import ThreadState, thread_state
-from ..core.tensor import Tensor, ViewMeta, set_fields
-from ..dispatch.arguments import any_requires
+from ..core.tensor import Tensor, ViewMeta, any_requires, set_fields
 from ..dispatch.inplace import InplaceOperator
-from ..dispatch.layers import call_outside, has_inner_tangents, run_below
-from ..dispatch.levels import innermost
+from ..dispatch.layers import call_outside, has_inner_tangents, innermost, run_below
 from ..dispatch.operator import Operator
 from ..dispatch.rebasing import check_inplace, move_retained_grad
 from ..dispatch.recording import fill_saved, record
@@ -59,7 +57,7 @@ class InplaceView(InplaceOperator):
             fill_saved(node, args, ())
         version, array = target.version(), target.array
         if innermost(args) is not None or override_below(state, self, args) is NotImplemented:
-            set_fields(target, array=marked(type(target), run_below(view, args)))
+            set_fields(target, array=marked(type(target), run_below(state, view, args)))
         else:
             if target.counter is not None:
                 target.counter.value = version  # what a handler has counted is one change

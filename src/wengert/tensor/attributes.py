@@ -16,12 +16,19 @@ from ..core.handles import RemovableHandle
 from ..core.native import native
 from ..core.state import thread_state
 from ..core.tensor import VIEW_MULTI_OUTPUT, Tensor, set_fields, wrap
+from ..dispatch.levels import (
+    check_hookable,
+    check_outside,
+    in_transform,
+    innermost_trace,
+    trace_around,
+)
 from ..dispatch.rebasing import add_retain_hook
 from ..dispatch.torch_function import marked
 from ..tape.cycles import show_graph
 from ..tape.node import Node, reset_accumulator, seen
 from ..tape.tangents import drop_tangent
-from ..transforms.access import alias_of, check_hookable, check_outside, in_transform, trace_around
+from ..transforms.memory import alias_of
 
 _ndarray = np.ndarray
 
@@ -277,12 +284,10 @@ def data(self: Tensor) -> Tensor:
         if trace is not None:
             return trace.data_of(self)
     array = self.array
-    if is_level(self) and array.level.kind == "vmap":
-        raise RuntimeError(
-            "accessing `data` under vmap transform is not allowed for a tensor that has a value "
-            "for each example; use detach() or no_grad()"
-        )
-    out = wrap(array) if type(array) is _ndarray or is_level(self) else alias_of(self)
+    if is_level(self):
+        out = array.level.untracked(self)
+    else:
+        out = wrap(array) if type(array) is _ndarray else alias_of(self)
     if self.inference:
         return _inference_alias(out, state)
     set_fields(out, inference=False)
@@ -293,7 +298,7 @@ def set_data(self: Tensor, value: Tensor) -> None:
     if in_transform() and (
         is_level(self)
         or (isinstance(value, Tensor) and is_level(value))
-        or any(level.kind in ("grad", "jvp") for level in thread_state().levels)
+        or any(level.differentiates for level in thread_state().levels)
     ):
         raise RuntimeError(
             "mutating directly with `.data` inside functorch transform is not allowed; use copy_() "
@@ -310,10 +315,10 @@ def set_data(self: Tensor, value: Tensor) -> None:
             "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have "
             f"incompatible tensor type: one is on {self.device}, the other on {value.device}"
         )
-    levels = thread_state().levels
+    trace = innermost_trace()
     renewed = self.array.dtype != value.array.dtype
-    if levels and levels[-1].kind == "trace":
-        levels[-1].set_data(self, value)
+    if trace is not None:
+        trace.set_data(self, value)
     else:
         if self.needs_grad and self.node is None and self.array.shape != value.array.shape:
             cold = self.make_cold()

@@ -19,12 +19,11 @@ from ..core.size import Size, size_of, whole
 from ..core.state import thread_state
 from ..core.tensor import Tensor
 from ..creation.arguments import check_tensor
-from ..dispatch.function_schemas import HANDLED, handle
-from ..dispatch.overlap import check_not_overlapping
+from ..dispatch.effects import Effect
 from ..dispatch.torch_dispatch import override_function
 from ..operators.copying import cast, clone, pack, to_device
 from ..operators.pointwise import abs_, div_
-from ..transforms.access import check_readable, plain
+from ..transforms.memory import check_readable, plain
 
 # Geometry -----------------------------------------------------------------------------------------
 
@@ -281,21 +280,32 @@ def _caster(name: str, target: dtypes.dtype) -> Any:
 # Python and other libraries -----------------------------------------------------------------------
 
 
+class Reading(Effect):
+    """Reading the one element of a tensor as a Python number."""
+
+    def __call__(self, t: Tensor) -> Any:
+        if native.overriding and not is_level(t):
+            value = override_function(self.overloads[0], (t,), {})
+            if value is not NotImplemented:
+                return value
+        if type(t.array) is not np.ndarray and of_array(t.array).type == "meta":
+            raise RuntimeError("Tensor.item() cannot be called on meta tensors: they have no data")
+        array = plain(t, ".item()").array
+        return _python_number(array.item(), array)
+
+
+_local_scalar_dense = Reading(
+    "_local_scalar_dense", ("_local_scalar_dense(Tensor self) -> Scalar",)
+)
+
+
 def item(self: Tensor) -> Any:
     """The one element as a Python number."""
-    array = self.array
-    if array.size != 1:
+    if self.array.size != 1:
         raise RuntimeError(
-            f"a Tensor with {array.size} elements cannot be converted to Scalar"
+            f"a Tensor with {self.array.size} elements cannot be converted to Scalar"
         )
-    if native.overriding and not is_level(self):
-        value = override_function(HANDLED["_local_scalar_dense"], (self,), {})
-        if value is not NotImplemented:
-            return value
-    if type(self.array) is not np.ndarray and of_array(self.array).type == "meta":
-        raise RuntimeError("Tensor.item() cannot be called on meta tensors: they have no data")
-    array = plain(self, ".item()").array
-    return _python_number(array.item(), array)
+    return _local_scalar_dense(self)
 
 
 def _python_number(value: Any, array: Any) -> Any:
@@ -404,38 +414,6 @@ def deepcopy(self: Tensor, memo: dict) -> Tensor:
     return deepcopy_tensor(self, memo)
 
 
-def _sampler(name: str, fill_name: str) -> Any:
-    def sample(self: Tensor, *args: Any, generator: Any = None, **options: Any) -> Tensor:
-        from ..creation import sampling
-        from ..transforms.randomness import drawn_in_place_of, fill_here
-
-        state = thread_state()
-        check_not_overlapping(name, self.array)
-        if state.levels and state.levels[-1].kind == "trace":
-            options["generator"] = generator
-            return self.copy_(drawn_in_place_of(self, name, *args, **options))
-        if state.levels and args and isinstance(args[0], Tensor):
-            from ..creation.random import bernoulli
-
-            return self.copy_(bernoulli(args[0].expand_as(self), generator=generator))
-        if native.overriding:
-            counter, version = self.shared_counter(), self.version()
-            out = handle(name, (self, *args), {**options, "generator": generator})
-            if out is not NotImplemented:
-                counter.value = version  # what the handler has counted is one change
-                self.bump(name)
-                return self
-        if type(self.array) is WrapperArray:
-            raise unreadable_wrapper(name + "()")
-        fill = getattr(sampling, fill_name)
-        fill_here(self, name, lambda array: fill(array, *args, generator=generator, **options))
-        return self
-
-    sample.__name__ = name
-    sample.__doc__ = f"Fill with random numbers: {name[:-1]} distribution."
-    return sample
-
-
 PROPERTIES = {
     "real": property(real, set_real),
     "imag": property(imag, set_imag),
@@ -505,11 +483,6 @@ METHODS: dict[str, Any] = {
     "__dlpack_device__": dlpack_device,
     "__reduce_ex__": reduce_ex,
     "__deepcopy__": deepcopy,
-    "uniform_": _sampler("uniform_", "fill_uniform"),
-    "normal_": _sampler("normal_", "fill_normal"),
-    "bernoulli_": _sampler("bernoulli_", "fill_bernoulli"),
-    "exponential_": _sampler("exponential_", "fill_exponential"),
-    "random_": _sampler("random_", "fill_integers"),
     **{
         name: _caster(name, target)
         for name, target in {

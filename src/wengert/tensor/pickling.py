@@ -19,7 +19,7 @@ from ..core.arrays import LevelArray, WrapperArray, unmarked, wrapper_array
 from ..core.devices import as_device, device
 from ..core.handles import warn_if_has_hooks
 from ..core.tensor import FRESH, Tensor, set_fields, wrap
-from ..dispatch.rebasing import copy_of
+from ..dispatch.inplace import copy_of
 from .subclasses import bare
 
 # Without compilation these share the instance dictionary with what users attach to a tensor.

@@ -80,14 +80,8 @@ def tensor_repr(tensor: Tensor, contents: str | None = None) -> str:
 
 def _level_text(array: LevelArray) -> str:
     """A tensor inside a transform: the level and, indented, the value."""
-    number = array.level.number or -2
-    if array.level.kind == "vmap":
-        heading = f"BatchedTensor(lvl={number}, bdim={array.dim}, value="
-    else:
-        name = "TracedTensor" if array.level.kind == "trace" else "GradTrackingTensor"
-        heading = f"{name}(lvl={number}, value="
     lines = [line and "    " + line for line in tensor_repr(array.value).split("\n")]
-    return "\n".join([heading, *lines, ")"])
+    return "\n".join([array.level.heading(array), *lines, ")"])
 
 
 def _values_and_notes(

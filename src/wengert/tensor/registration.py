@@ -11,12 +11,11 @@ from ..core.registry import declared_operators, operator_named
 from ..core.tensor import AbstractOperator, Tensor, complete
 from ..creation import factories as creation
 from ..creation import random
-from ..dispatch.function_schemas import HANDLED, PUBLIC
+from ..dispatch.effects import Effect
 from ..dispatch.overridable import Overridable, OverridableProperty
 from ..dispatch.rebasing import regenerate_view
 from ..dispatch.torch_dispatch import disabled_torch_dispatch_impl
 from ..dispatch.torch_function import (
-    HANDLED_FUNCTIONS,
     MODES_ONLY,
     PLAIN,
     default_torch_function,
@@ -159,6 +158,7 @@ def _methods(found: dict[str, Any]) -> dict[str, Any]:
             table[alias + "_"] = table[name + "_"]
     table.update({name: getattr(creation, name) for name in creation.NEW_METHODS})
     table.update({name: getattr(random, name) for name in ("bernoulli", "multinomial")})
+    table.update(random.SAMPLERS)
     table["where"] = _where_method
     for source in (attributes, methods, numpy_protocol):
         table.update(source.PROPERTIES | source.METHODS)
@@ -170,11 +170,16 @@ def _where_method(self: Tensor, condition: Tensor, other: Any) -> Tensor:
     return selection.where(condition, self, other)
 
 
+def _is_called_directly(value: Any) -> bool:
+    """Whether calls need nothing in front of them: operators look for overrides themselves."""
+    return isinstance(value, (AbstractOperator, Overridable)) and not isinstance(value, Effect)
+
+
 def _overridable_functions(table: dict[str, Any]) -> dict[str, Any]:
     """Functions in the form that classes and modes can override; aliases remain one function."""
     made: dict[Any, Overridable] = {}
     for name, value in table.items():
-        if not isinstance(value, AbstractOperator) and value not in made:
+        if not _is_called_directly(value) and value not in made:
             made[value] = Overridable(value, name=name)
     return {name: made.get(value, value) for name, value in table.items()}
 
@@ -186,7 +191,7 @@ def _overridable_methods(table: dict[str, Any]) -> dict[str, Any]:
         if isinstance(value, property):
             made[value] = OverridableProperty(value, name)
         elif (
-            not isinstance(value, (AbstractOperator, Overridable))
+            not _is_called_directly(value)
             and name not in NOT_OVERRIDABLE
             and value not in made
         ):
@@ -202,15 +207,6 @@ def _bind_subclasses() -> None:
         native.attach(Tensor, name, value)
     native.attach(Tensor, "__torch_function__", classmethod(default_torch_function))
     native.attach(Tensor, "__torch_dispatch__", staticmethod(disabled_torch_dispatch_impl))
-
-
-def _bind_handled() -> None:
-    """Let modes and classes below autograd see the functions that have schemas."""
-    for schema_name in HANDLED:
-        name = schema_name.partition(".")[0]
-        function = getattr(creation, name, None) or getattr(random, name, None)
-        if function is not None:
-            HANDLED_FUNCTIONS[function] = name
 
 
 def bind() -> dict[str, Any]:
@@ -236,7 +232,6 @@ def bind() -> dict[str, Any]:
         fill=subclasses.fill,
     )
     engine.bind_operators(_table["add"], _deferred_reduce_gradient)
-    _bind_handled()
     functions = {name: value for name, value in found.items() if name not in METHODS_ONLY}
     others = methods.FUNCTIONS | {
         name: getattr(source, name)
@@ -245,5 +240,4 @@ def bind() -> dict[str, Any]:
         if name not in NOT_OVERRIDABLE
     }
     functions |= _overridable_functions(others)
-    PUBLIC.update(functions)
     return functions

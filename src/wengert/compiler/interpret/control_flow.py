@@ -20,6 +20,7 @@ from ...core.trees.pytree import TreeSpec, tree_flatten, tree_leaves, tree_map, 
 from ...dispatch.levels import Level
 from ...operators.joining import stack
 from ...operators.selection import where
+from ...transforms.levels import GradLevel
 
 __all__ = ["cond", "map", "scan", "while_loop"]
 
@@ -59,7 +60,7 @@ def _noting_level() -> ControlFlowLevel | None:
     for level in reversed(thread_state().levels):
         if isinstance(level, ControlFlowLevel):
             return level
-        if level.kind != "grad":
+        if not isinstance(level, GradLevel):
             return None
     return None
 

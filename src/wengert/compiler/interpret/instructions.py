@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ...autograd.function import once_only
-from ...transforms.randomness import DRAWS
+from ...creation.drawing import DRAWS
 from ..ir import primitives as prim
 from ..ir.literals import HOLE
 from ..ir.nodes import Node

@@ -12,18 +12,20 @@ leaves the gradient as it was (`_with_value`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
+
+import numpy as np
 
 from ...autograd.function_call import call_recorded
 from ...core.arrays import LevelArray
 from ...core.dtypes import from_numpy
 from ...core.state import ThreadState, thread_state
 from ...core.tensor import Tensor, set_fields, wrap, wrap_as
+from ...creation.drawing import DRAWS
 from ...creation.factories import full
 from ...dispatch.levels import Level, OutsideAllLevels, level_array
 from ...dispatch.overlap import is_dense, may_overlap
-from ...transforms.randomness import DRAWS
 from ..interpret import draws
 from ..interpret.control_flow import ControlFlowLevel
 from ..ir import primitives as prim
@@ -53,12 +55,15 @@ _GAPS = (
 class TraceLevel(ControlFlowLevel):
     """A level whose calls become nodes of `graph`."""
 
+    kind = "trace"
+    traces = True
+    restores_grad_mode = True
     fixes_what_is_read = True
 
     __slots__ = ("graph", "constant")
 
     def __init__(self, graph: Graph | None = None) -> None:
-        Level.__init__(self, "trace")
+        Level.__init__(self)
         self.graph = Graph() if graph is None else graph
         self.constant: set[Value] = set()  # values that no input's gradient can come from
 
@@ -91,6 +96,28 @@ class TraceLevel(ControlFlowLevel):
             value = self.graph.constant(t)
         self.constant.add(value)
         return self.stand_in(value, shape_only(t.array), t)
+
+    def made_like(
+        self, make: Callable[..., Tensor], like: Tensor, shape: tuple[int, ...] | None = None
+    ) -> Tensor:
+        value = wrap(np.empty_like(like.array.view(np.ndarray)))
+        with self.below():
+            return self.made(make(value) if shape is None else make(value, shape))
+
+    def check_captured_target(self, name: str) -> None:
+        """Nothing to refuse: a tensor from outside that is changed is an output of the graph."""
+
+    def value_to_read(self, array: LevelArray, action: str) -> Tensor:
+        raise self.unknown(action)
+
+    def check_hook(self, action: str) -> None:
+        raise self.refusal(
+            f"{action} inside a traced function: a backward outside of it would not run the hook. "
+            "Return the tensor and register the hook on the result"
+        )
+
+    def heading(self, array: LevelArray) -> str:
+        return f"TracedTensor(lvl={self.number or -2}, value="
 
     def detached(self, t: Tensor) -> Tensor:
         """A tensor that shares memory but no history; a change of either is one of both."""
@@ -142,7 +169,7 @@ class TraceLevel(ControlFlowLevel):
 
     # Calls -----------------------------------------------------------------------------------
 
-    def call(self, operator: Any, args: tuple) -> Any:
+    def call(self, state: ThreadState, operator: Any, args: tuple) -> Any:
         if getattr(operator, "mutated", ()):
             return self.write_custom(operator, args)
         if operator.mutates:
@@ -150,7 +177,7 @@ class TraceLevel(ControlFlowLevel):
             return None
         out = self.node(operator, tuple([self.symbol_or_literal(a) for a in args]), args)
         if getattr(operator, "is_view", False):
-            recorded = thread_state().grad_enabled
+            recorded = state.grad_enabled
             arrays = out if isinstance(out, (tuple, list)) else (out,)
             for i, array in enumerate(arrays):
                 part = None if array is out else i

@@ -16,14 +16,14 @@ from ...core.arrays import WrapperArray, made_here
 from ...core.errors import shape_text
 from ...core.state import thread_state
 from ...core.tensor import Tensor, wrap
+from ...creation.drawing import draws
 from ...creation.factories import empty_like
 from ...creation.sampling import fill_bernoulli
 from ...operators import indexing, joining, pointwise
 from ...operators import nn as layers
 from ...operators.norms import norm, vector_norm
 from ...operators.softmax import softmax
-from ...transforms.access import plain
-from ...transforms.randomness import drawn_like, draws
+from ...transforms.memory import plain
 
 # Normalisation ------------------------------------------------------------------------------------
 
@@ -124,11 +124,11 @@ def _masked(input: Tensor, pattern: Tensor, p: float, inplace: bool) -> Tensor:
     return input.mul_(mask) if inplace else input * mask
 
 
-@draws
+@draws()
 def dropout_mask(pattern: Tensor, p: float) -> Tensor:
     """Random zeros, and ones scaled up to keep the mean."""
     if thread_state().levels:
-        return drawn_like(dropout_mask, pattern, p=p)
+        return thread_state().levels[-1].drawn_like(lambda t: dropout_mask(t, p), pattern)
     kind = dtypes.from_numpy(pattern.array.dtype)
     if type(pattern.array) is WrapperArray:
         ones = empty_like(pattern, dtype=kind.to_real()).bernoulli_(1 - p)

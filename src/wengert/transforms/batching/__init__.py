@@ -10,6 +10,5 @@ below. `rules.py` has those that many operators share, the other modules those o
 operators.
 """
 
-from .calls import call_batched as call_batched
-from .calls import write_batched as write_batched
 from .moving import batch_size as batch_size
+from .writing import write_batched as write_batched

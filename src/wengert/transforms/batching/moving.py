@@ -148,3 +148,14 @@ def sample_of(x: Any, dim: int | None) -> Any:
 def common_dtype(values: Any, dims: Any) -> Any:
     """The type to which tensors are promoted, in which those without dimensions count less."""
     return result_dtype([sample_of(x, d) for x, d in zip(values, dims, strict=True)])
+
+
+def unbatched_target(name: str) -> RuntimeError:
+    """The refusal of writing batched values into a tensor that has no batch dimension."""
+    return RuntimeError(
+        f"vmap: inplace arithmetic(self, *extra_args) is not possible because there exists a "
+        f"Tensor `other` in extra_args that has more elements than `self`: {name}() would have to "
+        "write one value per example into a tensor that all examples share. Make the tensor inside "
+        "the function from a batched one (new_zeros, zeros_like, clone), or use the out-of-place "
+        "form."
+    )

@@ -16,7 +16,6 @@ from typing import Any
 
 from ...core.registry import operator_named
 from ...core.tensor import Tensor
-from ...dispatch.levels import unbatched_target
 from .moving import (
     all_batched,
     apply,
@@ -30,6 +29,7 @@ from .moving import (
     rank_of,
     reshaped,
     sample_of,
+    unbatched_target,
 )
 
 Rule = Callable[[Any, tuple, tuple], tuple[Any, Any]]

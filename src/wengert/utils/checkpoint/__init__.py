@@ -78,7 +78,7 @@ def checkpoint(
             raise ValueError(
                 "Passing `context_fn` or `debug` is only supported when use_reentrant=False."
             )
-        if any(level.kind == "trace" for level in thread_state().levels):
+        if any(level.traces for level in thread_state().levels):
             return function(*args)  # what to compute again is decided for the whole graph
         from .reentrant import CheckpointFunction
 

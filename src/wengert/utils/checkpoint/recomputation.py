@@ -24,7 +24,7 @@ from ...tape.node import Node, unpack_saved
 from ...tape.plans import GradientPlan
 from ...tape.saved import save
 from ...tape.tasks import current_graph_task_id
-from ...transforms.access import alias_of
+from ...transforms.memory import alias_of
 from .debug import CallLog
 
 _INPUTS_PLAN = GradientPlan(None, "CheckpointInputs", 0)

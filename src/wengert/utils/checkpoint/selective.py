@@ -10,7 +10,7 @@ from ...core.tensor import AbstractOperator, Tensor
 from ...dispatch.modes import TorchDispatchMode
 from ...library.overloads import OpOverload, overload_of
 from ...operators.getitem import detach
-from ...transforms.access import alias_of
+from ...transforms.memory import alias_of
 
 
 class CheckpointPolicy(enum.Enum):

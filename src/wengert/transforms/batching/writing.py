@@ -1,4 +1,4 @@
-"""Calls of operators on batched arguments: by the rule of the operator, or example by example."""
+"""In-place operators on batched arguments: by the rule of the operator that they are forms of."""
 
 from __future__ import annotations
 
@@ -9,14 +9,8 @@ from ...core.dtypes import can_cast, from_numpy
 from ...core.errors import shape_text
 from ...core.state import thread_state
 from ...core.tensor import Tensor
-from ...dispatch.levels import bind_batching, unbatched_target
-from .moving import at_front, shape_of
+from .moving import at_front, shape_of, unbatched_target
 from .rules import Rewriting, fallback
-
-
-def call_batched(operator: Any, args: tuple, dims: tuple) -> tuple[Any, Any]:
-    """An operator on batched arguments by its rule, or one example at a time."""
-    return (operator.batch_rule or fallback)(operator, args, dims)
 
 
 def write_batched(operator: Any, args: tuple, dims: tuple) -> None:
@@ -51,6 +45,3 @@ def _check_fits(operator: Any, result: Tensor, shape: tuple, target: Tensor, roo
             f"result type {source.scalar_name} can't be cast to the desired output type "
             f"{goal.scalar_name}"
         )
-
-
-bind_batching(call_batched, write_batched)
