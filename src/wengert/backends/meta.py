@@ -12,12 +12,23 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from ..core.devices import META, device
+from .backend import Backend, register
+from .host import NUMPY
 from .layout import result_strides, row_major
 from .numpy import dense_strides
 
 
 class MetaArray(np.ndarray):
-    """An array on the meta device: what would touch its elements only computes shapes."""
+    """An array on the meta device: what would touch its elements only computes shapes.
+
+    In a trace it `stands_for` an array on another device, which results inherit.
+    """
+
+    stands_for: device | None
+
+    def __array_finalize__(self, source: Any) -> None:
+        self.stands_for = getattr(source, "stands_for", None)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         targets = options.pop("out", None)
@@ -142,3 +153,62 @@ def _real(value: Any, lengths: dict[int, int] | None = None) -> Any:
 def _shape_of(value: Any) -> Any:
     array = np.asarray(value)
     return of_strides(array.shape, array.strides, array.dtype)
+
+
+class MetaBackend(Backend):
+    """Shape-only arrays: an operator's shape rule, or its kernel on a few elements, is what runs."""
+
+    array_class = MetaArray
+    device_type = "meta"
+    xp = np
+    shape_only = True
+
+    def device_of(self, array: Any) -> device:
+        return META
+
+    def empty(self, shape: tuple[int, ...], dtype: Any, place: device) -> Any:
+        return empty(shape, dtype)
+
+    def from_numpy(self, array: np.ndarray, place: device) -> Any:
+        return like(array)
+
+    def to_numpy(self, array: Any) -> np.ndarray:
+        raise NotImplementedError("Cannot copy out of meta tensor; no data!")
+
+    def address(self, array: Any) -> int:
+        return NUMPY.address(array)
+
+    def may_share_memory(self, one: Any, other: Any) -> bool:
+        return False  # an array of a shape only seems to be somewhere in memory
+
+    def strided(self, array: Any, shape: Any, strides: Any, offset: int = 0) -> Any:
+        return NUMPY.strided(array, shape, strides, offset)
+
+    def view_shape(self, array: Any, shape: tuple[int, ...]) -> Any:
+        return NUMPY.view_shape(array, shape)
+
+    def empty_strided(self, shape: tuple[int, ...], strides: Any, dtype: Any, like: Any) -> Any:
+        return of_strides(shape, strides, dtype)
+
+    def silence(self) -> Any:
+        return NUMPY.silence()
+
+    def restore(self, token: Any) -> None:
+        NUMPY.restore(token)
+
+    def number(self, value: Any, dtype: Any, like: Any) -> Any:
+        return np.asarray(value, dtype)
+
+    def settled(self, out: Any, like: Any) -> Any:
+        for result in out if isinstance(out, (tuple, list)) else (out,):
+            if type(result) is MetaArray and result.stands_for is None:
+                result.stands_for = like.stands_for
+        return out
+
+    def compute(self, operator: Any, args: tuple) -> Any:
+        if operator.dtype_rule is not None:
+            return elementwise(operator.compute_each, args, operator.leading(args))
+        return general(operator.kernel, args)
+
+
+register(MetaBackend())

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from ..backends.backend import require_cupy
 from ..backends.casting import copy_array, dtype_of, retype
-from ..backends.placement import of_array, require_cupy, transfer
+from ..backends.placement import of_array, transfer
 from ..core import dtypes
 from ..core.arrays import is_level, made_here, unmarked
 from ..core.devices import CPU, as_device, get_default_device

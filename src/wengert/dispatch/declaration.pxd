@@ -5,6 +5,7 @@ from ..core.tensor cimport AbstractOperator
 
 cdef Native _native
 cdef type _ndarray
+cdef dict _classes
 cdef object _quiet_set, _quiet_reset, _quiet_ignore
 
 
@@ -24,6 +25,7 @@ cdef class Declaration(AbstractOperator):
     cdef public bint is_view
     cdef public bint mutates
     cdef public bint widens
+    cdef public bint moves_operands
     cdef public tuple tail
     cdef public tuple tensor_positions
     cdef public tuple grad_positions
@@ -52,6 +54,7 @@ cdef class Declaration(AbstractOperator):
 
 @cython.locals(i=cython.int)
 cpdef bint alike_floats(tuple arrays, int count)
+cdef bint _is_array(object value)
 cdef bint _has_half(tuple args)
 @cython.locals(found=cython.bint)
 cdef bint _only_halves(tuple args)

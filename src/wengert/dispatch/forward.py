@@ -150,9 +150,9 @@ def _as_tuple(value: Any) -> tuple:
 
 
 def _zeros(t: Tensor) -> Tensor:
-    from ..core.arrays import zeros_for
+    from ..backends.allocation import zeros_for
 
-    return zeros_for(t.array.shape, t.array.dtype)
+    return zeros_for(t.array.shape, t.array.dtype, t.array)
 
 
 def _fitted(tangent: Tensor, t: Tensor) -> Tensor:

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ..backends.geometry import same_elements
 from ..backends.numpy import quiet
-from ..core.arrays import same_elements
 from ..core.dtypes import can_cast, from_numpy
 from ..core.errors import inplace_view_error, refuse_inference_update, shape_text
 from ..core.native import native
@@ -161,7 +161,7 @@ class InplaceOperator(AbstractOperator):
             return
         if functional.broadcasts and not self.uniform:
             check_sources(self.name, array, arrays[1:])
-        if not self.uniform or len(arrays) > 1 and isinstance(arrays[1], _ndarray):
+        if not self.uniform or len(arrays) > 1 and hasattr(arrays[1], "dtype"):
             check_not_overlapping(self.name, array)
         if functional.ufunc is not None and _plain_floats(arrays, functional):
             token = _quiet_set(_quiet_ignore)

@@ -10,6 +10,7 @@ from ..core.tensor cimport Tensor, VersionCounter, ViewMeta, requires_of, wrap, 
 
 cdef Native _native
 cdef type _ndarray
+cdef dict _classes
 cdef object _call_layers, _run_below
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..backends.backend import BY_CLASS
 from ..core.errors import argument_error
 from ..core.native import native
 from ..core.registry import operator_named
@@ -24,6 +25,7 @@ from .recording import fill_saved, record, record_small, set_view
 
 _native = native
 _ndarray = np.ndarray
+_classes = BY_CLASS
 
 
 _call_layers: Any = None
@@ -288,7 +290,9 @@ def fresh(out: Any) -> Tensor:
 
 def is_foreign(array: Any) -> bool:
     """Whether an operand is an array that NumPy's kernels do not serve."""
-    return type(array) is not _ndarray and isinstance(array, _ndarray)
+    return type(array) is not _ndarray and (
+        isinstance(array, _ndarray) or type(array) in _classes
+    )
 
 
 def any_foreign(args: tuple) -> bool:

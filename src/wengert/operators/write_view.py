@@ -6,7 +6,7 @@ from ast import literal_eval
 from functools import lru_cache
 from typing import Any
 
-from ..core.arrays import zeros_for
+from ..backends.allocation import zeros_for
 from ..core.registry import operator_named
 from ..core.tensor import Tensor
 from ..dispatch.operator import Operator
@@ -62,7 +62,7 @@ write_view: Operator = linear(
     _write_view,
     {
         "self": lambda g, src_shape, steps: write_view.call(
-            (pack.call1(g), zeros_for(src_shape, g.array.dtype), steps)
+            (pack.call1(g), zeros_for(src_shape, g.array.dtype, g.array), steps)
         ),
         "src": lambda g, steps: view_by(pack.call1(g), steps),
     },

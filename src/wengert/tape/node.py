@@ -128,10 +128,11 @@ class Node:
                 break
         else:
             return grads
-        from ..core.arrays import zeros_for
+        from ..backends.allocation import zeros_for
 
+        beside = next((g.array for g in grads if g is not None), None)
         return [
-            zeros_for(shape, dtype) if g is None else g
+            zeros_for(shape, dtype, beside) if g is None else g
             for g, (shape, dtype) in zip(grads, self.outputs_meta, strict=True)
         ]
 
