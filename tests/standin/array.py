@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import operator
 from typing import Any, NoReturn
+from weakref import WeakValueDictionary
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
@@ -16,6 +17,10 @@ from numpy.lib.stride_tricks import as_strided
 
 class Strictness(TypeError):
     """An implicit conversion between the stand-in's arrays and NumPy's or Python's values."""
+
+
+#: The arrays that own memory, by the identity of what they hold.
+_OWNERS: WeakValueDictionary[int, Array] = WeakValueDictionary()
 
 
 class Flags:
@@ -39,6 +44,8 @@ class Array:
         if values.dtype.kind not in "biufc":
             raise TypeError(f"Unsupported dtype {values.dtype}")
         self._values = values
+        if values.base is None:
+            _OWNERS[id(values)] = self
 
     # What there is to know of an array.
     dtype = property(lambda self: self._values.dtype)
@@ -59,7 +66,7 @@ class Array:
             if isinstance(below, np.ndarray):
                 found = below
             below = getattr(below, "base", None)
-        return None if found is None else Array(found)
+        return None if found is None else _owner(found)
 
     @property
     def pointer(self) -> int:
@@ -123,6 +130,11 @@ class Array:
         if offset:
             values = as_strided(values, (2,), (offset,))[1:]
         return wrapped(as_strided(values, shape, strides))
+
+
+def _owner(values: np.ndarray) -> Array:
+    known = _OWNERS.get(id(values))
+    return Array(values) if known is None else known
 
 
 def bare(value: Any) -> Any:

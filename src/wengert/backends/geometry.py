@@ -142,6 +142,12 @@ def address_of(x: Any) -> int:
     return backend_of(x).address(x)
 
 
+def may_share_memory(one: Any, other: Any) -> bool:
+    """Whether the stretches of memory that two arrays span have bytes in common."""
+    backend = backend_of(one)
+    return backend is backend_of(other) and backend.may_share_memory(one, other)
+
+
 def offset_of(x: Any) -> int:
     """How many elements after the start of its memory an array begins."""
     begin = (address_of(x) - address_of(owner_of(x))) // x.dtype.itemsize

@@ -156,7 +156,7 @@ def _shape_of(value: Any) -> Any:
 
 
 class MetaBackend(Backend):
-    """Shape-only arrays: an operator's shape rule, or its kernel on a few elements, is what runs."""
+    """Shape-only arrays: an operator's shape rule, or its kernel on a few elements, runs."""
 
     array_class = MetaArray
     device_type = "meta"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
+from ..backends.backend import has_elements
+from ..backends.geometry import may_share_memory, owner_of
 from ..core.arrays import WrapperArray, is_level, plain_array, unmarked
 from ..core.dtypes import is_differentiable
 from ..core.state import thread_state
@@ -54,7 +54,7 @@ def _shares_memory(tangent: Tensor, tangents: dict[str, Any]) -> bool:
 def _may_share(a: Tensor, b: Tensor) -> bool:
     """Whether two tensors may have memory in common, as far as arrays have any."""
     ours, theirs = unmarked(plain_array(a)), unmarked(plain_array(b))
-    return type(ours) is type(theirs) is np.ndarray and np.may_share_memory(ours, theirs)
+    return has_elements(ours) and has_elements(theirs) and may_share_memory(ours, theirs)
 
 
 def _note_in_saved(t: Tensor, node: Any) -> None:
@@ -205,8 +205,6 @@ def _check_part(part: Tensor, base: Tensor) -> None:
 
     Only a view by strides makes one: inside `vmap` a tangent has other strides than its primal.
     """
-    from ..backends.geometry import owner_of
-
     whole: Any = tangent_of(base)
     array = plain_array(part)
     if type(array) is WrapperArray or not array.size:

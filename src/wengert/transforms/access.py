@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..backends.placement import of_array, transfer
 from ..core.arrays import LevelArray, WrapperArray, alive, unmarked, unreadable, unreadable_wrapper
 from ..core.registry import makers, operator_named
 from ..core.state import thread_state
@@ -27,7 +28,8 @@ def made_like(function: Callable[..., Tensor], like: Tensor, *sizes: Any, **opti
     level = thread_state().levels[-1]
     value, dim = unwrapped(like, level)
     if level.kind == "trace":
-        value = wrap(np.empty_like(like.array.view(np.ndarray)))
+        empty = np.empty_like(like.array.view(np.ndarray))  # a LevelArray is one of NumPy's
+        value = wrap(transfer(empty, of_array(like.array)))
         with level.below():
             return level.made(function(value, *sizes, **options))
     if dim is not None and sizes:
