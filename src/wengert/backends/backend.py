@@ -26,41 +26,44 @@ class Backend:
     #: Whether arrays have a shape, strides and a dtype only, and no elements.
     shape_only = False
 
+    def _undefined(self, name: str) -> NotImplementedError:
+        return NotImplementedError(f"{type(self).__name__} does not define {name}()")
+
     # Devices and memory ----------------------------------------------------------------------
 
     def device_of(self, array: Any) -> device:
         """The device on which an array lives."""
-        raise NotImplementedError
+        raise self._undefined("device_of")
 
     def empty(self, shape: tuple[int, ...], dtype: Any, place: device) -> Any:
         """A new array in row-major order on a device, with any values."""
-        raise NotImplementedError
+        raise self._undefined("empty")
 
     def from_numpy(self, array: np.ndarray, place: device) -> Any:
         """The values of a NumPy array as an array on a device."""
-        raise NotImplementedError
+        raise self._undefined("from_numpy")
 
     def to_numpy(self, array: Any) -> np.ndarray:
         """The values of an array as a NumPy array."""
-        raise NotImplementedError
+        raise self._undefined("to_numpy")
 
     def address(self, array: Any) -> int:
         """Where the first element of an array is, in bytes."""
-        raise NotImplementedError
+        raise self._undefined("address")
 
     def may_share_memory(self, one: Any, other: Any) -> bool:
         """Whether the stretches of memory that two arrays span have bytes in common."""
-        raise NotImplementedError
+        raise self._undefined("may_share_memory")
 
     # Strides and copies ----------------------------------------------------------------------
 
     def strided(self, array: Any, shape: Any, strides: Any, offset: int = 0) -> Any:
         """A view that begins `offset` bytes after the array, with strides in bytes."""
-        raise NotImplementedError
+        raise self._undefined("strided")
 
     def view_shape(self, array: Any, shape: tuple[int, ...]) -> Any:
         """The array in another shape over the same memory, None where a copy would be needed."""
-        raise NotImplementedError
+        raise self._undefined("view_shape")
 
     def empty_strided(self, shape: tuple[int, ...], strides: Any, dtype: Any, like: Any) -> Any:
         """A new array on the device of another one, without gaps, seen with these strides."""

@@ -14,8 +14,10 @@ from .placement import of_array, transfer
 
 def run_on(like: Any, operator: Any, args: tuple) -> Any:
     """The kernel of an operator on arguments of which `like` is an array of another class."""
-    if operator.moves_operands and type(args[0]) is not type(like):
-        return operator.run_kernel((args[0], *_moved(args[1:], of_array(args[0]))))
+    if operator.moves_operands:
+        args = (args[0], *_moved(args[1:], of_array(args[0])))
+        if type(args[0]) is not type(like):
+            return operator.run_kernel(args)
     backend = backend_of(like)
     args = gathered(backend, operator, args, like)
     by_shape = backend.shape_only and operator.meta_rule is not None

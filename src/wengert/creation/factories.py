@@ -9,6 +9,7 @@ import numpy as np
 
 from ..backends.allocation import fill, new_array, new_array_like
 from ..backends.casting import dtype_of
+from ..backends.geometry import strided
 from ..backends.placement import of_array
 from ..core import dtypes
 from ..core.arrays import alive, is_level
@@ -181,8 +182,8 @@ def empty_strided(
 
         return deliver(meta.of_strides(shape, in_bytes, kind.numpy), place, requires_grad)
     last = sum((extent - 1) * step for extent, step in zip(shape, steps, strict=True))
-    storage = np.empty(0 if 0 in shape else last + 1, kind.numpy)
-    array = np.ndarray(shape, kind.numpy, storage, 0, in_bytes)
+    storage = new_array((0 if 0 in shape else last + 1,), kind, place)
+    array = strided(storage, shape, in_bytes)
     return deliver(array, place, requires_grad)
 
 

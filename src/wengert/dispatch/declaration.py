@@ -122,7 +122,7 @@ class Declaration(AbstractOperator):
             return out
         if type(out) is tuple:
             return tuple([np.asanyarray(o) for o in out])
-        return out if type(out) is list else np.asarray(out)
+        return out if type(out) is list or _is_array(out) else np.asarray(out)
 
     def _run_in_order(self, args: tuple) -> Any:
         """An elementwise kernel on operands of which not all are contiguous."""
