@@ -17,6 +17,7 @@ PLACES = {
     "dtypes and promotion": ("core/dtypes.py", "def promote_types"),
     "modes that survive interrupts": ("core/scopes.py", "class Restoring"),
     "operators by name": ("core/registry.py", "def operator_named"),
+    "what an array class offers": ("backends/backend.py", "class Backend"),
     "shape-only arrays": ("backends/meta.py", "class MetaArray"),
     "nodes of the graph": ("tape/node.py", "class Node"),
     "what nodes save": ("tape/saved.py", "class SavedVariable"),

@@ -212,6 +212,57 @@ def test_hooks_functions_and_checkpoints():
     np.testing.assert_allclose(values_of(x.grad), expected)
 
 
+def test_functions_that_write_to_views():
+    class Twice(wengert.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.mark_dirty(x)
+            return x.mul_(2)
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2
+
+    x = tensor([1.0, 2.0, 3.0], requires_grad=True)
+    y = x * 1
+    Twice.apply(y[1:])
+    y.sum().backward()
+    assert values_of(x.grad) == [1.0, 2.0, 2.0]
+
+
+def test_subclasses_see_calls():
+    class Noting(wengert.Tensor):
+        seen = []
+
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            cls.seen.append(func.__name__)
+            return super().__torch_function__(func, types, args, kwargs or {})
+
+    out = (tensor([1.0, 2.0]).as_subclass(Noting) * 2).sum()
+    assert type(out) is Noting and type(out.array) is Array
+    assert Noting.seen == ["mul", "sum"]
+
+
+def test_custom_operators():
+    with wengert.library._scoped_library("standin_tests", "FRAGMENT"):
+        twice = wengert.library.custom_op(
+            "standin_tests::twice", lambda x: x * 2, mutates_args=(), schema="(Tensor x) -> Tensor"
+        )
+        twice.register_autograd(lambda ctx, g: g * 2)
+        x = tensor([1.0, 2.0], requires_grad=True)
+        twice(x).sum().backward()
+        assert values_of(x.grad) == [2.0, 2.0]
+        assert values_of(wengert.func.vmap(twice)(tensor([[1.0], [2.0]]))) == [[2.0], [4.0]]
+
+
+def test_anomalies_are_found():
+    x = tensor([0.0], requires_grad=True)
+    with pytest.warns(UserWarning), pytest.raises(RuntimeError, match="returned nan values"):
+        with wengert.autograd.detect_anomaly():
+            (x.sqrt() * x).sum().backward()
+
+
 def test_forward_mode():
     x, t = tensor([1.0, 2.0]), tensor([1.0, 10.0])
     with forward_ad.dual_level():

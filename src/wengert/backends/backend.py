@@ -107,8 +107,8 @@ class Backend:
         """What the kernel of an operator makes of promoted arguments."""
         return operator.compute(self.xp, args)
 
-    def settled(self, out: Any, like: Any) -> Any:
-        """Results as they leave: a place to note what they have of an operand beside values."""
+    def settled(self, operator: Any, args: tuple, out: Any) -> Any:
+        """Results as they leave: a place to note what they have of operands beside values."""
         return out
 
     def as_result(self, value: Any, like: Any) -> Any:
@@ -147,6 +147,8 @@ def has_elements(array: Any) -> bool:
 def backend_of(array: Any) -> Backend:
     """The backend of an array's class; tensors inside transforms have none, see `of_array`."""
     found = BY_CLASS.get(type(array))
+    if found is None and isinstance(array, np.ndarray):
+        return BY_CLASS[np.ndarray]
     if found is None:
         found = next((BY_CLASS[c] for c in type(array).__mro__ if c in BY_CLASS), None)
         if found is None:

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from ..core.devices import META, device
-from .backend import Backend, register
-from .host import NUMPY
+from ..core.devices import CPU, META, device
+from .backend import register
+from .host import NumpyBackend
 from .layout import result_strides, row_major
 from .numpy import dense_strides
 
@@ -22,13 +22,10 @@ from .numpy import dense_strides
 class MetaArray(np.ndarray):
     """An array on the meta device: what would touch its elements only computes shapes.
 
-    In a trace it `stands_for` an array on another device, which results inherit.
+    In a trace it `stands_for` an array on some device.
     """
 
-    stands_for: device | None
-
-    def __array_finalize__(self, source: Any) -> None:
-        self.stands_for = getattr(source, "stands_for", None)
+    stands_for: device | None = None
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         targets = options.pop("out", None)
@@ -155,12 +152,18 @@ def _shape_of(value: Any) -> Any:
     return of_strides(array.shape, array.strides, array.dtype)
 
 
-class MetaBackend(Backend):
+def _flat(values: Any) -> list:
+    found: list = []
+    for value in values:
+        found += value if type(value) is list else (value,)
+    return found
+
+
+class MetaBackend(NumpyBackend):
     """Shape-only arrays: an operator's shape rule, or its kernel on a few elements, runs."""
 
     array_class = MetaArray
     device_type = "meta"
-    xp = np
     shape_only = True
 
     def device_of(self, array: Any) -> device:
@@ -175,34 +178,23 @@ class MetaBackend(Backend):
     def to_numpy(self, array: Any) -> np.ndarray:
         raise NotImplementedError("Cannot copy out of meta tensor; no data!")
 
-    def address(self, array: Any) -> int:
-        return NUMPY.address(array)
-
-    def may_share_memory(self, one: Any, other: Any) -> bool:
-        return False  # an array of a shape only seems to be somewhere in memory
-
-    def strided(self, array: Any, shape: Any, strides: Any, offset: int = 0) -> Any:
-        return NUMPY.strided(array, shape, strides, offset)
-
-    def view_shape(self, array: Any, shape: tuple[int, ...]) -> Any:
-        return NUMPY.view_shape(array, shape)
-
     def empty_strided(self, shape: tuple[int, ...], strides: Any, dtype: Any, like: Any) -> Any:
         return of_strides(shape, strides, dtype)
-
-    def silence(self) -> Any:
-        return NUMPY.silence()
-
-    def restore(self, token: Any) -> None:
-        NUMPY.restore(token)
 
     def number(self, value: Any, dtype: Any, like: Any) -> Any:
         return np.asarray(value, dtype)
 
-    def settled(self, out: Any, like: Any) -> Any:
-        for result in out if isinstance(out, (tuple, list)) else (out,):
-            if type(result) is MetaArray and result.stands_for is None:
-                result.stands_for = like.stands_for
+    def settled(self, operator: Any, args: tuple, out: Any) -> Any:
+        """Let results stand for arrays where the operands are; single elements may be elsewhere."""
+        arrays = [a for a in _flat(args) if type(a) is MetaArray]
+        if operator.moves_operands:
+            arrays = arrays[:1]
+        places = [a.stands_for for a in arrays if a.stands_for is not None]
+        place = next((p for p in places if p != CPU), places[0] if places else None)
+        if place is not None:
+            for result in _flat(out if isinstance(out, (tuple, list)) else (out,)):
+                if type(result) is MetaArray and result.stands_for is None:
+                    result.stands_for = place
         return out
 
     def compute(self, operator: Any, args: tuple) -> Any:

@@ -23,11 +23,12 @@ def run_on(like: Any, operator: Any, args: tuple) -> Any:
     by_shape = backend.shape_only and operator.meta_rule is not None
     if operator.is_view and not by_shape:
         first = args[0] if backend.shape_only or args[0].size else with_steps(args[0])
-        return backend.settled(operator.kernel(backend.xp, first, *args[1:]), like)
+        out = operator.kernel(backend.xp, first, *args[1:])
+        return backend.settled(operator, args, out)
     token = backend.silence()
     try:
         if by_shape:
-            return backend.settled(operator.meta_rule(*args), like)
+            return backend.settled(operator, args, operator.meta_rule(*args))
         if operator.dtype_rule is not None:
             args = operator.promoted(args)
         out = backend.as_result(backend.compute(operator, args), like)
@@ -46,7 +47,7 @@ def run_on(like: Any, operator: Any, args: tuple) -> Any:
         backend.restore(token)
     if operator.broadcasts and operator.dtype_rule is not None and not backend.shape_only:
         return _in_order(out, operator.leading(args))
-    return backend.settled(out, like)
+    return backend.settled(operator, args, out)
 
 
 def gathered(backend: Backend, operator: Any, args: tuple, like: Any) -> tuple:

@@ -7,6 +7,7 @@ from functools import wraps
 from typing import Any
 
 from ..backends.geometry import may_share_memory
+from ..core.arrays import plain_array
 from ..core.tensor import Tensor
 from ..core.trees.pytree import tree_flatten, tree_map
 
@@ -48,4 +49,4 @@ def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Cal
 
 
 def _shares(leaf: Tensor, tensors: list[Tensor]) -> bool:
-    return any(may_share_memory(leaf.array, t.array) for t in tensors)
+    return any(may_share_memory(plain_array(leaf), plain_array(t)) for t in tensors)
