@@ -86,8 +86,9 @@ def test_copies():
     for made in (copy.deepcopy(x), pickle.loads(pickle.dumps(x))):
         assert made.requires_grad and values_of(made.detach()) == [1.0, 2.0]
     memory = tensor([1.0, 2.0, 3.0])
-    twice = copy.deepcopy([memory, memory])
-    assert twice[0] is twice[1]
+    whole, part = copy.deepcopy([memory, memory[1:]])
+    part.zero_()
+    assert values_of(whole) == [1.0, 0.0, 0.0] and values_of(memory) == [1.0, 2.0, 3.0]
 
 
 # Several devices ---------------------------------------------------------------------------------

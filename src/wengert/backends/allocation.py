@@ -30,7 +30,7 @@ def new_array_like(
     here = of_array(source)
     if place.type == "meta" and keep:
         return meta.like(source, kind.numpy)
-    if place.type == here.type and place.index in (None, here.index):
+    if place.type == here.type and (here is CPU or place.index in (None, here.index)):
         if keep:
             return empty_in_order(source, kind.numpy)
         if here is CPU:

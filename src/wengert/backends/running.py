@@ -33,7 +33,7 @@ def run_on(like: Any, operator: Any, args: tuple) -> Any:
             args = operator.promoted(args)
         out = backend.as_result(backend.compute(operator, args), like)
     except (NotImplementedError, AttributeError) as error:
-        if backend.shape_only or getattr(error, "obj", backend.xp) is not backend.xp:
+        if backend.shape_only or not _is_lacking(backend, error):
             raise
         raise NotImplementedError(
             f"{operator.name}() is not supported on arrays of class "
@@ -48,6 +48,13 @@ def run_on(like: Any, operator: Any, args: tuple) -> Any:
     if operator.broadcasts and operator.dtype_rule is not None and not backend.shape_only:
         return _in_order(out, operator.leading(args))
     return backend.settled(operator, args, out)
+
+
+def _is_lacking(backend: Backend, error: Exception) -> bool:
+    """Whether the namespace or the arrays lack a function, or what was asked of one."""
+    if isinstance(error, AttributeError):
+        return error.obj is backend.xp or isinstance(error.obj, backend.array_class)
+    return True
 
 
 def gathered(backend: Backend, operator: Any, args: tuple, like: Any) -> tuple:

@@ -50,6 +50,7 @@ cdef class Declaration(AbstractOperator):
 
     @cython.locals(position=cython.int)
     cpdef object run_kernel(self, tuple args)
+    cpdef tuple promoted(self, tuple args)
 
 
 @cython.locals(i=cython.int)

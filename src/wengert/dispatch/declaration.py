@@ -1,7 +1,7 @@
 """What is declared of an operator, and how its kernel runs on arrays.
 
-Promotion, 16-bit floats, floating-point warnings and arrays that are not NumPy's are dealt with
-here; autograd and transforms stand above, in `operator.py`.
+Promotion, 16-bit floats and floating-point warnings are dealt with here for NumPy's arrays, and in
+`backends/running.py` for others; autograd and transforms stand above, in `operator.py`.
 """
 
 from __future__ import annotations
@@ -79,15 +79,19 @@ class Declaration(AbstractOperator):
         self.aliases: dict[str, str] = {}
 
     def run_kernel(self, args: tuple) -> Any:
-        """The kernel on arrays, with promotion, quiet floating point and array results."""
+        """The kernel on arrays, with promotion, quiet floating point and array results.
+
+        This is the short way for NumPy's arrays; `run_on` is the one for every other class.
+        """
         for position in self.tensor_positions:
             value = args[position]
             if type(value) is not _ndarray and _is_array(value):
                 return run_on(value, self, args)
-        for position in self.list_positions:
-            for value in args[position]:
-                if type(value) is not _ndarray and _is_array(value):
-                    return run_on(value, self, args)
+        if self.list_positions:
+            for position in self.list_positions:
+                for value in args[position]:
+                    if type(value) is not _ndarray and _is_array(value):
+                        return run_on(value, self, args)
         if self.is_view:
             if _native.is_empty(args[0]):
                 return self.kernel(np, with_steps(args[0]), *args[1:])

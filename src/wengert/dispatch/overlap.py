@@ -41,7 +41,10 @@ def check_sources(name: str, target: Any, sources: tuple | list, apart: bool = F
         return  # it only seems to be somewhere in memory
     owns = target.base is None
     for source in sources:
-        if isinstance(source, _ndarray) or is_array(source):
+        kind = type(source)
+        if kind is float or kind is int:
+            continue
+        if kind is _ndarray or is_array(source):
             if source is target:
                 shared = apart
             elif owns and source.base is None:
@@ -54,7 +57,7 @@ def check_sources(name: str, target: Any, sources: tuple | list, apart: bool = F
                     "written-to tensor refer to a single memory location. Please clone() the "
                     "tensor before performing the operation"
                 )
-        elif type(source) is list:
+        elif kind is list:
             check_sources(name, target, source, apart)
 
 
