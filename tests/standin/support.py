@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 import wengert
 from operators.samples import DType, Operation, Sample
 from operators.support import (
@@ -169,3 +171,30 @@ def check_compiled_gradients(operation: Operation, sample: Sample) -> None:
     assert_like_cpu(differentiated)
 
 
+
+
+def check_in_place(operation: Operation, sample: Sample) -> None:
+    """The in-place form on a part of a tensor: values, gradients, and what the CPU refuses."""
+    if not isinstance(sample.args[0], np.ndarray):
+        return  # a number cannot be changed
+    name = operation.name.rpartition(".")[2] + "_"
+    refusals: list = []
+
+    def changed(place: Any) -> Any:
+        arguments = built(sample, place)
+        leaves = leaves_of(wengert, arguments)
+        target, *rest = arguments.args
+        whole = wengert.stack([target, target]) * 1
+        try:
+            getattr(whole[1], name)(*rest, **arguments.kwargs)
+        except (RuntimeError, IndexError, TypeError) as refusal:
+            refusals.append(type(refusal))
+            return []
+        if not whole.requires_grad:
+            return [whole]
+        (seed,) = cotangents([whole], 11, place)
+        found = wengert.autograd.grad(whole, leaves, seed, allow_unused=True)
+        return [whole.detach(), *[g for g in found if g is not None]]
+
+    assert_like_cpu(changed)
+    assert refusals in ([], 2 * refusals[:1])

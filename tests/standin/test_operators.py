@@ -56,6 +56,16 @@ def test_forward_mode(operation, sample):
     support.check_forward_mode(operation, sample)
 
 
+def written(operation):
+    name = operation.name.rpartition(".")[2]
+    return accepted(operation) and operation.method and hasattr(wengert.Tensor, name + "_")
+
+
+@each_sample(written)
+def test_in_place(operation, sample):
+    support.check_in_place(operation, sample)
+
+
 @each_sample(batchable)
 def test_vmap(operation, sample):
     support.check_vmap(operation, sample)
