@@ -16,6 +16,7 @@ from operators.support import (
     call,
     differentiable,
     leaves_of,
+    map_tensors,
     replaced,
     results,
     weights_like,
@@ -99,6 +100,29 @@ def check_values(operation: Operation, sample: Sample) -> None:
     assert_same(got, want)
     for mine, other in zip(_tensors(got), _tensors(want), strict=True):
         assert mine.stride() == other.stride()
+
+
+def check_layout(operation: Operation, sample: Sample) -> None:
+    """Values and strides for operands whose first and last dimensions are swapped in memory."""
+
+    def swapped(t: Any) -> Any:
+        return t.transpose(0, -1).contiguous().transpose(0, -1) if t.dim() > 1 else t
+
+    def result(built: Sample) -> Any:
+        return call(operation, wengert, map_tensors(wengert, built, swapped))
+
+    got, want = result(on_device(sample)), result(build(wengert, sample))
+    assert_on_device(got)
+    assert_same(got, want)
+    assert [t.stride() for t in _tensors(got)] == [t.stride() for t in _tensors(want)]
+
+
+def check_half_values(operation: Operation, sample: Sample) -> None:
+    """16-bit floats compute in float32 on every device, so results are the same."""
+    on_cpu = build(wengert, sample, "float16")
+    got = call(operation, wengert, map_tensors(wengert, on_cpu, lambda t: t.to(PLACE)))
+    assert_on_device(got)
+    assert_same(got, call(operation, wengert, on_cpu), operation.half_scale)
 
 
 def gradients(operation: Operation, sample: Sample, place: Any, order: int) -> list:

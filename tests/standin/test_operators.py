@@ -41,6 +41,16 @@ def test_values(operation, sample):
     support.check_values(operation, sample)
 
 
+@each_sample(lambda o: accepted(o) and o.any_layout)
+def test_layouts(operation, sample):
+    support.check_layout(operation, sample)
+
+
+@each_sample(lambda o: accepted(o) and o.half, kinds=("real",))
+def test_values_of_16_bit_floats(operation, sample):
+    support.check_half_values(operation, sample)
+
+
 @each_sample(differentiable)
 def test_gradients(operation, sample):
     support.check_gradients(operation, sample, 1)
