@@ -305,6 +305,16 @@ def test_writing_inside_transforms():
     assert values_of(wengert.func.vmap(wengert.func.grad(function))(x)) == [[3.0, 1.0], [5.0, 3.0]]
 
 
+def test_memory_inside_transforms():
+    function = lambda v: (v[1:].as_strided((2,), (1,), 2) * v[1:].storage_offset()).prod()
+    x = tensor([1.0, 2.0, 3.0, 4.0])
+    assert values_of(wengert.func.grad(function)(x)) == [0.0, 0.0, 4.0, 3.0]
+    twice = wengert.stack([x, x + 1])
+    assert values_of(wengert.func.vmap(lambda v: v[2:].view(2, 1).t()[0])(twice)) == [
+        [3.0, 4.0], [4.0, 5.0],
+    ]  # fmt: skip
+
+
 def test_functionalize():
     x = tensor([1.0, 2.0])
     result = wengert.func.functionalize(lambda v: v.add_(1).view(2, 1))(x)

@@ -152,10 +152,16 @@ def may_share_memory(one: Any, other: Any) -> bool:
 
 def offset_of(x: Any) -> int:
     """How many elements after the start of its memory an array begins."""
-    begin = (address_of(x) - address_of(owner_of(x))) // x.dtype.itemsize
     if type(x) is LevelArray:
-        return x.level.offset_of(x, begin)
-    return begin
+        value = plain_array(x.value)
+        # over another class than NumPy's, the array of a level is a placeholder
+        seen = x if isinstance(value, ndarray) else value
+        return x.level.offset_of(x, _begin(seen))
+    return _begin(x)
+
+
+def _begin(x: Any) -> int:
+    return (address_of(x) - address_of(owner_of(x))) // x.dtype.itemsize
 
 
 def memory_size(owner: Any) -> int:

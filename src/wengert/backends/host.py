@@ -15,7 +15,7 @@ from .numpy import quiet, reshape_uncopied
 class NumpyBackend(Backend):
     """The arrays that tensors have unless a device is named."""
 
-    array_class = np.ndarray
+    array_class: type = np.ndarray
     device_type = "cpu"
     xp = np
 
