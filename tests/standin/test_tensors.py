@@ -115,6 +115,12 @@ def test_indices_may_lie_on_the_cpu():
     assert values_of(x) == [5.0, 2.0, 5.0]
 
 
+def test_indices_may_not_lie_on_another_device():
+    for index in (lambda x, i: x[i], lambda x, i: x.index_put((i,), wengert.tensor(1.0))):
+        with pytest.raises(RuntimeError, match="indices should be on the same device"):
+            index(wengert.ones(3), tensor([0.0]).long())
+
+
 def test_copy_crosses_devices():
     x, y = tensor([1.0, 2.0]), wengert.tensor([3.0, 4.0], dtype=wengert.float64)
     assert values_of(x.copy_(y)) == [3.0, 4.0]

@@ -19,6 +19,8 @@ def run_on(like: Any, operator: Any, args: tuple) -> Any:
         if type(args[0]) is not type(like):
             return operator.run_kernel(args)
     backend = backend_of(like)
+    if operator.list_positions and type(args[0]) is np.ndarray:
+        backend = backend_of(args[0])  # of the tensor that is indexed, not of the indices
     args = gathered(backend, operator, args, like)
     by_shape = backend.shape_only and operator.meta_rule is not None
     if operator.is_view and not by_shape:
@@ -73,16 +75,26 @@ def gathered(backend: Backend, operator: Any, args: tuple, like: Any) -> tuple:
 
 
 def _beside(backend: Backend, name: str, value: Any, like: Any, is_index: bool) -> Any:
-    if not is_array(value) or isinstance(value, backend.array_class):
+    if not is_array(value) or backend_of(value) is backend:
         return value
     if type(value) is np.ndarray and value.ndim == 0:
         return backend.number(value, value.dtype, like)
-    if type(value) is np.ndarray and is_index:
-        return value if backend.shape_only else backend.from_numpy(value, backend.device_of(like))
+    if is_index:
+        return _index_beside(backend, value, like)
     raise RuntimeError(
         f"{name.lstrip('_')}(): Expected all tensors to be on the same device, but found at least "
         f"two devices, {backend.device_type} and {backend_of(value).device_type}!"
     )
+
+
+def _index_beside(backend: Backend, value: Any, like: Any) -> Any:
+    """Indices on the device of the indexed tensor, to which those of the CPU are copied."""
+    if type(value) is not np.ndarray:
+        raise RuntimeError(
+            "indices should be on the same device as the indexed tensor or on the cpu, but got "
+            f"indices on {backend_of(value).device_type} for a tensor on {backend.device_type}"
+        )
+    return value if backend.shape_only else backend.from_numpy(value, backend.device_of(like))
 
 
 def _moved(args: tuple, place: Any) -> list:

@@ -59,11 +59,6 @@ def array_key(x: Any, indices: list) -> tuple:
             key.append(slice(None))
             dim += 1
             continue
-        if isinstance(index, meta.MetaArray) and not isinstance(x, meta.MetaArray):
-            raise RuntimeError(
-                "indices should be on the same device as the indexed tensor: those on the meta "
-                "device have no values"
-            )
         if index.dtype not in _INDEX_TYPES:
             raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
         if index.dtype in _MASK_TYPES:
