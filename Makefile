@@ -79,7 +79,7 @@ test-uncompiled:
 	PYTHONPATH="$$PWD/src" $(BIN)/python -P -c 'import os, sys, wengert; \
 		inside = wengert.__file__.startswith(os.path.join(os.environ["PYTHONPATH"], "")); \
 		sys.exit(0 if inside and not wengert.__compiled__ else "not the source: " + wengert.__file__)'
-	PYTHONPATH="$$PWD/src" $(BIN)/python -P -m pytest -q $(PARALLEL) -m 'not compiled_only and not slow'
+	PYTHONPATH="$$PWD/src" $(BIN)/python -P -m pytest -q $(PARALLEL) -m 'not compiled_only and not slow and not full'
 
 test: install lint types test-compiled test-uncompiled
 

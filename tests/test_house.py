@@ -1,5 +1,6 @@
 """The architecture: imports point down, and the counts that docs/design.md quotes hold."""
 
+import ast
 import sys
 from pathlib import Path
 
@@ -19,6 +20,7 @@ PLACES = {
     "operators by name": ("core/registry.py", "def operator_named"),
     "which line of the program runs": ("core/frames.pyx", "cdef class Frames"),
     "loops over small arrays": ("backends/loops.pyx", "cdef class Loops"),
+    "what an array class offers": ("backends/backend.py", "class Backend"),
     "shape-only arrays": ("backends/meta.py", "class MetaArray"),
     "nodes of the graph": ("tape/node.py", "class Node"),
     "what nodes save": ("tape/saved.py", "class SavedVariable"),
@@ -145,3 +147,62 @@ def test_behaviours_are_where_the_page_says(behaviour):
     assert definition in source
     room = file.partition("/")[0]
     assert f"| `{room}/`" in (ROOT / "docs" / "design.md").read_text()
+
+
+SHORT_WAY = "the short way of NumPy's arrays; others fall through to their backend"
+GIVEN = "NumPy arrays that users give or get"
+#: Where NumPy's array class is named outside of `backends/`, and why.
+NUMPY_CLASS = {
+    "autograd/function_node.py": SHORT_WAY,
+    "compiler/run/compile.py": GIVEN,
+    "compiler/run/guards.py": SHORT_WAY,
+    "compiler/run/walk.py": GIVEN,
+    "core/arrays.py": "arrays that mark a tensor are NumPy's by construction",
+    "core/dtypes.py": SHORT_WAY,
+    "core/native.py": "loops of NumPy's arrays",
+    "creation/conversion.py": GIVEN,
+    "creation/factories.py": SHORT_WAY,
+    "creation/sampling.py": "random numbers are drawn by NumPy",
+    "dispatch/binding.py": GIVEN,
+    "dispatch/declaration.py": SHORT_WAY,
+    "dispatch/inplace.py": SHORT_WAY,
+    "dispatch/levels.py": "arrays of transform levels are NumPy's by construction",
+    "dispatch/operator.py": SHORT_WAY,
+    "dispatch/overlap.py": SHORT_WAY,
+    "library/arguments.py": GIVEN,
+    "library/operator.py": SHORT_WAY,
+    "operators/declare.py": SHORT_WAY,
+    "operators/getitem.py": GIVEN,
+    "tape/engine.py": SHORT_WAY,
+    "tensor/attributes.py": SHORT_WAY,
+    "tensor/methods.py": GIVEN,
+    "tensor/numpy_functions.py": GIVEN,
+    "tensor/numpy_protocol.py": GIVEN,
+    "tensor/pickling.py": SHORT_WAY,
+    "transforms/access.py": "arrays of transform levels are NumPy's by construction",
+}
+
+
+def _names_numpys_class(source):
+    """Whether code, annotations apart, names the class."""
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        for field in ("annotation", "returns"):
+            if getattr(node, field, None) is not None:
+                setattr(node, field, ast.Constant(None))
+    return any(
+        (isinstance(node, ast.Attribute) and node.attr == "ndarray")
+        or (isinstance(node, ast.Name) and node.id == "_ndarray")
+        for node in ast.walk(tree)
+    )
+
+
+def test_modules_that_name_numpys_array_class():
+    package = house.SOURCE / "wengert"
+    found = {
+        path.relative_to(package).as_posix()
+        for path in package.rglob("*.py")
+        if path.relative_to(package).parts[0] != "backends"
+        and _names_numpys_class(path.read_text())
+    }
+    assert found <= set(NUMPY_CLASS), "ask the array's backend, or give a reason here"

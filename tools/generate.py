@@ -174,6 +174,8 @@ def _home(value: type) -> str:
 def _function(name: str, value: Any) -> str:
     """One function of the stub: an operator by its schema, another by its signature."""
     target = getattr(value, "function", value)
+    if hasattr(target, "sizes_from"):
+        return _by_effect(name, target)
     schema = getattr(value, "schema", None)
     if schema is not None:
         return _by_schema(name, schema)
@@ -202,6 +204,21 @@ def _function(name: str, value: Any) -> str:
         parts.append(f"{text}: {_annotation(parameter.annotation)}{default}")
     returns = _annotation(signature.return_annotation)
     return f"def {name}({', '.join(parts)}) -> {returns}: ..."
+
+
+def _by_effect(name: str, effect: Any) -> str:
+    """A function that makes or draws; its sizes may be given one by one."""
+    if not effect.overloads:
+        return f"def {name}(*args: _Any, **kwargs: _Any) -> Tensor: ..."
+    parts = []
+    for overload in effect.overloads[:1]:
+        for argument in overload.schema.arguments:
+            word = "input" if argument.name == "self" else argument.name
+            if argument.keyword_only or argument.name == "size":
+                break
+            if len(effect.overloads) == 1:
+                parts.append(f"{word}: {_TYPES.get(argument.type, '_Any')}")
+    return f"def {name}({', '.join([*parts, '*size: _Any', '**options: _Any'])}) -> Tensor: ..."
 
 
 def _annotation(annotation: Any) -> str:

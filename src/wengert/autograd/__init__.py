@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from ..backends.allocation import ones_for
 from ..backends.placement import of_array
-from ..core.arrays import has_class, is_level, ones_for
+from ..core.arrays import has_class, is_level
 from ..core.loading import load
 from ..core.native import native
 from ..core.scopes import pop_saved_tensors_hooks as _pop_saved_tensors_default_hooks
@@ -317,9 +318,7 @@ def _implicit_grad(out: Any, shape: tuple, dtype: Any) -> Tensor:
             return made
     if isinstance(out, Tensor) and is_level(out) and has_class(out):
         return ones_like(out)
-    if isinstance(out, Tensor) and of_array(out.array).type == "meta":
-        return ones(shape, dtype=out.dtype, device=out.device)
-    return ones_for(shape, dtype)
+    return ones_for(shape, dtype, out.array if isinstance(out, Tensor) else None)
 
 
 def variable(*args: Any, **kwargs: Any) -> None:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numpy as np
-
+from ..backends.backend import has_elements
+from ..backends.geometry import owner_of
 from ..core.dtypes import is_differentiable
 from ..core.registry import operator_named
 from ..core.scopes import DualsAside, enter_dual_level, exit_dual_level
@@ -113,12 +113,9 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
 def _without_neighbours(tangent: Tensor) -> Tensor:
     """The tangent, or a copy if its memory has other elements too, which somebody may change."""
     array: Any = tangent.array
-    if type(array) is not np.ndarray:  # its memory is not what NumPy says
+    if not has_elements(array):  # its memory is not what it seems
         return tangent
-    owner = array
-    while type(owner.base) is np.ndarray:
-        owner = owner.base
-    return tangent if owner.nbytes == array.nbytes else tangent.clone()
+    return tangent if owner_of(array).nbytes == array.nbytes else tangent.clone()
 
 
 def _is_fwd_grad_enabled() -> bool:

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ..backends.allocation import zeros_for
 from ..backends.placement import of_array
-from ..core.arrays import zeros_for
 from ..core.devices import device
 from ..core.dtypes import dtype, from_numpy
 from ..core.native import native
@@ -110,7 +110,7 @@ class FunctionNode(Node):
         else:
             shape, array_dtype = self.outputs_meta[nr]
         if self.output_devices is None:
-            return zeros_for(shape, array_dtype)
+            return zeros_for(shape, array_dtype, None)
         return zeros(shape, dtype=from_numpy(array_dtype), device=self.output_devices[nr])
 
     def gradients(self, returned: Any) -> list:

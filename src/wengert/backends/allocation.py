@@ -1,4 +1,4 @@
-"""New arrays on a device, by shape or like another."""
+"""New arrays on a device, by shape or beside another."""
 
 from __future__ import annotations
 
@@ -7,23 +7,19 @@ from typing import Any
 import numpy as np
 
 from ..core import dtypes
+from ..core.arrays import made_here
 from ..core.devices import CPU, device
 from ..core.layouts import keeps_order
+from ..core.tensor import Tensor, wrap
+from . import meta
+from .backend import backend_of, backend_on
 from .layout import empty_in_order
-from .placement import of_array, require_cupy
+from .placement import of_array
 
 
 def new_array(shape: tuple[int, ...], kind: dtypes.dtype, place: device) -> Any:
     """An uninitialised array on a device."""
-    if place.type == "cpu":
-        return np.empty(shape, kind.numpy)
-    if place.type == "meta":
-        from . import meta
-
-        return meta.empty(shape, kind.numpy)
-    cupy = require_cupy()
-    with cupy.cuda.Device(place.index):
-        return cupy.empty(shape, kind.numpy)
+    return backend_on(place).empty(shape, kind.numpy, place)
 
 
 def new_array_like(
@@ -32,19 +28,37 @@ def new_array_like(
     """An uninitialised array with the shape and, by default, the order of dimensions of another."""
     keep = keeps_order(memory_format)
     here = of_array(source)
-    if place.type == "cpu" and here is CPU:
+    if place.type == "meta" and keep:
+        return meta.like(source, kind.numpy)
+    if place.type == here.type and (here is CPU or place.index in (None, here.index)):
         if keep:
             return empty_in_order(source, kind.numpy)
-        return np.empty_like(source, kind.numpy, "C", False)
-    if place.type == "meta" and keep:
-        from . import meta
-
-        return meta.like(source, kind.numpy)
+        if here is CPU:
+            return np.empty_like(source, kind.numpy, "C", False)
     return new_array(source.shape, kind, place)
 
 
 def fill(array: Any, value: Any) -> Any:
     """`array` with every element set; a shape-only array has none."""
-    if of_array(array).type != "meta":
+    if not backend_of(array).shape_only:
         array.fill(value)
     return array
+
+
+def zeros_for(shape: tuple[int, ...], array_dtype: Any, beside: Any) -> Tensor:
+    """Zeros of a shape and array type on the device of an array, as a missing gradient is."""
+    if beside is None or type(beside) is np.ndarray:
+        return made_here(wrap(np.zeros(shape, array_dtype)))
+    return made_here(wrap(fill(_beside(shape, array_dtype, beside), 0)))
+
+
+def ones_for(shape: tuple[int, ...], array_dtype: Any, beside: Any) -> Tensor:
+    """Ones on the device of an array: the gradient of a scalar with respect to itself."""
+    if beside is None or type(beside) is np.ndarray:
+        return made_here(wrap(np.ones(shape, array_dtype)))
+    return made_here(wrap(fill(_beside(shape, array_dtype, beside), 1)))
+
+
+def _beside(shape: tuple[int, ...], array_dtype: Any, beside: Any) -> Any:
+    place = of_array(beside)
+    return backend_on(place).empty(shape, array_dtype, place)

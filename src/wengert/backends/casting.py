@@ -9,7 +9,8 @@ import numpy as np
 from ..core import dtypes
 from ..core.errors import warn_user
 from ..core.tensor import Tensor
-from .placement import of_array
+from .backend import backend_of
+from .layout import copied
 
 
 def dtype_of(tensor: Tensor) -> dtypes.dtype:
@@ -18,7 +19,9 @@ def dtype_of(tensor: Tensor) -> dtypes.dtype:
 
 def copy_array(array: Any) -> Any:
     """A new array with the same values, on the same device, in the same order of dimensions."""
-    return array.copy(order="K") if of_array(array).type != "meta" else array
+    if isinstance(array, np.ndarray):
+        return array.copy(order="K") if not backend_of(array).shape_only else array
+    return copied(array)
 
 
 def retype(array: Any, kind: dtypes.dtype) -> Any:

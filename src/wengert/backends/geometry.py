@@ -5,10 +5,11 @@ from __future__ import annotations
 import operator as python_operator
 from typing import Any
 
-import numpy as np
-
-from ..core.arrays import LevelArray
+from ..core.arrays import LevelArray, WrapperArray, plain_array
 from ..core.errors import broadcast_error, dimension_error, shape_text
+from ..core.native import native
+from ..core.tensor import Tensor
+from .backend import backend_of
 from .numpy import ndarray
 
 _ALL = slice(None)
@@ -109,7 +110,7 @@ def at(dim: int, index: Any) -> tuple:
     return (_ALL,) * dim + (index, Ellipsis)
 
 
-def diagonal_view(xp: Any, x: Any, offset: int, dim1: int, dim2: int) -> Any:
+def diagonal_view(x: Any, offset: int, dim1: int, dim2: int) -> Any:
     """The diagonal of two dimensions as a writable view, with its own dimension last."""
     first, second = wrap_dim(dim1, x.ndim), wrap_dim(dim2, x.ndim)
     if first == second:
@@ -121,7 +122,7 @@ def diagonal_view(xp: Any, x: Any, offset: int, dim1: int, dim2: int) -> Any:
     others = [i for i in range(x.ndim) if i not in (first, second)]
     shape = (*[x.shape[i] for i in others], length)
     strides = (*[x.strides[i] for i in others], x.strides[first] + x.strides[second])
-    return strided(xp, x, shape, strides)
+    return strided(x, shape, strides)
 
 
 # Memory ------------------------------------------------------------------------------------------
@@ -138,16 +139,29 @@ def owner_of(x: Any) -> Any:
 
 def address_of(x: Any) -> int:
     """Where the first element of an array is."""
-    interface = getattr(x, "__array_interface__", None) or x.__cuda_array_interface__
-    return interface["data"][0]
+    if isinstance(x, ndarray):
+        return x.__array_interface__["data"][0]
+    return backend_of(x).address(x)
+
+
+def may_share_memory(one: Any, other: Any) -> bool:
+    """Whether the stretches of memory that two arrays span have bytes in common."""
+    backend = backend_of(one)
+    return backend is backend_of(other) and backend.may_share_memory(one, other)
 
 
 def offset_of(x: Any) -> int:
     """How many elements after the start of its memory an array begins."""
-    begin = (address_of(x) - address_of(owner_of(x))) // x.dtype.itemsize
     if type(x) is LevelArray:
-        return x.level.offset_of(x, begin)
-    return begin
+        value = plain_array(x.value)
+        # over another class than NumPy's, the array of a level is a placeholder
+        seen = x if isinstance(value, ndarray) else value
+        return x.level.offset_of(x, _begin(seen))
+    return _begin(x)
+
+
+def _begin(x: Any) -> int:
+    return (address_of(x) - address_of(owner_of(x))) // x.dtype.itemsize
 
 
 def memory_size(owner: Any) -> int:
@@ -158,7 +172,7 @@ def memory_size(owner: Any) -> int:
 
 def memory_as(x: Any, shape: tuple[int, ...]) -> Any:
     """The memory from the first element of an array on in another shape, None if it is short."""
-    if type(x) is not ndarray:
+    if type(x) is not ndarray and (isinstance(x, ndarray) or backend_of(x).shape_only):
         return None
     owner = owner_of(x)
     strides: tuple[int, ...] = ()
@@ -168,12 +182,10 @@ def memory_as(x: Any, shape: tuple[int, ...]) -> Any:
         step *= max(n, 1)
     if 0 not in shape and step > memory_size(owner) - (address_of(x) - address_of(owner)):
         return None
-    return strided(np, x, shape, strides)
+    return strided(x, shape, strides)
 
 
-def strided(
-    xp: Any, x: Any, shape: tuple[int, ...], strides: tuple[int, ...], offset: int = 0
-) -> Any:
+def strided(x: Any, shape: tuple[int, ...], strides: tuple[int, ...], offset: int = 0) -> Any:
     """A view of the memory of `x` that begins `offset` after it; strides and offset in bytes."""
     if type(x) is ndarray and x.size:
         # Ten times as fast as as_strided, but only memory without gaps can be used so.
@@ -188,11 +200,7 @@ def strided(
             if view is not None:
                 view.flags.writeable = x.flags.writeable
                 return view
-    as_strided = xp.lib.stride_tricks.as_strided
-    if offset:
-        # The second of two elements that are `offset` apart: nothing else moves an array's start.
-        x = as_strided(x, (2,), (offset,), subok=True)[1:]
-    return as_strided(x, shape, strides, subok=True)
+    return backend_of(x).strided(x, shape, strides, offset)
 
 
 def _within(memory: Any, start: int, dtype: Any, shape: tuple, strides: tuple) -> Any:
@@ -203,7 +211,26 @@ def _within(memory: Any, start: int, dtype: Any, shape: tuple, strides: tuple) -
         return None
 
 
-def sliced(xp: Any, x: Any, dim: int, start: int | None, end: int | None, step: int) -> Any:
+def view_shape(x: Any, shape: tuple[int, ...]) -> Any:
+    """`x` with another shape over the same memory, or None where a copy would be needed."""
+    if x.flags.c_contiguous:
+        return x.reshape(shape)
+    return backend_of(x).view_shape(x, shape)
+
+
+def same_elements(fresh: Tensor, view: Tensor) -> bool:
+    """Whether a view that was made again is the same; without memory, as far as can be told."""
+    if isinstance(fresh.array, ndarray) and native.same_view(fresh.array, view.array):
+        return True
+    a, b = plain_array(fresh), plain_array(view)
+    if type(a) is not type(b) or (a.shape, a.strides) != (b.shape, b.strides):
+        return False
+    if type(a) is WrapperArray:
+        return a.start == b.start
+    return not isinstance(a, ndarray) and address_of(a) == address_of(b)
+
+
+def sliced(x: Any, dim: int, start: int | None, end: int | None, step: int) -> Any:
     """A range of one dimension. Unlike NumPy's, an empty one begins where it was asked for."""
     indices = slice(start, end, step)
     part = x[at(dim, indices)]
@@ -211,7 +238,7 @@ def sliced(xp: Any, x: Any, dim: int, start: int | None, end: int | None, step: 
         return part
     begin = indices.indices(x.shape[dim])[0]
     strides = (*x.strides[:dim], x.strides[dim] * step, *x.strides[dim + 1 :])
-    return strided(xp, x, part.shape, strides, begin * x.strides[dim])
+    return strided(x, part.shape, strides, begin * x.strides[dim])
 
 
 def span(size: tuple[int, ...], stride: tuple[int, ...]) -> int:

@@ -11,7 +11,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
+
+from .backend import backend_of, is_array
 
 ndarray = np.ndarray
 
@@ -36,7 +37,7 @@ def steps_of(array: Any) -> tuple[int, ...]:
 
 def with_steps(array: Any) -> Any:
     """An array without elements that has strides, for views to compute with."""
-    return as_strided(array, array.shape, steps_of(array), subok=True)
+    return backend_of(array).strided(array, array.shape, steps_of(array))
 
 
 def expanded_strides(array: Any, shape: tuple[int, ...]) -> list[int]:
@@ -52,7 +53,7 @@ def result_strides(
     shape: tuple[int, ...], operands: Sequence[Any], itemsize: int
 ) -> tuple[int, ...]:
     """Strides in bytes of a result of that shape; operands are arrays, numbers or None."""
-    arrays = [a for a in operands if isinstance(a, ndarray)]
+    arrays = [a for a in operands if is_array(a)]
     numbers = len(operands) - len(arrays) - sum([a is None for a in operands])
     if not numbers and all(a.shape == shape for a in arrays):
         alike = _strides_of_alike(shape, arrays, itemsize)
@@ -138,13 +139,9 @@ def _compare(shape: tuple[int, ...], strides: list, dim: int, other: int) -> int
 
 def empty_for(shape: tuple[int, ...], operands: Sequence[Any], dtype: Any) -> Any:
     """A new array for the result of an elementwise function of some operands."""
-    return _empty(shape, result_strides(shape, operands, dtype.itemsize), dtype)
-
-
-def _empty(shape: tuple[int, ...], strides: tuple[int, ...], dtype: Any) -> Any:
-    """New memory without gaps, seen with these strides."""
-    memory = np.empty(shape, dtype)
-    return memory if memory.strides == strides else ndarray(shape, dtype, memory, 0, strides)
+    first = next(a for a in operands if is_array(a))
+    strides = result_strides(shape, operands, dtype.itemsize)
+    return backend_of(first).empty_strided(shape, strides, dtype, first)
 
 
 def _tells_order(array: Any) -> bool:
@@ -157,15 +154,17 @@ def _tells_order(array: Any) -> bool:
 
 def empty_in_order(array: Any, dtype: Any) -> Any:
     """A new array without gaps, in the order of another one; expanded dimensions tell nothing."""
-    if _tells_order(array) or not array.size:
+    if isinstance(array, ndarray) and (_tells_order(array) or not array.size):
         return np.empty_like(array, dtype, "K", False)
-    return empty_for(array.shape, (array,), dtype)
+    return empty_for(array.shape, (array,), np.dtype(dtype))
 
 
 def copied(array: Any, dtype: Any = None) -> Any:
     """A copy without gaps in the order of the array, with another dtype if one is given."""
     kind = array.dtype if dtype is None else np.dtype(dtype)
-    if _tells_order(array) or type(array) is not ndarray or not array.size:
+    if isinstance(array, ndarray) and (
+        _tells_order(array) or type(array) is not ndarray or not array.size
+    ):
         return array.astype(kind, "K")
     copy = empty_in_order(array, kind)
     copy[...] = array
@@ -178,14 +177,14 @@ def laid_out(out: Any, operands: Sequence[Any]) -> Any:
     if out.strides == strides:
         return out
     if _agree(out.shape, out.strides, strides) or not out.size:
-        return as_strided(out, out.shape, strides)
-    placed = _empty(out.shape, strides, out.dtype)
+        return backend_of(out).strided(out, out.shape, strides)
+    placed = backend_of(out).empty_strided(out.shape, strides, out.dtype, out)
     placed[...] = out
     return placed
 
 
 def call_in_order(function: Callable, operands: Sequence[Any], leading: Sequence[Any]) -> Any:
-    """An elementwise function called on operands turned so that it writes in the right order.
+    """A function of NumPy arrays called on operands turned so that it writes in the right order.
 
     `leading` are the operands that decide on the order, those that weigh more first.
     """

@@ -12,12 +12,20 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from ..core.devices import CPU, META, device
+from .backend import register
+from .host import NumpyBackend
 from .layout import result_strides, row_major
 from .numpy import dense_strides
 
 
 class MetaArray(np.ndarray):
-    """An array on the meta device: what would touch its elements only computes shapes."""
+    """An array on the meta device: what would touch its elements only computes shapes.
+
+    In a trace it `stands_for` an array on some device.
+    """
+
+    stands_for: device | None = None
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         targets = options.pop("out", None)
@@ -142,3 +150,57 @@ def _real(value: Any, lengths: dict[int, int] | None = None) -> Any:
 def _shape_of(value: Any) -> Any:
     array = np.asarray(value)
     return of_strides(array.shape, array.strides, array.dtype)
+
+
+def _flat(values: Any) -> list:
+    found: list = []
+    for value in values:
+        found += value if type(value) is list else (value,)
+    return found
+
+
+class MetaBackend(NumpyBackend):
+    """Shape-only arrays: an operator's shape rule, or its kernel on a few elements, runs."""
+
+    array_class = MetaArray
+    device_type = "meta"
+    shape_only = True
+
+    def device_of(self, array: Any) -> device:
+        return META
+
+    def empty(self, shape: tuple[int, ...], dtype: Any, place: device) -> Any:
+        return empty(shape, dtype)
+
+    def from_numpy(self, array: np.ndarray, place: device) -> Any:
+        return like(array)
+
+    def to_numpy(self, array: Any) -> np.ndarray:
+        raise NotImplementedError("Cannot copy out of meta tensor; no data!")
+
+    def empty_strided(self, shape: tuple[int, ...], strides: Any, dtype: Any, like: Any) -> Any:
+        return of_strides(shape, strides, dtype)
+
+    def number(self, value: Any, dtype: Any, like: Any) -> Any:
+        return np.asarray(value, dtype)
+
+    def settled(self, operator: Any, args: tuple, out: Any) -> Any:
+        """Let results stand for arrays where the operands are; single elements may be elsewhere."""
+        arrays = [a for a in _flat(args) if type(a) is MetaArray]
+        if operator.moves_operands:
+            arrays = arrays[:1]
+        places = [a.stands_for for a in arrays if a.stands_for is not None]
+        place = next((p for p in places if p != CPU), places[0] if places else None)
+        if place is not None:
+            for result in _flat(out if isinstance(out, (tuple, list)) else (out,)):
+                if type(result) is MetaArray and result.stands_for is None:
+                    result.stands_for = place
+        return out
+
+    def compute(self, operator: Any, args: tuple) -> Any:
+        if operator.dtype_rule is not None:
+            return elementwise(operator.compute_each, args, operator.leading(args))
+        return general(operator.kernel, args)
+
+
+register(MetaBackend())

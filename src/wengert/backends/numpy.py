@@ -63,16 +63,6 @@ def dense_strides(
     return tuple(dense)
 
 
-def view_shape(array: Any, shape: tuple[int, ...]) -> Any:
-    """`array` with another shape over the same memory, or None where a copy would be needed."""
-    try:
-        if array.flags.c_contiguous:
-            return ndarray.reshape(array, shape)
-        return _reshape_uncopied(array, shape)
-    except (AttributeError, ValueError):
-        return None
-
-
 def _set_shape(array: Any, shape: tuple[int, ...]) -> Any:
     """For NumPy 2.0, whose reshape cannot be forbidden to copy."""
     view = array.view()
@@ -80,6 +70,6 @@ def _set_shape(array: Any, shape: tuple[int, ...]) -> Any:
     return view
 
 
-_reshape_uncopied: Callable[..., Any] = (
+reshape_uncopied: Callable[..., Any] = (
     _set_shape if np.__version__.startswith("2.0.") else partial(ndarray.reshape, copy=False)
 )

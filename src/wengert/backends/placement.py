@@ -6,60 +6,34 @@ from typing import Any
 
 import numpy as np
 
-from ..core.devices import CPU, META, device
-
-_CUDA: dict[int, device] = {}
+from ..core.arrays import LevelArray, WrapperArray
+from ..core.devices import CPU, device
+from .backend import backend_of, backend_on
+from .meta import like
 
 
 def of_array(array: Any) -> device:
-    """The device on which an array lives."""
+    """The device on which an array lives; inside a transform, that of the value below."""
     if type(array) is np.ndarray:
         return CPU
-    from .meta import MetaArray
-
-    if isinstance(array, MetaArray):
-        return META
-    if isinstance(array, np.ndarray):
-        inside: Any = array  # of a tensor inside a transform, perhaps
-        if getattr(inside, "level", None) is None or inside.level.traces:
-            return getattr(inside, "place", CPU)
-        return of_array(inside.value.array)
-    index = array.device.id
-    found = _CUDA.get(index)
-    if found is None:
-        found = _CUDA[index] = device("cuda", index)
-    return found
-
-
-def require_cupy() -> Any:
-    """The cupy module, which will hold the arrays of cuda devices."""
-    try:
-        import cupy  # type: ignore[import-not-found, import-untyped, unused-ignore]
-    except ImportError:
-        raise RuntimeError(
-            "Wengert is not compiled with CUDA enabled: it computes on the CPU, and support for "
-            "cuda devices is planned. Programs that run anywhere choose the device by "
-            "wengert.cuda.is_available(), which is False"
-        ) from None
-    return cupy
+    while type(array) is LevelArray:
+        if array.level.traces:
+            return getattr(array.value.array, "stands_for", None) or CPU
+        array = array.value.array
+    if type(array) is WrapperArray:
+        return array.place
+    return backend_of(array).device_of(array)
 
 
 def transfer(array: Any, target: device) -> Any:
     """The same values on `target`; the array itself if it is already there."""
     source = of_array(array)
-    if target.type == source.type == "cuda":
-        if target.index is None or target.index == source.index:
-            return array
-    elif target.type == source.type:
+    if target.type == source.type and target.index in (None, source.index):
         return array
-    if target.type == "meta":
-        from . import meta
-
-        return meta.like(array)
-    if source.type == "meta":
-        raise NotImplementedError("Cannot copy out of meta tensor; no data!")
-    cupy = require_cupy()
-    if target.type == "cpu":
-        return cupy.asnumpy(array)
-    with cupy.cuda.Device(target.index):
-        return cupy.asarray(array)
+    if target.type == "cpu" == source.type:
+        return array
+    if target.type == "meta" or getattr(array, "stands_for", None) is not None:
+        moved = like(array)
+        moved.stands_for = None if target.type == "meta" else target
+        return moved
+    return backend_on(target).from_numpy(backend_of(array).to_numpy(array), target)

@@ -12,7 +12,6 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from .native import native
 from .registry import operator_named
 from .state import thread_state
 from .tensor import Tensor, wrap
@@ -56,9 +55,14 @@ def wrapper_array(
     shape: tuple[int, ...], strides: tuple[int, ...], dtype: Any, place: Any, start: int = 0
 ) -> WrapperArray:
     """An array without elements; strides are in bytes."""
-    array = as_strided(np.empty(1, dtype), shape, strides).view(WrapperArray)
+    array = placeholder(shape, strides, dtype).view(WrapperArray)
     array.place, array.start = place, start
     return array
+
+
+def placeholder(shape: tuple[int, ...], strides: tuple[int, ...], dtype: Any) -> Any:
+    """A NumPy array of these sizes, strides in bytes and dtype, without elements to speak of."""
+    return as_strided(np.empty(1, dtype), shape, strides)
 
 
 def mark(array: Any) -> Any:
@@ -128,17 +132,6 @@ def is_level(t: Tensor) -> bool:
     return type(t.array) is LevelArray
 
 
-def same_elements(fresh: Tensor, view: Tensor) -> bool:
-    """Whether a view that was made again is the same; without memory, as far as can be told."""
-    if native.same_view(fresh.array, view.array):
-        return True
-    a, b = plain_array(fresh), plain_array(view)
-    return (
-        type(a) is type(b) is WrapperArray
-        and (a.shape, a.strides, a.start) == (b.shape, b.strides, b.start)
-    )
-
-
 def plain_array(t: Tensor) -> Any:
     """The array of a tensor below all transforms."""
     while type(t.array) is LevelArray:
@@ -202,13 +195,3 @@ def made_inside(out: Any, levels: list) -> Any:
         for level in levels:
             out = level.made(out)
     return out
-
-
-def zeros_for(shape: tuple[int, ...], array_dtype: Any) -> Tensor:
-    """Zeros of a shape and array type, as a missing gradient stands for."""
-    return made_here(wrap(np.zeros(shape, array_dtype)))
-
-
-def ones_for(shape: tuple[int, ...], array_dtype: Any) -> Tensor:
-    """Ones of a shape and array type: the gradient of a scalar with respect to itself."""
-    return made_here(wrap(np.ones(shape, array_dtype)))

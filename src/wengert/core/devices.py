@@ -7,7 +7,13 @@ from typing import Any
 
 from .scopes import PlaceScope
 
-_TYPES = ("cpu", "cuda", "meta")
+_TYPES = ["cpu", "cuda", "meta"]
+
+
+def register_device_type(name: str) -> None:
+    """Let devices have a type of this name."""
+    if name not in _TYPES:
+        _TYPES.append(name)
 
 
 class device(PlaceScope):

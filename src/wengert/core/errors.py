@@ -6,8 +6,6 @@ import sys
 import warnings
 from typing import Any
 
-import numpy as np
-
 from .tensor import VIEW_INFERENCE, VIEW_MULTI_OUTPUT, VIEW_NO_GRAD, Tensor
 
 PACKAGE_FOLDER = __file__.rsplit("/", 2)[0] + "/"
@@ -39,7 +37,7 @@ def shape_text(shape: tuple[int, ...]) -> str:
 
 def broadcast_error(name: str, args: tuple, cause: Exception) -> Exception:
     """For operands whose shapes do not broadcast; if they do, `cause` is passed through."""
-    shapes = [a.shape for a in args if isinstance(a, np.ndarray)]
+    shapes = [a.shape for a in args if hasattr(a, "strides")]
     for i, left in enumerate(shapes):
         for right in shapes[i + 1 :]:
             for offset, (a, b) in enumerate(zip(reversed(left), reversed(right), strict=False)):

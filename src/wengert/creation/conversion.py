@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from ..backends.backend import has_elements, is_array, require_cupy
 from ..backends.casting import copy_array, dtype_of, retype
-from ..backends.placement import of_array, require_cupy, transfer
+from ..backends.placement import of_array, transfer
 from ..core import dtypes
 from ..core.arrays import is_level, made_here, unmarked
-from ..core.devices import CPU, as_device, get_default_device
+from ..core.devices import CPU, as_device, device
 from ..core.numbers import _infer, overflow_error
 from ..core.tensor import Tensor, wrap
 from ..tape.leaves import require_grad
@@ -24,7 +25,7 @@ _MAX_DIMENSIONS = 64
 
 def deliver(array: Any, device: Any = None, requires_grad: bool = False) -> Tensor:
     """A fresh leaf tensor with the values of `array` on `device`."""
-    place = get_default_device() if device is None else as_device(device)
+    place = _place_for(array, device)
     if place is not CPU or type(array) is not np.ndarray:
         array = transfer(array, place)
     return require_grad(made_here(wrap(array)), requires_grad)
@@ -70,8 +71,8 @@ def as_tensor(data: Any, dtype: dtypes.dtype | None = None, device: Any = None) 
     kind = None if dtype is None else dtypes.as_dtype(dtype)
     if isinstance(data, Tensor):
         return _converted(data, kind, device)
-    if isinstance(data, np.ndarray) and _shareable(data):
-        array = _adopted(data)
+    if is_array(data) and _shareable(data):
+        array = _adopted(data) if isinstance(data, np.ndarray) else data
         if kind is not None and array.dtype != kind.numpy:
             array = retype(array, kind)
         return deliver(array, device)
@@ -106,7 +107,7 @@ def asarray(
                 f"into dtype '{kind.scalar_name}'."
             )
         array = retype(array, kind)
-    place = as_device(device)
+    place = _place_for(array, device)
     if place.type != of_array(array).type and copy is False:
         raise ValueError(f"can't alias tensor on device '{of_array(array)}' to '{place}'.")
     if copy and array is source:
@@ -233,6 +234,16 @@ def _copied(array: Any, kind: dtypes.dtype | None) -> Any:
     return retype(array, kind)
 
 
+def _place_for(array: Any, given: Any) -> device:
+    """Where the tensor of an array goes: to a device that is given, else the default one.
+
+    An array of another class than NumPy's is on some device already, and stays there.
+    """
+    if given is None and type(array) is not np.ndarray and has_elements(array):
+        return of_array(array)
+    return as_device(given)
+
+
 def _shareable(array: np.ndarray[Any, Any]) -> bool:
     """Whether the array's strides are whole, non-negative numbers of elements."""
     size = array.dtype.itemsize
@@ -258,6 +269,9 @@ def _as_foreign_array(obj: Any, kind: dtypes.dtype | None) -> Any:
     """The array behind an object that has one; None for plain data."""
     if isinstance(obj, np.ndarray):
         return from_numpy(obj).array
+    if is_array(obj):
+        dtypes.from_numpy(obj.dtype)
+        return obj
     if isinstance(obj, (np.generic, int, float, complex, list, tuple, range)):
         return None
     if hasattr(obj, "__dlpack__") or type(obj).__name__ == "PyCapsule":
@@ -314,7 +328,7 @@ def array_from(data: Any, kind: dtypes.dtype | None) -> Any:
     python_type = type(data)
     if python_type in _PYTHON_NUMBERS:
         return _from_numbers(data, {python_type}, kind)
-    if isinstance(data, np.ndarray):
+    if is_array(data):
         dtypes.from_numpy(data.dtype)
         return _copied(data.view(np.ndarray) if of_array(data) is CPU else data, kind)
     if isinstance(data, np.generic):

@@ -5,11 +5,11 @@ from __future__ import annotations
 import operator
 from typing import Any
 
-import numpy as np
-
 from ..backends import meta
+from ..backends.allocation import new_array
 from ..backends.casting import dtype_of
-from ..backends.placement import of_array, transfer
+from ..backends.geometry import strided
+from ..backends.placement import of_array
 from ..core import dtypes
 from ..core.arrays import is_level
 from ..core.devices import get_default_device
@@ -105,8 +105,8 @@ def empty_strided(blank: Blank, size: Any, stride: Any) -> Any:
     if place.type == "meta":
         return meta.of_strides(shape, in_bytes, kind.numpy)
     last = sum((extent - 1) * step for extent, step in zip(shape, steps, strict=True))
-    storage = np.empty(0 if 0 in shape else last + 1, kind.numpy)
-    return transfer(np.ndarray(shape, kind.numpy, storage, 0, in_bytes), place)
+    storage = new_array((0 if 0 in shape else last + 1,), kind, place)
+    return strided(storage, shape, in_bytes)
 
 
 # Like another tensor.

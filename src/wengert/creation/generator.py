@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..backends.placement import require_cupy
+from ..backends.backend import require_cupy
 from ..core.devices import as_device, device
 from ..core.tensor import Tensor, wrap
 from ..dispatch.schema_values import CLASSES

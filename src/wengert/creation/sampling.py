@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..backends.backend import has_elements
 from ..backends.placement import of_array, transfer
 from ..core import dtypes
+from ..core.devices import CPU
 from .generator import Generator, source_of
 
 if TYPE_CHECKING:
@@ -49,6 +51,7 @@ def fill_normal(
     """
     kind = dtypes.from_numpy(array.dtype)
     _require_floating("normal_", kind)
+    mean, std = _on_cpu(mean), _on_cpu(std)
     _check_std(std)
     source = source_of(generator)
     if _has_no_values(array):
@@ -108,7 +111,7 @@ def fill_integers(
 
 def fill_bernoulli(array: Any, p: Any = 0.5, generator: Generator | None = None) -> None:
     """Draw ones with probability `p`, a number or what broadcasts to the array, else zeros."""
-    p = getattr(p, "array", p)
+    p = _on_cpu(getattr(p, "array", p))
     kind = dtypes.from_numpy(array.dtype)
     if kind.is_complex:
         raise NotImplementedError(f"\"bernoulli_\" not implemented for '{kind.scalar_name}'")
@@ -231,6 +234,11 @@ def _deposit(array: Any, values: Any) -> None:
     if values.ndim > array.ndim:
         values = _complex_view(values)
     array[...] = transfer(values, of_array(array))
+
+
+def _on_cpu(parameter: Any) -> Any:
+    """A number, or an array of parameters where the generators are."""
+    return transfer(parameter, CPU) if has_elements(parameter) else parameter
 
 
 def _has_no_values(array: Any) -> bool:

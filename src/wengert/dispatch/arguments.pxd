@@ -4,6 +4,7 @@ from ..core.tensor cimport Tensor, wrap_as
 
 
 cdef type _ndarray
+cdef dict _classes
 
 
 cpdef Tensor fresh(object out, ThreadState state)

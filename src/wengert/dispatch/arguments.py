@@ -6,10 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from ..backends.backend import BY_CLASS
 from ..core.state import ThreadState
 from ..core.tensor import Tensor, wrap_as
 
 _ndarray = np.ndarray
+_classes = BY_CLASS
 
 
 def only_tensors(args: tuple, count: int) -> bool:
@@ -29,7 +31,9 @@ def fresh(out: Any, state: ThreadState) -> Tensor:
 
 def is_foreign(array: Any) -> bool:
     """Whether an operand is an array that NumPy's kernels do not serve."""
-    return type(array) is not _ndarray and isinstance(array, _ndarray)
+    return type(array) is not _ndarray and (
+        isinstance(array, _ndarray) or type(array) in _classes
+    )
 
 
 def any_foreign(args: tuple) -> bool:

@@ -5,6 +5,7 @@ from .base_operator cimport BaseOperator
 
 cdef Native _native
 cdef type _ndarray
+cdef dict _classes
 cdef object _quiet_set, _quiet_reset, _quiet_ignore
 
 
@@ -21,6 +22,7 @@ cdef class Declaration(BaseOperator):
     cdef public bint tail_has_defaults
     cdef public bint is_view
     cdef public bint widens
+    cdef public bint moves_operands
     cdef public tuple tail
     cdef public tuple tensor_positions
     cdef public tuple grad_positions
@@ -43,10 +45,12 @@ cdef class Declaration(BaseOperator):
 
     @cython.locals(position=cython.int)
     cpdef object run_kernel(self, tuple args)
+    cpdef tuple promoted(self, tuple args)
 
 
 @cython.locals(i=cython.int)
 cpdef bint alike_floats(tuple arrays, int count)
+cdef bint _is_array(object value)
 cdef bint _has_half(tuple args)
 @cython.locals(found=cython.bint)
 cdef bint _only_halves(tuple args)

@@ -1,7 +1,7 @@
 """What is declared of an operator, and how its kernel runs on arrays.
 
-Promotion, 16-bit floats, floating-point warnings and arrays that are not NumPy's are dealt with
-here; autograd and transforms stand above, in `operator.py`.
+Promotion, 16-bit floats and floating-point warnings are dealt with here for NumPy's arrays, and in
+`backends/running.py` for others; autograd and transforms stand above, in `operator.py`.
 """
 
 from __future__ import annotations
@@ -12,8 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from ..backends.backend import BY_CLASS
 from ..backends.layout import call_in_order, copied, laid_out, with_steps
 from ..backends.numpy import quiet
+from ..backends.running import run_on
 from ..core.dtypes import from_numpy
 from ..core.errors import broadcast_error
 from ..core.native import native
@@ -22,6 +24,7 @@ from .schema import REQUIRED
 
 _native = native
 _ndarray = np.ndarray
+_classes = BY_CLASS
 _quiet_set, _quiet_reset, _quiet_ignore = quiet.set, quiet.reset, quiet.ignore
 
 
@@ -40,6 +43,7 @@ class Declaration(BaseOperator):
         self.broadcasts = False
         self.is_view = False
         self.widens = False
+        self.moves_operands = False  # from other devices to that of the first
         arguments = schema.arguments
         self.arity = len(arguments)
         self.tensor_positions = tuple(
@@ -76,11 +80,19 @@ class Declaration(BaseOperator):
         return self
 
     def run_kernel(self, args: tuple) -> Any:
-        """The kernel on arrays, with promotion, quiet floating point and array results."""
+        """The kernel on arrays, with promotion, quiet floating point and array results.
+
+        This is the short way for NumPy's arrays; `run_on` is the one for every other class.
+        """
         for position in self.tensor_positions:
             value = args[position]
-            if type(value) is not _ndarray and isinstance(value, _ndarray):
-                return self._run_elsewhere(args)
+            if type(value) is not _ndarray and _is_array(value):
+                return run_on(value, self, args)
+        if self.list_positions:
+            for position in self.list_positions:
+                for value in args[position]:
+                    if type(value) is not _ndarray and _is_array(value):
+                        return run_on(value, self, args)
         if self.is_view:
             if _native.is_empty(args[0]):
                 return self.kernel(np, with_steps(args[0]), *args[1:])
@@ -91,9 +103,7 @@ class Declaration(BaseOperator):
         try:
             if self.dtype_rule is not None:
                 if not alike_floats(args, self.operands):
-                    args = self.dtype_rule(args, self.operands)
-                    if self.refuses:
-                        self._refuse(args)
+                    args = self.promoted(args)
                     if _has_half(args):
                         out = _narrow(self.kernel(np, *_widen(args)), args)
                         if self.broadcasts and not _native.in_row_order(args):
@@ -117,7 +127,7 @@ class Declaration(BaseOperator):
             return out
         if type(out) is tuple:
             return tuple([np.asanyarray(o) for o in out])
-        return out if type(out) is list else np.asarray(out)
+        return out if type(out) is list or _is_array(out) else np.asarray(out)
 
     def _run_in_order(self, args: tuple) -> Any:
         """An elementwise kernel on operands of which not all are contiguous."""
@@ -170,7 +180,7 @@ class Declaration(BaseOperator):
 
     def _refuse(self, args: tuple) -> None:
         """Raise for dtypes that the operator is not defined for."""
-        dtype = next(a.dtype for a in args if isinstance(a, _ndarray))
+        dtype = next(a.dtype for a in args if _is_array(a))
         if dtype.kind in self.refuses:
             if self.refusal and dtype.kind == self.refuses[0]:
                 raise RuntimeError(self.refusal)
@@ -180,38 +190,26 @@ class Declaration(BaseOperator):
                 f"{name}() is not supported for {dtype} tensors"
             )
 
-    def _run_elsewhere(self, args: tuple) -> Any:
-        """The same for arrays that are not NumPy's: meta now, CUDA where CuPy is installed."""
-        from ..backends import meta
+    def promoted(self, args: tuple) -> tuple:
+        """The arguments in the dtypes that the kernel takes, or an error for those it does not."""
+        args = self.dtype_rule(args, self.operands)
+        if self.refuses:
+            self._refuse(args)
+        return args
 
-        arrays = [a for a in args if isinstance(a, np.ndarray)]
-        if not all(isinstance(a, meta.MetaArray) or a.ndim == 0 for a in arrays):
-            raise RuntimeError(
-                f"{self.name}(): Expected all tensors to be on the same device, but found at least "
-                "two devices, meta and cpu!"
-            )
-        if self.is_view and self.meta_rule is None:
-            return self.kernel(np, *args)
-        token = _quiet_set(_quiet_ignore)
-        try:
-            if self.meta_rule is not None:
-                return self.meta_rule(*args)
-            if self.dtype_rule is not None:
-                args = self.dtype_rule(args, self.operands)
-                if self.refuses:
-                    self._refuse(args)
-                return meta.elementwise(self._kernel_of_halves, args, self.leading(args))
-            return meta.general(self.kernel, args)
-        except ValueError as error:
-            raise (broadcast_error(self.name, args, error) if self.broadcasts else error) from None
-        finally:
-            _quiet_reset(token)
-
-    def _kernel_of_halves(self, xp: Any, *args: Any) -> Any:
-        """The kernel on promoted operands, of which 16-bit floats compute in float32."""
-        if _has_half(args):
+    def compute(self, xp: Any, args: tuple) -> Any:
+        """The kernel on promoted arrays of any class; 16-bit floats compute in float32."""
+        if _has_half(args) if self.dtype_rule is not None else self.widens and _only_halves(args):
             return _narrow(self.kernel(xp, *_widen(args)), args)
         return self.kernel(xp, *args)
+
+    def compute_each(self, xp: Any, *args: Any) -> Any:
+        """What `compute` does, called as a kernel is."""
+        return self.compute(xp, args)
+
+
+def _is_array(value: Any) -> bool:
+    return isinstance(value, _ndarray) or type(value) in _classes
 
 
 def alike_floats(arrays: tuple, count: int) -> bool:
@@ -233,7 +231,7 @@ def alike_floats(arrays: tuple, count: int) -> bool:
 
 def _has_half(args: tuple) -> bool:
     for a in args:  # noqa: SIM110 - a generator would be made for every call
-        if type(a) is _ndarray and _native.is_half(a):
+        if _is_array(a) and _native.is_half(a):
             return True
     return False
 
@@ -242,7 +240,7 @@ def _only_halves(args: tuple) -> bool:
     """Whether the floats among the operands are 16-bit ones; other mixtures are the kernel's."""
     found = False
     for a in args:
-        if type(a) is _ndarray:
+        if _is_array(a):
             if _native.is_half(a):
                 found = True
             elif _native.is_real_float(a):
@@ -256,15 +254,16 @@ def _widen(args: tuple) -> list:
 
 
 def _widened(a: Any) -> Any:
-    if type(a) is _ndarray and _native.is_half(a):
+    if _is_array(a) and _native.is_half(a):
         return copied(a, np.float32)
     return a
 
 
 def _narrow(out: Any, args: tuple) -> Any:
     """Results back to the type of the first 16-bit operand."""
-    half = next(a.dtype for a in args if type(a) is _ndarray and _native.is_half(a))
+    half = next(a.dtype for a in args if _is_array(a) and _native.is_half(a))
     if type(out) is tuple:
         return tuple([_narrow(o, args) for o in out])
-    out = np.asarray(out)
+    if not _is_array(out):
+        out = np.asarray(out)
     return out.astype(half) if out.dtype == np.float32 else out

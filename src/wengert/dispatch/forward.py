@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from ..backends.geometry import owner_of
-from ..core.arrays import WrapperArray, is_level, plain_array, unmarked, zeros_for
+from ..backends.allocation import zeros_for
+from ..backends.backend import has_elements
+from ..backends.geometry import may_share_memory, owner_of
+from ..core.arrays import WrapperArray, is_level, plain_array, unmarked
 from ..core.dtypes import is_differentiable
 from ..core.state import thread_state
 from ..core.tensor import Tensor, any_requires
@@ -54,7 +54,7 @@ def _shares_memory(tangent: Tensor, tangents: dict[str, Any]) -> bool:
 def _may_share(a: Tensor, b: Tensor) -> bool:
     """Whether two tensors may have memory in common, as far as arrays have any."""
     ours, theirs = unmarked(plain_array(a)), unmarked(plain_array(b))
-    return type(ours) is type(theirs) is np.ndarray and np.may_share_memory(ours, theirs)
+    return has_elements(ours) and has_elements(theirs) and may_share_memory(ours, theirs)
 
 
 def _note_in_saved(t: Tensor, node: Any) -> None:
@@ -150,7 +150,7 @@ def _as_tuple(value: Any) -> tuple:
 
 
 def _zeros(t: Tensor) -> Tensor:
-    return zeros_for(t.array.shape, t.array.dtype)
+    return zeros_for(t.array.shape, t.array.dtype, t.array)
 
 
 def _fitted(tangent: Tensor, t: Tensor) -> Tensor:

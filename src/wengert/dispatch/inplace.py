@@ -142,7 +142,7 @@ class InplaceOperator(BaseOperator):
             return
         if functional.broadcasts and not self.uniform:
             check_sources(self.name, array, arrays[1:])
-        if not self.uniform or len(arrays) > 1 and isinstance(arrays[1], _ndarray):
+        if not self.uniform or len(arrays) > 1 and hasattr(arrays[1], "dtype"):
             check_not_overlapping(self.name, array)
         if functional.ufunc is not None and _plain_floats(arrays, functional):
             token = _quiet_set(_quiet_ignore)

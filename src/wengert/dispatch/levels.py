@@ -18,9 +18,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
 
-from ..core.arrays import LevelArray, alive
+from ..core.arrays import LevelArray, alive, placeholder
 from ..core.state import ThreadState, thread_state
 from ..core.tensor import Tensor, wrap, wrap_as
 
@@ -332,10 +331,11 @@ def level_array(value: Tensor, level: Level, dim: int | None = None) -> LevelArr
         if shape[dim] and isinstance(array, np.ndarray):
             array = np.ndarray.__getitem__(array, (slice(None),) * dim + (0, Ellipsis))
         else:
-            array = as_strided(
-                np.empty(1, array.dtype), shape[:dim] + shape[dim + 1 :],
-                strides[:dim] + strides[dim + 1 :],
-            )  # fmt: skip
+            array = placeholder(
+                shape[:dim] + shape[dim + 1 :], strides[:dim] + strides[dim + 1 :], array.dtype
+            )
+    elif not isinstance(array, np.ndarray):
+        array = placeholder(array.shape, array.strides, array.dtype)
     seen = np.ndarray.view(array, LevelArray)
     seen.value = value
     seen.level = level

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from ..backends.backend import backend_of, has_elements, is_array
+
 _ndarray = np.ndarray
 
 
@@ -47,11 +49,14 @@ def check_sources(name: str, target: Any, sources: tuple | list, apart: bool = F
 
     Reading the very elements that are written is fine, unless the two must be `apart`.
     """
-    if type(target) is not _ndarray:  # a meta array only seems to be somewhere in memory
-        return
+    if type(target) is not _ndarray and not has_elements(target):
+        return  # it only seems to be somewhere in memory
     owns = target.base is None
     for source in sources:
-        if isinstance(source, _ndarray):
+        kind = type(source)
+        if kind is float or kind is int:
+            continue
+        if kind is _ndarray or is_array(source):
             if source is target:
                 shared = apart
             elif owns and source.base is None:
@@ -64,31 +69,34 @@ def check_sources(name: str, target: Any, sources: tuple | list, apart: bool = F
                     "written-to tensor refer to a single memory location. Please clone() the "
                     "tensor before performing the operation"
                 )
-        elif type(source) is list:
+        elif kind is list:
             check_sources(name, target, source, apart)
 
 
 def _share(target: Any, source: Any, apart: bool) -> bool:
     """Whether two dense arrays have memory in common but are not the same elements."""
-    if not np.may_share_memory(target, source) or not (is_dense(target) and is_dense(source)):
+    backend = backend_of(target)
+    if type(source) is not type(target) or not backend.may_share_memory(target, source):
+        return False
+    if not (is_dense(target) and is_dense(source)):
         return False
     return apart or not (
         target.strides == source.strides
         and target.nbytes == source.nbytes
-        and target.__array_interface__["data"][0] == source.__array_interface__["data"][0]
+        and backend.address(target) == backend.address(source)
     )
 
 
 def same_array(one: Any, other: Any) -> bool:
     """Whether two arrays are the very same elements in the same places."""
     return (
-        type(one) is _ndarray
-        and type(other) is _ndarray
+        type(one) is type(other)
+        and (type(one) is _ndarray or has_elements(one))
         and one.dtype == other.dtype
         and one.shape == other.shape
         and one.strides == other.strides
-        and bool(np.may_share_memory(one, other))
-        and one.__array_interface__["data"][0] == other.__array_interface__["data"][0]
+        and backend_of(one).may_share_memory(one, other)
+        and backend_of(one).address(one) == backend_of(one).address(other)
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
-from ..core.arrays import same_elements
+from ..backends.geometry import same_elements
 from ..core.errors import inplace_view_error, refuse_inference_update, shape_text
 from ..core.native import native
 from ..core.state import ThreadState, thread_state

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-import numpy as np
-
+from ..backends.geometry import may_share_memory
+from ..core.arrays import plain_array
 from ..core.tensor import Tensor
 from ..core.trees.pytree import tree_flatten, tree_map
 
@@ -49,8 +49,4 @@ def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Cal
 
 
 def _shares(leaf: Tensor, tensors: list[Tensor]) -> bool:
-    return any(np.may_share_memory(_memory(leaf), _memory(t)) for t in tensors)
-
-
-def _memory(t: Tensor) -> Any:
-    return t.array.view(np.ndarray)
+    return any(may_share_memory(plain_array(leaf), plain_array(t)) for t in tensors)

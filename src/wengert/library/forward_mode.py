@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core.arrays import zeros_for
+from ..backends.allocation import zeros_for
 from ..core.dtypes import is_differentiable
 from ..core.state import ThreadState, call_user
 from ..core.tensor import Tensor
@@ -55,7 +55,7 @@ def _with_zeros(value: Any, tangent: Any) -> Any:
     if type(value) is list:
         return [_with_zeros(v, t) for v, t in zip(value, tangent, strict=True)]
     if tangent is None and isinstance(value, Tensor) and is_differentiable(value.array.dtype):
-        return zeros_for(value.array.shape, value.array.dtype)
+        return zeros_for(value.array.shape, value.array.dtype, value.array)
     return tangent
 
 

@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from ..backends.backend import has_elements
+from ..backends.geometry import owner_of
 from ..backends.placement import of_array
 from ..core.native import native
 from ..core.scopes import DualsAside
@@ -357,7 +359,7 @@ def memory_owner(t: Tensor) -> Any:
     """The object that owns the memory of a tensor; None for arrays that have none."""
     array = t.array
     if type(array) is not np.ndarray:
-        return None
+        return owner_of(array) if has_elements(array) else None
     while isinstance(array, np.ndarray) and array.base is not None:
         array = array.base
     return array

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from ..autograd.function_transforms import VmapInfo
+from ..backends.backend import is_array
 from ..core.state import call_user, thread_state
 from ..core.tensor import Tensor, wrap
 from ..core.trees.pytree import _broadcast_to_and_flatten, tree_flatten, tree_unflatten
@@ -24,7 +23,7 @@ def call_below(operator: Any, args: tuple, level: Level) -> Any:
 
 def as_tensors(out: Any) -> Any:
     """What a layer below returns, with a tensor for each array."""
-    if isinstance(out, np.ndarray):
+    if is_array(out):
         return wrap(out)
     if type(out) is tuple or type(out) is list:
         return type(out)([as_tensors(item) for item in out])

@@ -169,7 +169,8 @@ true_divide = elementwise(
 
 def _divisor(x: Any, y: Any) -> Any:
     """What the integers `x` are divided by, not zero if there are any; floats have infinities."""
-    if getattr(y, "dtype", None) is not None and y.dtype.kind in "iu" and x.size and not y.all():
+    whole = getattr(y, "dtype", None) is not None and y.dtype.kind in "iu"
+    if whole and x.size and not y.all().item():
         raise RuntimeError("ZeroDivisionError: an integer tensor is divided by zero")
     return y
 

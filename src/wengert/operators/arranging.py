@@ -229,7 +229,7 @@ def _repeated_indices(
             "repeat_interleave only accept 1D vector as repeat, but got repeats of shape "
             f"{shape_text(shape)}"
         )
-    if (counts < 0).any():
+    if (counts < 0).any().item():
         raise RuntimeError("repeats can not be negative")
     rows = counts if shape else counts[..., None]
     if length is not None and rows.shape[-1] == 1:
@@ -240,8 +240,8 @@ def _repeated_indices(
             f"{rows.shape[-1]} and input.size(dim) = {length}"
         )
     totals = rows.sum(-1)
-    total = int(totals.max()) if totals.size else 0
-    if (totals != total).any():
+    total = totals.max().item() if totals.size else 0
+    if (totals != total).any().item():
         raise dynamic_shape("repeat_interleave()")
     _check_output_size(total, output_size)
     ordinal = xp.broadcast_to(xp.arange(rows.shape[-1], dtype=counts.dtype), rows.shape)

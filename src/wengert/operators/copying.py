@@ -179,6 +179,7 @@ def _onto_meta(rule: Any, target: Any, *rest: Any) -> Any:
 for _operator in (copy, fill):
     _operator.broadcasts = True
     _operator.meta_rule = partial(_onto_meta, _operator.meta_rule)
+copy.moves_operands = True
 for _name in ("copy_", "fill_"):
     operator_named(_name).casts_freely = True
 for _name in ("fill_", "zero_"):

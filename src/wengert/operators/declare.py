@@ -36,6 +36,7 @@ from typing import Any, TypedDict, TypeVar, Unpack
 
 import numpy as np
 
+from ..backends.backend import backend_of, is_array
 from ..backends.layout import copied
 from ..backends.meta import sampled
 from ..core import dtypes
@@ -335,17 +336,18 @@ def _cast(operands: tuple, dtype: Any, count: int) -> tuple:
     return tuple(
         [
             (a if a.dtype == dtype else copied(a, dtype))
-            if isinstance(a, np.ndarray)
-            else (_number(a, dtype) if i < count and a is not None else a)
+            if is_array(a)
+            else (_number(a, dtype, operands) if i < count and a is not None else a)
             for i, a in enumerate(operands)
         ]
     )
 
 
-def _number(value: Any, dtype: Any) -> Any:
+def _number(value: Any, dtype: Any, operands: tuple) -> Any:
     """A Python number as a 0-d array of the result's dtype; integers wrap around as in C."""
-    if isinstance(value, int) and dtype.kind in "iu":
-        return np.array(value).astype(dtype)
+    for operand in operands:
+        if type(operand) is not np.ndarray and is_array(operand):
+            return backend_of(operand).number(value, dtype, operand)
     return np.asarray(value).astype(dtype)
 
 
@@ -383,12 +385,15 @@ def _with_exact_numbers(args: tuple, promoted: tuple) -> tuple:
     if dtype.itemsize != 2 or dtype.kind in "iu":
         return promoted
     first, second, *rest = args
-    if not isinstance(first, np.ndarray):
-        first = np.asarray(first, np.float32)  # what kernels compute in
+    exact = np.dtype(np.float32)  # what kernels compute in
+    if not is_array(first):
+        first = _number(first, exact, args)
     else:
         first = promoted[0]
-    if not isinstance(second, np.ndarray) or (second.ndim == 0 and second.dtype != dtype):
-        second = np.asarray(second, np.float32)
+    if not is_array(second):
+        second = _number(second, exact, args)
+    elif second.ndim == 0 and second.dtype != dtype:
+        second = second.astype(exact)
     else:
         second = promoted[1]
     return (first, second, *rest)

@@ -23,13 +23,13 @@ __all__ = [
 
 def _on_diagonal(xp: Any, g: Any, input_sizes: tuple, offset: int, dim1: int, dim2: int) -> Any:
     out = xp.zeros(input_sizes, g.dtype)
-    diagonal_view(xp, out, offset, dim1, dim2)[...] = g
+    diagonal_view(out, offset, dim1, dim2)[...] = g
     return out
 
 
 diagonal = linear(
     "diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a)",
-    diagonal_view,
+    lambda xp, x, offset, dim1, dim2: diagonal_view(x, offset, dim1, dim2),
     lambda g, self_shape, offset, dim1, dim2: _diagonal_backward.call(
         (g, self_shape, offset, dim1, dim2)
     ),
@@ -95,7 +95,7 @@ def _embedded(x: Any, offset: int, dim1: int, dim2: int) -> tuple[int, int, list
 def _diag_embed(xp: Any, x: Any, offset: int, dim1: int, dim2: int) -> Any:
     first, second, shape = _embedded(x, offset, dim1, dim2)
     out = xp.zeros(shape, x.dtype)
-    diagonal_view(xp, out, offset, first, second)[...] = x
+    diagonal_view(out, offset, first, second)[...] = x
     return out
 
 
@@ -109,7 +109,7 @@ diag_embed = linear(
 )
 diagonal_copy = linear(
     "diagonal_copy(Tensor self, int offset=0, int dim1=0, int dim2=1) -> Tensor",
-    lambda xp, x, offset, dim1, dim2: diagonal_view(xp, x, offset, dim1, dim2).copy(),
+    lambda xp, x, offset, dim1, dim2: diagonal_view(x, offset, dim1, dim2).copy(),
     lambda g, self_shape, offset, dim1, dim2: _diagonal_backward.call(
         (g, self_shape, offset, dim1, dim2)
     ),

@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 
 from ..backends import meta
+from ..backends.backend import backend_of, has_elements, is_array
 from ..backends.casting import retype
 from ..backends.layout import copied
-from ..backends.numpy import quiet
+from ..backends.running import gathered
 from ..core import dtypes
 from ..core.arrays import is_batched, made_here
 from ..core.errors import broadcast_error, shape_text, warn_user
@@ -23,7 +24,7 @@ from ..core.numbers import check_number
 from ..core.registry import operator_named, replace
 from ..core.tensor import Tensor, wrap
 from ..creation.conversion import tensor as make_tensor
-from ..dispatch.arguments import arrays_of
+from ..dispatch.arguments import any_foreign, arrays_of
 from ..dispatch.inplace import InplaceOperator
 from ..dispatch.operator import Operator
 from ..dispatch.overlap import check_not_overlapping, check_sources, is_expanded
@@ -61,11 +62,6 @@ def array_key(x: Any, indices: list) -> tuple:
             key.append(slice(None))
             dim += 1
             continue
-        if isinstance(index, meta.MetaArray) and not isinstance(x, meta.MetaArray):
-            raise RuntimeError(
-                "indices should be on the same device as the indexed tensor: those on the meta "
-                "device have no values"
-            )
         if index.dtype not in _INDEX_TYPES:
             raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
         if index.dtype in _MASK_TYPES:
@@ -109,8 +105,8 @@ def _check_mask(x: Any, mask: Any, dim: int) -> None:
 def check_range(index: Any, dim: int, length: int, name: str = "", error: Any = None) -> None:
     """Refuse indices outside of 0 to `length`; NumPy would count negative ones from the end."""
     # Seen as unsigned, a negative index is larger than any length.
-    if index.size and index.view(_UNSIGNED[index.dtype.itemsize]).max() >= length:
-        wrong = index[(index < 0) | (index >= length)].reshape(-1)[0]
+    if index.size and index.view(_UNSIGNED[index.dtype.itemsize]).max().item() >= length:
+        wrong = index[(index < 0) | (index >= length)].reshape(-1)[0].item()
         raise (error or RuntimeError)(
             f"{name}index {wrong} is out of bounds for dimension {dim} with size {length}"
         )
@@ -121,9 +117,9 @@ def index_error(error: IndexError, key: tuple) -> IndexError:
     text = str(error)
     if text.startswith("shape mismatch"):
         shapes = [
-            (int(each.sum()),) if each.dtype.kind == "b" else each.shape
+            (each.sum().item(),) if each.dtype.kind == "b" else each.shape
             for each in key
-            if isinstance(each, np.ndarray)
+            if is_array(each)
         ]
         return IndexError(
             "shape mismatch: indexing tensors could not be broadcast together with shapes "
@@ -159,7 +155,7 @@ def add_rows(xp: Any, out: Any, rows: Any, values: Any) -> None:
 
 
 def _is_mask(index: Any) -> bool:
-    return isinstance(index, np.ndarray) and index.dtype.kind == "b"
+    return is_array(index) and index.dtype.kind == "b"
 
 
 def _product(lengths: tuple[int, ...]) -> int:
@@ -310,18 +306,21 @@ class UpdateOperator(InplaceOperator):
         self.from_itself = from_itself
 
     def write(self, target: Tensor, args: tuple) -> None:
-        if type(target.array) is not np.ndarray:
+        if not has_elements(target.array):
             InplaceOperator.write(self, target, args)
             return
+        backend = backend_of(target.array)
         arrays = arrays_of(args)
+        if any_foreign(args):
+            arrays = gathered(backend, self.functional, arrays, target.array)
         self._check_memory(arrays)
-        token = quiet.set(quiet.ignore)
+        token = backend.silence()
         try:
-            self.update(np, *arrays)
+            self.update(backend.xp, *arrays)
         except ValueError as error:
             raise broadcast_error(self.name, arrays, error) from None
         finally:
-            quiet.reset(token)
+            backend.restore(token)
 
     def _check_memory(self, arrays: tuple) -> None:
         if not self.from_itself:
@@ -490,7 +489,7 @@ def _values(target: Tensor, value: Any, indices: list) -> Tensor:
             and _is_masked_fill(list(arrays_of(tuple(indices))), value.array, target.array)
         ):
             kind = dtypes.from_numpy(target.array.dtype)
-            if not converts and type(value.array) is np.ndarray:
+            if not converts and has_elements(value.array):
                 check_number(value.item(), kind)
             value = value.to(kind)
         return _without_leading_ones(value, 0)

@@ -209,8 +209,8 @@ def _index_fill(xp: Any, out: Any, dim: int, index: Any, value: Any) -> None:
     if not hasattr(value, "dtype"):
         value = check_number(value, dtypes.from_numpy(out.dtype))
     length = out.shape[dim] if out.ndim else 1
-    if index.size and (index.min() < -length or index.max() >= length):
-        wrong = index[(index < -length) | (index >= length)][0]
+    if index.size and (index.min().item() < -length or index.max().item() >= length):
+        wrong = index[(index < -length) | (index >= length)][0].item()
         raise IndexError(f"index {wrong} is out of bounds for dimension {dim} with size {length}")
     if out.ndim:
         out[_key_at(dim, index)] = value
@@ -286,7 +286,7 @@ def _masked_fill_into(xp: Any, out: Any, mask: Any, value: Any) -> None:
 
 
 def _check_mask_fits(xp: Any, out: Any, mask: Any) -> None:
-    whole = xp.broadcast_shapes(out.shape, mask.shape)
+    whole = np.broadcast_shapes(out.shape, mask.shape)
     if whole != out.shape:
         raise RuntimeError(
             f"output with shape {shape_text(out.shape)} doesn't match the broadcast shape "
@@ -352,7 +352,7 @@ def _masked_scatter(xp: Any, out: Any, mask: Any, source: Any) -> None:
         )
     _check_mask_fits(xp, out, mask)
     mask = xp.broadcast_to(mask, out.shape)
-    count = int(mask.sum())
+    count = mask.sum().item()
     if source.size < count:
         raise RuntimeError(
             f"masked_scatter: Number of elements of source < number of ones in mask ({source.size} "
@@ -362,7 +362,7 @@ def _masked_scatter(xp: Any, out: Any, mask: Any, source: Any) -> None:
 
 
 def _masked_scatter_whole(xp: Any, x: Any, mask: Any, source: Any) -> Any:
-    out = xp.broadcast_to(x, xp.broadcast_shapes(x.shape, mask.shape)).copy()
+    out = xp.broadcast_to(x, np.broadcast_shapes(x.shape, mask.shape)).copy()
     _masked_scatter(xp, out, mask, source)
     return out
 
@@ -409,8 +409,8 @@ def _check_flat(name: str, x: Any, index: Any) -> None:
         )
     if index.size and not x.size:
         raise IndexError(f"{name}(): tried to {name} from an empty tensor")
-    if index.size and (index.min() < -x.size or index.max() >= x.size):
-        wrong = index[(index < -x.size) | (index >= x.size)][0]
+    if index.size and (index.min().item() < -x.size or index.max().item() >= x.size):
+        wrong = index[(index < -x.size) | (index >= x.size)][0].item()
         raise IndexError(
             f"out of range: tried to access index {wrong} on a tensor of {x.size} elements."
         )
@@ -541,11 +541,11 @@ def _one_hot(xp: Any, x: Any, num_classes: int) -> Any:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
     if not x.size and num_classes <= 0:
         raise RuntimeError("Can not infer total number of classes from empty tensor.")
-    if x.size and x.min() < 0:
+    if x.size and x.min().item() < 0:
         raise RuntimeError("Class values must be non-negative.")
     if num_classes == -1:
-        num_classes = int(x.max()) + 1
-    elif x.size and x.max() >= num_classes:
+        num_classes = x.max().item() + 1
+    elif x.size and x.max().item() >= num_classes:
         raise RuntimeError("Class values must be smaller than num_classes.")
     return (packed(x)[..., None] == xp.arange(num_classes)).astype(x.dtype)
 
@@ -584,7 +584,7 @@ def _embedding(
         )
     if sparse:
         raise NotImplementedError("embedding(): sparse gradients are not supported")
-    if indices.size and (indices.min() < 0 or indices.max() >= weight.shape[0]):
+    if indices.size and (indices.min().item() < 0 or indices.max().item() >= weight.shape[0]):
         raise IndexError("index out of range in self")
     return weight.take(indices, 0)
 

@@ -6,7 +6,6 @@ from typing import Any
 
 from ..backends import meta
 from ..backends.geometry import at, broadcast_shape, sliced, wrap_dim
-from ..backends.numpy import ndarray
 from ..core.dtypes import result_dtype
 from ..core.errors import shape_text, warn_user
 from ..core.native import native
@@ -54,20 +53,6 @@ def _several(args: tuple) -> list:
 # Joining -----------------------------------------------------------------------------------------
 
 
-def _room(xp: Any, shape: tuple[int, ...], arrays: list) -> Any:
-    """An array without values that can hold `arrays` joined, a meta array if one of them is."""
-    dtype = result_dtype(arrays)
-    on_meta = [isinstance(a, meta.MetaArray) for a in arrays]
-    if not any(on_meta):
-        return xp.empty(shape, dtype)
-    if not all(on_meta):
-        raise RuntimeError(
-            "cat(): Expected all tensors to be on the same device, but found at least two "
-            "devices, meta and cpu!"
-        )
-    return meta.empty(shape, dtype)
-
-
 def _is_legacy_empty(shape: tuple[int, ...]) -> bool:
     """Whether `cat` passes over a tensor of this shape, whatever the shape of the others."""
     return shape == (0,)
@@ -78,15 +63,18 @@ def _cat(xp: Any, arrays: list, dim: int, sizes: tuple[int, ...]) -> Any:
     if joined is not None:
         return joined
     dtype = arrays[0].dtype
-    if -1 not in sizes and all(type(a) is ndarray and a.dtype is dtype for a in arrays):
+    if -1 not in sizes and all(a.dtype is dtype for a in arrays):
         return xp.asarray(xp.concatenate(arrays, dim), order="C")
+    out = xp.empty(_cat_shape(arrays, dim, sizes), result_dtype(arrays))
     used = [a for a in arrays if not _is_legacy_empty(a.shape)] or arrays
-    shape = used[0].shape
-    length = sum([n for n in sizes if n > 0])
-    out = _room(xp, (*shape[:dim], length, *shape[dim + 1 :]), arrays)
-    if type(out) is not meta.MetaArray:
-        xp.concatenate(used, dim, out=out, casting="unsafe")
+    xp.concatenate(used, dim, out=out, casting="unsafe")
     return out
+
+
+def _cat_shape(arrays: list, dim: int, sizes: tuple[int, ...]) -> tuple[int, ...]:
+    shapes = [a.shape for a in arrays]
+    shape = next((s for s in shapes if not _is_legacy_empty(s)), shapes[0])
+    return (*shape[:dim], sum([n for n in sizes if n > 0]), *shape[dim + 1 :])
 
 
 def _cat_parts(g: Tensor, dim: int, sizes: tuple[int, ...]) -> list[Tensor]:
@@ -106,6 +94,7 @@ cat_ = linear(
     _cat,
     lambda g, dim, sizes: _cat_parts(g, dim, sizes),
     guarded=False,
+    meta=lambda arrays, *args: meta.empty(_cat_shape(arrays, *args), result_dtype(arrays)),
     batch=batched.cat,
     doc="Tensors joined along `dim`, where they have the given sizes, -1 for one to pass over.",
 )
@@ -163,7 +152,7 @@ def concat(
 concatenate = concat
 
 
-def _stack(xp: Any, arrays: list, dim: int) -> Any:
+def _stack_shape(arrays: list, dim: int) -> tuple[int, ...]:
     if not arrays:
         raise RuntimeError("stack expects a non-empty TensorList")
     first = arrays[0].shape
@@ -174,10 +163,14 @@ def _stack(xp: Any, arrays: list, dim: int) -> Any:
                 f"0 and {shape_text(array.shape)} at entry {i}"
             )
     dim = wrap_dim(dim, len(first) + 1)
-    out = _room(xp, (*first[:dim], len(arrays), *first[dim:]), arrays)
-    if type(out) is not meta.MetaArray:
-        for i, array in enumerate(arrays):
-            out[at(dim, i)] = array
+    return (*first[:dim], len(arrays), *first[dim:])
+
+
+def _stack(xp: Any, arrays: list, dim: int) -> Any:
+    out = xp.empty(_stack_shape(arrays, dim), result_dtype(arrays))
+    dim = wrap_dim(dim, out.ndim)
+    for i, array in enumerate(arrays):
+        out[at(dim, i)] = array
     return out
 
 
@@ -185,6 +178,7 @@ stack = linear(
     "stack(Tensor[] tensors, int dim=0) -> Tensor",
     _stack,
     lambda g, dim: unbind.call((g, dim)),
+    meta=lambda arrays, dim: meta.empty(_stack_shape(arrays, dim), result_dtype(arrays)),
     batch=batched.stack,
     doc="Tensors of one shape joined along a new dimension.",
     out="casts",
@@ -288,11 +282,9 @@ def _blocks(g: Tensor, heights: tuple[int, ...], widths: tuple[int, ...]) -> lis
 
 
 def _block_diag(xp: Any, arrays: list, heights: tuple[int, ...], widths: tuple[int, ...]) -> Any:
-    out = _room(xp, (sum(heights), sum(widths)), arrays)
-    if type(out) is not meta.MetaArray:
-        out.fill(0)
-        for array, key in zip(arrays, _corners(heights, widths), strict=True):
-            out[key] = array
+    out = xp.zeros((sum(heights), sum(widths)), result_dtype(arrays))
+    for array, key in zip(arrays, _corners(heights, widths), strict=True):
+        out[key] = array
     return out
 
 
@@ -300,6 +292,9 @@ block_diag_ = linear(
     "_block_diag(Tensor[] tensors, int[] heights, int[] widths) -> Tensor",
     _block_diag,
     lambda g, heights, widths: _blocks(g, heights, widths),
+    meta=lambda arrays, heights, widths: meta.empty(
+        (sum(heights), sum(widths)), result_dtype(arrays)
+    ),
     batch=batched.block_diag,
     doc="A matrix with the given matrices along its diagonal.",
 )
@@ -337,7 +332,7 @@ def _cut(xp: Any, x: Any, dim: int, sizes: Any) -> list:
     parts = []
     start = 0
     for n in sizes:
-        parts.append(sliced(xp, x, dim, start, start + n, 1))
+        parts.append(sliced(x, dim, start, start + n, 1))
         start += n
     return parts
 

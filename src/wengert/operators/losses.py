@@ -223,9 +223,9 @@ def _weighed(values: Any, weight: Any) -> Any:
 
 
 def _cross(xp: Any, x: Any, target: Any, weight: Any) -> Any:
-    if not ((x >= 0) & (x <= 1)).all():
+    if not ((x >= 0) & (x <= 1)).all().item():
         raise RuntimeError("all elements of input should be between 0 and 1")
-    if not ((target >= 0) & (target <= 1)).all():
+    if not ((target >= 0) & (target <= 1)).all().item():
         raise RuntimeError("all elements of target should be between 0 and 1")
     hit = xp.maximum(xp.log(x), -100)
     miss = xp.maximum(xp.log1p(-x), -100)
@@ -332,8 +332,8 @@ def _class_weights(
     classes = xp.where(kept, target, 0)
     count = shape[1] if len(shape) > 1 else shape[0]
     outside = (classes < 0) | (classes >= count)
-    if outside.any():
-        raise IndexError(f"Target {target[outside].reshape(-1)[0]} is out of bounds.")
+    if outside.any().item():
+        raise IndexError(f"Target {target[outside].reshape(-1)[0].item()} is out of bounds.")
     if weight is None:
         return classes, kept.astype(dtype)
     return classes, xp.where(kept, weight[classes], 0).astype(dtype)
@@ -397,7 +397,9 @@ def _nll_backward(
     elif len(size) == 1:
         out[classes] = values
     else:
-        xp.put_along_axis(out, classes[:, None], values[:, None], 1)
+        grid = [xp.arange(n) for n in classes.shape]
+        key = list(xp.meshgrid(*grid, indexing="ij", sparse=True))
+        out[(key[0], classes, *key[1:])] = values
     return out
 
 

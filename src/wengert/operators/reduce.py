@@ -349,7 +349,7 @@ def _variance(
     square = away.real**2 + away.imag**2 if x.dtype.kind == "c" else away * away
     total = packed(xp.sum(square, axis=dims, keepdims=True))
     rounded = xp.abs(center) * (2 * xp.finfo(x.dtype).eps)
-    if (total <= rounded * rounded * x.size).any() and x.size:
+    if x.size and (total <= rounded * rounded * x.size).any().item():
         # Equal numbers may differ from their mean by its rounding, and have no variance.
         first = x[tuple(slice(0, 1) if d in dims else slice(None) for d in range(x.ndim))]
         equal = (x == first).all(axis=dims, keepdims=True)

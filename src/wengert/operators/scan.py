@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from .. import return_types
+from ..backends.backend import backend_of
 from ..core.tensor import Tensor
 from ..dispatch.operator import Operator
 from ..dispatch.out import copy_to_out
@@ -172,7 +173,7 @@ def _logcumsumexp(xp: Any, x: Any, dim: int) -> Any:
     if not x.ndim:
         return x.copy()
     if x.dtype.kind != "c":
-        return xp.logaddexp.accumulate(packed(x), axis=dim)
+        return backend_of(x).accumulate("logaddexp", packed(x), dim)
     out = x.copy()
     lines = xp.moveaxis(out, dim, 0)
     for i in range(1, len(lines)):
@@ -233,10 +234,10 @@ def _running(name: str, ufunc: str) -> Any:
         if not x.ndim:
             return x.copy(), xp.zeros((), "int64")
         x = packed(x)
-        values = getattr(xp, ufunc).accumulate(x, axis=dim)
+        values = backend_of(x).accumulate(ufunc, x, dim)
         place = xp.arange(x.shape[dim]).reshape((-1,) + (1,) * (x.ndim - dim - 1))
         renewed = (x == values) | (x != x)
-        return values, xp.maximum.accumulate(xp.where(renewed, place, 0), axis=dim)
+        return values, backend_of(x).accumulate("maximum", xp.where(renewed, place, 0), dim)
 
     return returning(
         getattr(return_types, name),

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..backends.backend import is_array
 from ..backends.geometry import wrap_dim
 from ..core.dtypes import from_numpy, int64
 from ..core.errors import shape_text
@@ -172,15 +173,15 @@ def _padded(g: Tensor, shape: tuple) -> Tensor:
 
 
 def _scatter(xp: Any, out: Any, dim: int, index: Any, src: Any, reduce: str | None) -> None:
-    is_array = isinstance(src, np.ndarray)
-    dim = _check_along("scatter", out, dim, index, src if is_array else None)
+    has_values = is_array(src)
+    dim = _check_along("scatter", out, dim, index, src if has_values else None)
     if reduce not in (None, "add", "multiply"):
         raise RuntimeError("reduce argument must be either add or multiply.")
     if not index.size:
         return
     target = out if out.ndim else out.reshape(1)
     key = _along(xp, dim, index)
-    values = _cropped(src, index.shape) if is_array else check_number(src, from_numpy(out.dtype))
+    values = _cropped(src, index.shape) if has_values else check_number(src, from_numpy(out.dtype))
     if reduce is None:
         target[key] = values
     else:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 from .. import return_types
 from ..backends import meta
+from ..backends.backend import backend_of, has_elements
 from ..backends.layout import empty_in_order
 from ..core import dtypes
 from ..core.errors import shape_text
@@ -299,7 +298,7 @@ def _mode(xp: Any, x: Any, dim: int, keepdim: bool) -> Any:
     length = x.shape[dim]
     starts = _slice(ordered, dim, 1, length) != _slice(ordered, dim, 0, length - 1)
     starts = xp.concatenate([xp.ones_like(_slice(ordered, dim, 0, 1), bool), starts], axis=dim)
-    run = place - xp.maximum.accumulate(xp.where(starts, place, 0), axis=dim)
+    run = place - backend_of(x).accumulate("maximum", xp.where(starts, place, 0), dim)
     best = xp.expand_dims(xp.argmax(run, axis=dim), dim)
     return _pick(xp, x, dim, keepdim, xp.take_along_axis(order, best, dim))
 
@@ -360,7 +359,7 @@ def _checked_levels(name: str, x: Tensor, q: Any) -> Tensor:
         raise RuntimeError(f"{name}() q tensor must be same dtype as the input tensor")
     if q.array.ndim > 1:
         raise RuntimeError(f"{name}() q must be a scalar or 1D tensor")
-    if type(q.array) is np.ndarray and not ((q.array >= 0) & (q.array <= 1)).all():
+    if has_elements(q.array) and not ((q.array >= 0) & (q.array <= 1)).all().item():
         raise RuntimeError(f"{name}() q values must be in the range [0, 1]")
     return q.reshape(-1)
 
@@ -546,8 +545,8 @@ def _searchsorted(
         found = xp.empty(values.shape, _INT64)
         count = math.prod(values.shape[:-1])
         rows = [a.reshape(count, a.shape[-1]) for a in (found, sequence, values)]
-        for into, ordered, wanted in zip(*rows, strict=True):
-            into[:] = xp.searchsorted(ordered, wanted, which)
+        for i in range(count):
+            rows[0][i] = xp.searchsorted(rows[1][i], rows[2][i], which)
     return xp.asarray(found).astype(dtypes.int32.numpy if out_int32 else _INT64, copy=False)
 
 

@@ -41,7 +41,7 @@ def _as_strided(
     if x.strides != in_bytes and not _equivalent(x.shape, x.strides, in_bytes):
         x = _laid_out(xp, x, layout)
     _check_bounds(x, size, stride, offset)
-    return strided(xp, x, size, tuple([s * item for s in stride]), offset * item)
+    return strided(x, size, tuple([s * item for s in stride]), offset * item)
 
 
 def _equivalent(shape: tuple, one: tuple, other: tuple) -> bool:
@@ -52,7 +52,7 @@ def _laid_out(xp: Any, x: Any, layout: tuple[int, ...]) -> Any:
     """A copy of `x` with the given strides: a tangent of a tensor that has them."""
     item = x.dtype.itemsize
     memory = xp.zeros(max(span(x.shape, layout), 1), x.dtype)
-    copy = strided(xp, memory, x.shape, tuple([s * item for s in layout]))
+    copy = strided(memory, x.shape, tuple([s * item for s in layout]))
     copy[...] = x
     return copy
 
@@ -173,10 +173,10 @@ def _unfold(xp: Any, x: Any, dimension: int, size: int, step: int) -> Any:
     if step <= 0:
         raise RuntimeError(f"step is {step} but must be > 0")
     if not x.ndim:
-        return strided(xp, x, (size,), (x.dtype.itemsize,))
+        return strided(x, (size,), (x.dtype.itemsize,))
     stride = x.strides[dim]
     shape = (*x.shape[:dim], (length - size) // step + 1, *x.shape[dim + 1 :], size)
-    return strided(xp, x, shape, (*x.strides[:dim], stride * step, *x.strides[dim + 1 :], stride))
+    return strided(x, shape, (*x.strides[:dim], stride * step, *x.strides[dim + 1 :], stride))
 
 
 def _add_windows(xp: Any, g: Any, input_sizes: tuple, dim: int, size: int, step: int) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ..backends.backend import backend_of
 from ..core.loops import COS, EXP, FUSED, LOG, RELU, SIGMOID, SIN, SQRT, TANH
 from ..core.native import native
 from ..core.tensor import Tensor
@@ -187,9 +188,7 @@ atanh = elementwise(
 
 
 def error_function(xp: Any, x: Any) -> Any:
-    from scipy.special import erf as kernel
-
-    return kernel(x)
+    return backend_of(xp.asarray(x)).special("erf")(x)
 
 
 erf = elementwise(

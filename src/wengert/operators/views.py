@@ -13,10 +13,10 @@ from ..backends.geometry import (
     overload_number,
     sliced,
     strided,
+    view_shape,
     wrap_dim,
     wrap_dims,
 )
-from ..backends.numpy import view_shape
 from ..core import dtypes
 from ..core.errors import shape_text, warn_user
 from ..core.registry import operator_named
@@ -219,7 +219,7 @@ def _expand(xp: Any, x: Any, size: tuple[int, ...], implicit: bool) -> Any:
     for i in reversed(range(extra if shape else 0)):
         if target[i] == 1:  # nothing is repeated: the stride is that of a contiguous tensor
             strides[i] = target[i + 1] * strides[i + 1]
-    return strided(xp, x, tuple(target), tuple(strides))
+    return strided(x, tuple(target), tuple(strides))
 
 
 expand = linear(
@@ -268,9 +268,7 @@ def _unsqueeze(xp: Any, x: Any, dim: int) -> Any:
     if x.flags.c_contiguous and x.size:
         return x.reshape(shape[:dim] + (1,) + shape[dim:])
     step = shape[dim] * strides[dim] if dim < x.ndim else x.dtype.itemsize
-    return strided(
-        xp, x, (*shape[:dim], 1, *shape[dim:]), (*strides[:dim], step, *strides[dim:])
-    )
+    return strided(x, (*shape[:dim], 1, *shape[dim:]), (*strides[:dim], step, *strides[dim:]))
 
 
 unsqueeze = linear(
@@ -479,7 +477,7 @@ def _slice(xp: Any, x: Any, dim: int, start: int | None, end: int | None, step: 
         raise RuntimeError("slice() cannot be applied to a 0-dim tensor.")
     if step <= 0:
         raise RuntimeError("slice step must be positive")
-    return sliced(xp, x, wrap_dim(dim, x.ndim), start, end, step)
+    return sliced(x, wrap_dim(dim, x.ndim), start, end, step)
 
 
 def _slice_into_zeros(

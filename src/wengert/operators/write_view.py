@@ -6,13 +6,13 @@ from ast import literal_eval
 from functools import lru_cache
 from typing import Any
 
-from ..core.arrays import zeros_for
 from ..core.registry import operator_named
 from ..core.tensor import Tensor
 from ..dispatch.operator import Operator
 from ..transforms.batching.moving import at_front, batch_size, padded, with_batch
 from .copying import pack
 from .declare import linear
+from .pointwise import new_zeros
 
 __all__ = []
 
@@ -64,7 +64,7 @@ write_view: Operator = linear(
     _write_view,
     {
         "self": lambda g, src_shape, steps: write_view.call(
-            (pack.call1(g), zeros_for(src_shape, g.array.dtype), steps)
+            (pack.call1(g), new_zeros.call((g, src_shape)), steps)
         ),
         "src": lambda g, steps: view_by(pack.call1(g), steps),
     },

@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from ..backends.allocation import zeros_for
 from ..core import loops
-from ..core.arrays import zeros_for
 from ..core.handles import RemovableHandle
 from ..core.loading import load
 from ..core.native import make, native
@@ -146,8 +146,9 @@ class Node:
                 break
         else:
             return grads
+        beside = next((g.array for g in grads if g is not None), None)
         return [
-            zeros_for(shape, dtype) if g is None else g
+            zeros_for(shape, dtype, beside) if g is None else g
             for g, (shape, dtype) in zip(grads, self.outputs_meta, strict=True)
         ]
 

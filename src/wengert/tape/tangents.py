@@ -5,7 +5,8 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
-from ..core.arrays import WrapperArray, is_level, plain_array, same_elements
+from ..backends.geometry import same_elements
+from ..core.arrays import WrapperArray, is_level, plain_array
 from ..core.scopes import DualsAside
 from ..core.state import thread_state
 from ..core.tensor import VIEW_NO_GRAD, Tensor

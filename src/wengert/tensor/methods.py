@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..backends.geometry import offset_of
+from ..backends.geometry import address_of, offset_of
 from ..backends.layout import steps_of
 from ..backends.placement import of_array, transfer
 from ..core import dtypes
@@ -99,7 +99,7 @@ def data_ptr(self: Tensor) -> int:
     check_readable(self)
     if array.size == 0 or of_array(array).type == "meta":
         return 0
-    return array.__array_interface__["data"][0]
+    return address_of(array)
 
 
 def is_same_size(self: Tensor, other: Tensor) -> bool:
@@ -191,6 +191,8 @@ def to(
     row_major = not keeps_order(memory_format)
     target = self.dtype if dtype is None else dtypes.as_dtype(dtype)
     place = self.device if device is None else as_device(device)
+    if place.index is None and place.type == self.device.type:
+        place = self.device  # "the" device of that type is any of them
     out = self
     if not keeps_order(memory_format) and (copy or place != out.device or target is not out.dtype):
         out = contiguous(out)

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from ..backends.allocation import new_array
+from ..backends.backend import backend_of, has_elements
 from ..backends.casting import copy_array
-from ..backends.geometry import address_of, owner_of
+from ..backends.geometry import address_of, owner_of, strided
 from ..backends.placement import of_array, transfer
 from ..core import dtypes
 from ..core.arrays import LevelArray, WrapperArray, unmarked, wrapper_array
@@ -117,15 +118,18 @@ def check_storage(tensor: Tensor) -> None:
         )
 
 
-def _copy_with_memory(array: Any, memo: dict[int, Any]) -> Any:
+def _copy_with_memory(array: Any, memo: dict[Any, Any]) -> Any:
     """A copy of an array that shares memory with copies of those the array shares it with."""
     owner = owner_of(array)
-    if type(array) is not np.ndarray or type(owner) is not np.ndarray or not owner.flags.forc:
+    if not has_elements(array) or type(owner) is not type(array) or not owner.flags.forc:
         return copy_array(array)
-    if id(owner) not in memo:
-        memo[id(owner)] = owner.copy("K")
+    where = ("memory", backend_of(array).device_type, address_of(owner))
+    if where not in memo:
+        memo[where] = copy_array(owner)
     start = (address_of(array) - address_of(owner)) if array.size else 0
-    return np.ndarray(array.shape, array.dtype, memo[id(owner)], start, array.strides)
+    if type(array) is np.ndarray:  # perhaps of another dtype than the memory was made for
+        return np.ndarray(array.shape, array.dtype, memo[where], start, array.strides)
+    return strided(memo[where].view(array.dtype), array.shape, array.strides, start)
 
 
 def user_attributes(tensor: Tensor) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from typing import Any
 
 from ...backends.geometry import span
 from ...backends.meta import MetaArray, of_strides
+from ...backends.placement import of_array
 from ...core.tensor import Tensor, requires_of, set_fields, wrap
 
 
@@ -14,7 +15,9 @@ def shape_example(t: Tensor, shape: tuple[int, ...] | None = None) -> Tensor:
     slice along the first dimension."""
     array = t.array
     strides = array.strides if shape is None else array.strides[1:]
-    out = wrap(of_strides(array.shape if shape is None else shape, strides, array.dtype))
+    made = of_strides(array.shape if shape is None else shape, strides, array.dtype)
+    made.stands_for = of_array(array)
+    out = wrap(made)
     set_fields(out, needs_grad=requires_of(t))
     return out
 
@@ -23,7 +26,9 @@ def shape_only(array: Any) -> Any:
     """An array of the same shape, strides and dtype without elements."""
     if isinstance(array, MetaArray):
         return array
-    return of_strides(array.shape, array.strides, array.dtype)
+    out = of_strides(array.shape, array.strides, array.dtype)
+    out.stands_for = of_array(array)
+    return out
 
 
 def is_within(t: Tensor, size: tuple, stride: tuple, offset: int, layout: tuple) -> bool:

@@ -9,8 +9,9 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from ...backends.placement import of_array, transfer
 from ...core import dtypes, layouts
-from ...core.devices import device
+from ...core.devices import CPU, device
 from ...core.tensor import Tensor
 from .types import TensorType, Type, type_of
 
@@ -76,8 +77,8 @@ def _tensor_text(value: Tensor, large: Iterable[Tensor]) -> str:
 def literal_key(value: Any) -> Any:
     """A key that tells apart all literals that differ: 1, 1.0 and True, 0.0 and -0.0."""
     if isinstance(value, Tensor):
-        array = value.array
-        return ("tensor", str(array.dtype), array.shape, array.tobytes())
+        place, array = of_array(value.array), transfer(value.array, CPU)
+        return ("tensor", str(place), str(array.dtype), array.shape, array.tobytes())
     if isinstance(value, (tuple, list)):
         return tuple([literal_key(item) for item in value])
     return (type(value), repr(value))

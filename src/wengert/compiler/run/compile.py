@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ...backends.geometry import offset_of
+from ...backends.geometry import may_share_memory, offset_of
 from ...core.state import thread_state
 from ...core.tensor import Tensor
 from ...core.trees.pytree import tree_flatten, tree_map_only
@@ -105,7 +105,7 @@ class Compilation:
         for position in self.traced.mutated:
             changed = inputs[position].array
             for i, t in enumerate(inputs):
-                if i != position and np.may_share_memory(changed, t.array):
+                if i != position and may_share_memory(changed, t.array):
                     return True
         return False
 

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from ...autograd.function_call import call_recorded
+from ...backends.placement import of_array, transfer
 from ...core.arrays import LevelArray
 from ...core.dtypes import from_numpy
 from ...core.state import ThreadState, thread_state
@@ -100,7 +101,8 @@ class TraceLevel(ControlFlowLevel):
     def made_like(
         self, make: Callable[..., Tensor], like: Tensor, shape: tuple[int, ...] | None = None
     ) -> Tensor:
-        value = wrap(np.empty_like(like.array.view(np.ndarray)))
+        empty = np.empty_like(like.array.view(np.ndarray))  # a LevelArray is one of NumPy's
+        value = wrap(transfer(empty, of_array(like.array)))
         with self.below():
             return self.made(make(value) if shape is None else make(value, shape))
 

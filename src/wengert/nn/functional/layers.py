@@ -10,6 +10,7 @@ import numpy as np
 
 from ...autograd.grad_mode import no_grad
 from ...backends.allocation import new_array_like
+from ...backends.backend import backend_of
 from ...backends.placement import of_array, transfer
 from ...core import dtypes
 from ...core.arrays import WrapperArray, made_here
@@ -210,7 +211,8 @@ def embedding(
 
 def _shorten_rows(weight: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> None:
     with no_grad():
-        used = wrap(np.unique(plain(indices, "embedding(max_norm=...)").array))
+        read = plain(indices, "embedding(max_norm=...)").array
+        used = wrap(backend_of(read).xp.unique(read))
         rows = weight[used]
         sizes = vector_norm(rows, norm_type, 1, True)
         factors = pointwise.where(sizes > max_norm, max_norm / (sizes + 1e-7), 1)
