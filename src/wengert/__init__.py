@@ -19,6 +19,7 @@ from .autograd.grad_mode import is_grad_enabled as is_grad_enabled
 from .autograd.grad_mode import is_inference_mode_enabled as is_inference_mode_enabled
 from .autograd.grad_mode import no_grad as no_grad
 from .autograd.grad_mode import set_grad_enabled as set_grad_enabled
+from .core.classes import COMPILED as __compiled__
 from .core.devices import device as device
 from .core.devices import get_default_device as get_default_device
 from .core.devices import set_default_device as set_default_device
@@ -56,7 +57,6 @@ from .core.layouts import memory_format as memory_format
 from .core.layouts import preserve_format as preserve_format
 from .core.layouts import strided as strided
 from .core.loading import load as _load
-from .core.native import native as _native
 from .core.size import Size as Size
 from .core.size import broadcast_shapes as broadcast_shapes
 from .core.tensor import Tensor as Tensor
@@ -64,7 +64,6 @@ from .creation.factories import *  # noqa: F403
 from .creation.random import *  # noqa: F403
 from .tensor import registration as _registration
 
-__compiled__ = _native.compiled
 newaxis = None
 
 if not __compiled__:

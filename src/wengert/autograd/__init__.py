@@ -12,7 +12,7 @@ from ..backends.allocation import ones_for
 from ..backends.placement import of_array
 from ..core.arrays import has_class, is_level
 from ..core.loading import load
-from ..core.native import native
+from ..core.overriding import overriding
 from ..core.scopes import pop_saved_tensors_hooks as _pop_saved_tensors_default_hooks
 from ..core.scopes import push_saved_tensors_hooks as _push_saved_tensors_default_hooks
 from ..core.size import Size
@@ -168,7 +168,7 @@ def grad(
     zeros with `materialize_grads`. With `is_grads_batched` the first dimension of each of
     `grad_outputs` counts a batch, and that of the results does too.
     """
-    if native.overriding:
+    if overriding.possible:
         options = {
             "grad_outputs": grad_outputs, "retain_graph": retain_graph,
             "create_graph": create_graph, "only_inputs": only_inputs, "allow_unused": allow_unused,

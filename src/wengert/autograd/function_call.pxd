@@ -1,5 +1,6 @@
 cimport cython
-from ..core.native cimport Native
+from ..core.collector cimport Collector
+from ..core.ndarrays cimport NDArrays
 from ..core.state cimport ThreadState, thread_state
 from ..core.tensor cimport Tensor, requires_of
 from ..tape.node cimport edge_target, new_node
@@ -7,7 +8,8 @@ from ..tape.plans cimport GradientPlan
 from .function_node cimport FunctionNode, among, save_tensors
 
 
-cdef Native _native
+cdef Collector _collector
+cdef NDArrays _ndarrays
 cdef type _ndarray
 cdef object _unknown_output
 

@@ -13,7 +13,8 @@ import numpy as np
 
 from ..backends.placement import of_array
 from ..core.arrays import LevelArray, alive
-from ..core.native import native
+from ..core.collector import collector
+from ..core.ndarrays import ndarrays
 from ..core.state import ThreadState, thread_state
 from ..core.tensor import Tensor, requires_of
 from ..dispatch.layers import innermost
@@ -31,7 +32,8 @@ from .function_transforms import (
     same_or_lifted,
 )
 
-_native = native
+_collector = collector
+_ndarrays = ndarrays
 _ndarray = np.ndarray
 _unknown_output = np.empty(())
 
@@ -169,16 +171,16 @@ def finish(
         or t.inference
         or among(output, args)
         or type(t.array) is not _ndarray
-        or not _native.is_differentiable(t.array)
+        or not _ndarrays.is_differentiable(t.array)
     ):
         return finish_with_rules(node, state, args, output, separate)
-    node.out_shape = _native.shape_of(t.array)
+    node.out_shape = _ndarrays.shape_of(t.array)
     node.out_dtype = t.array.dtype
     t.node = node
     t.output_index = 0
     t.needs_grad = True
     if node.shown:
-        _native.show(t)
+        _collector.show(t)
     if node.to_save is not None:
         save_tensors(node, state, (t,))
     node.saved_for_forward = None

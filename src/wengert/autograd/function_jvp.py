@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core.native import native
+from ..core.ndarrays import ndarrays
 from ..core.scopes import DualsAside
 from ..core.state import ThreadState
 from ..core.tensor import Tensor
@@ -37,7 +37,7 @@ def push_tangents(
     for position, (value, out, tangent) in enumerate(zip(raw, outputs, returned, strict=True)):
         if not isinstance(out, Tensor):
             continue
-        if among(value, constant) or not native.is_differentiable(value.array):
+        if among(value, constant) or not ndarrays.is_differentiable(value.array):
             if tangent is not None:
                 raise RuntimeError(
                     f"Function's jvp returned a gradient at position {position}, but the "
@@ -66,7 +66,7 @@ def _call_jvp(node: FunctionNode, state: ThreadState, args: tuple, tangents: lis
             tangent is None
             and isinstance(a, Tensor)
             and not node.keeps_undefined
-            and native.is_differentiable(a.array)
+            and ndarrays.is_differentiable(a.array)
         ):
             tangent = zeros_like(a)
         given.append(tangent)

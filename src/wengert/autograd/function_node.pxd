@@ -1,5 +1,6 @@
 cimport cython
-from ..core.native cimport Native
+from ..core.classes cimport Classes
+from ..core.collector cimport Collector
 from ..core.state cimport ThreadState, thread_state
 from ..core.tensor cimport (
     Cold, Tensor, VersionCounter, ViewMeta, bump_version, counter_of, node_of, requires_of, wrap,
@@ -10,7 +11,8 @@ from ..tape.plans cimport GradientPlan
 from ..tape.saved cimport Freed, SavedVariable, save, save_output
 
 
-cdef Native _native
+cdef Classes _classes
+cdef Collector _collector
 cdef type _ndarray
 cdef frozenset _ATOMS
 

@@ -9,9 +9,10 @@ import numpy as np
 
 from ..backends.allocation import zeros_for
 from ..backends.placement import of_array
+from ..core.classes import COMPILED, classes
+from ..core.collector import collector
 from ..core.devices import device
 from ..core.dtypes import dtype, from_numpy
-from ..core.native import native
 from ..core.size import Size
 from ..core.state import ThreadState, thread_state
 from ..core.tensor import Tensor
@@ -24,7 +25,8 @@ from ..tape.plans import GradientPlan
 from ..tape.saved import Freed, SavedVariable, save, save_output
 from ..tape.tangents import tangent_of
 
-_native = native
+_classes = classes
+_collector = collector
 _ndarray = np.ndarray
 
 # Types of attributes through which no cycle of references can lead back to their `ctx`.
@@ -233,7 +235,7 @@ class FunctionNode(Node):
         return tuple(values)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        _native.set_attribute(self, name, value)
+        _classes.set_attribute(self, name, value)
         if not self.shown and not is_atom(value) and not hasattr(type(self), name):
             show_graph(self)
             if isinstance(value, Tensor):
@@ -316,7 +318,7 @@ def save_tensors(node: FunctionNode, state: ThreadState, outputs: tuple) -> None
     node.to_save = None
     node.saved = tuple(saved)
     if not node.shown:
-        _native.hide(node.saved)
+        _collector.hide(node.saved)
 
 
 def among(value: Any, items: tuple) -> bool:
@@ -327,7 +329,7 @@ def among(value: Any, items: tuple) -> bool:
     return False
 
 
-if not _native.compiled:  # fields of a compiled class begin as None, zero and False by themselves
+if not COMPILED:  # fields of a compiled class begin as None, zero and False by themselves
     for _name in (
         "needs_input_grad", "to_save", "saved_for_forward", "dirty_tensors", "non_differentiable",
         "tensor_flags", "input_devices", "output_devices",

@@ -11,7 +11,8 @@ import warnings
 from typing import Any
 
 from ..backends.placement import of_array
-from ..core.native import native
+from ..core.collector import collector
+from ..core.ndarrays import ndarrays
 from ..core.state import ThreadState
 from ..core.tensor import (
     VIEW_CUSTOM_FUNCTION,
@@ -46,7 +47,7 @@ def attach_outputs(
             continue
         is_input, changed = among(value, args), among(value, dirty)
         metas.append((value.array.shape, value.array.dtype))
-        if not recorded or among(value, constant) or not native.is_differentiable(value.array):
+        if not recorded or among(value, constant) or not ndarrays.is_differentiable(value.array):
             t = _outside_graph(value, state, is_input, changed, among(value, kept))
         else:
             if changed:
@@ -60,7 +61,7 @@ def attach_outputs(
             t.view_meta.creation = VIEW_CUSTOM_FUNCTION
             t.view_meta.version = t.version()
         if node.shown:
-            native.show(t)
+            collector.show(t)
         outputs.append(t)
     _check_returned(dirty, raw)
     _describe(node, raw, metas)

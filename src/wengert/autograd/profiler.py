@@ -16,7 +16,7 @@ from threading import get_ident
 from types import TracebackType
 from typing import Any
 
-from ..core.errors import PACKAGE_FOLDER
+from ..core import PACKAGE_FOLDER
 from ..core.scopes import LeavesProfile
 from ..core.state import thread_state
 from ..core.tensor import Tensor

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..core.arrays import LevelArray, WrapperArray, plain_array
 from ..core.errors import broadcast_error, dimension_error, shape_text
-from ..core.native import native
+from ..core.ndarrays import ndarrays
 from ..core.tensor import Tensor
 from .backend import backend_of
 from .numpy import ndarray
@@ -220,7 +220,7 @@ def view_shape(x: Any, shape: tuple[int, ...]) -> Any:
 
 def same_elements(fresh: Tensor, view: Tensor) -> bool:
     """Whether a view that was made again is the same; without memory, as far as can be told."""
-    if isinstance(fresh.array, ndarray) and native.same_view(fresh.array, view.array):
+    if isinstance(fresh.array, ndarray) and ndarrays.same_view(fresh.array, view.array):
         return True
     a, b = plain_array(fresh), plain_array(view)
     if type(a) is not type(b) or (a.shape, a.strides) != (b.shape, b.strides):

@@ -6,9 +6,8 @@ import sys
 import warnings
 from typing import Any
 
+from . import PACKAGE_FOLDER
 from .tensor import VIEW_INFERENCE, VIEW_MULTI_OUTPUT, VIEW_NO_GRAD, Tensor
-
-PACKAGE_FOLDER = __file__.rsplit("/", 2)[0] + "/"
 
 
 def warn_user(message: str, category: type[Warning] = UserWarning) -> None:

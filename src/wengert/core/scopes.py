@@ -11,7 +11,9 @@ from __future__ import annotations
 from contextlib import ContextDecorator
 from typing import Any
 
-from .native import native
+from .classes import COMPILED
+from .frames import frames
+from .overriding import overriding
 from .state import ThreadState, anomaly, thread_state
 
 
@@ -60,9 +62,9 @@ class Switched(Restoring):
 
     def note_origin(self) -> None:
         """Note which instruction makes this, until a block is entered: see __del__."""
-        if native.compiled:
-            self.made_by = native.caller()
-            self.made_at = native.lasti
+        if COMPILED:
+            self.made_by = frames.caller()
+            self.made_at = frames.lasti
 
     def __enter__(self) -> Any:
         self.made_by = None
@@ -73,15 +75,15 @@ class Switched(Restoring):
         self.made_by = None
         self.__exit__()
 
-    if native.compiled:
+    if COMPILED:
 
         def __del__(self) -> None:
             # Gone by the very instruction that made it: a signal has ended that instruction, and
             # the block that was to follow will not be entered, nor left.
             made_by = self.made_by
-            if made_by is None or native is None:  # None: the interpreter is going down
+            if made_by is None or frames is None:  # None: the interpreter is going down
                 return
-            if native.caller() is made_by and native.lasti == self.made_at:
+            if frames.caller() is made_by and frames.lasti == self.made_at:
                 self.__exit__()
 
 
@@ -150,7 +152,7 @@ class LeavesProfile:
 
 def set_modes(state: ThreadState, modes: list) -> None:
     """Make these the active dispatch modes of a thread, outermost first."""
-    native.watch(len(modes) - len(state.modes))
+    overriding.count_modes(len(modes) - len(state.modes))
     state.modes = modes
     state.count_layers()
 
@@ -173,7 +175,7 @@ def pop_mode() -> Any:
 
 def set_function_modes(state: ThreadState, modes: list) -> None:
     """Make these the active function modes of a thread, outermost first."""
-    native.watch(len(modes) - len(state.function_modes))
+    overriding.count_modes(len(modes) - len(state.function_modes))
     state.function_modes = modes
     state.count_layers()
 

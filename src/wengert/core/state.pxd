@@ -1,8 +1,8 @@
 cimport cython
-from .native cimport Native
+from .frames cimport Frames
 
 
-cdef Native _native
+cdef Frames _frames
 
 
 @cython.final

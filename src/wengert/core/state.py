@@ -13,9 +13,10 @@ from operator import attrgetter
 from sys import modules
 from typing import Any
 
-from .native import native
+from .classes import COMPILED
+from .frames import frames
 
-_native = native
+_frames = frames
 
 
 class ThreadState:
@@ -108,7 +109,7 @@ def _forget(ident: int) -> None:
 def thread_state() -> ThreadState:
     """The calling thread's state."""
     state = _current
-    return state if state.ident == _native.thread_ident() else _look_up(_native.thread_ident())
+    return state if state.ident == _frames.thread_ident() else _look_up(_frames.thread_ident())
 
 
 def _look_up(ident: int) -> ThreadState:
@@ -126,10 +127,10 @@ class _Found(_local):
     """What a thread finds under `state`, made when it first looks."""
 
     def __init__(self) -> None:
-        self.state = ThreadState(_native.thread_ident())
+        self.state = ThreadState(_frames.thread_ident())
 
 
-if not _native.compiled:
+if not COMPILED:
     setattr(modules[__name__], "thread_state", partial(attrgetter("state"), _Found()))  # noqa: B010
 
 

@@ -1,5 +1,8 @@
 cimport cython
-from .native cimport Native, make
+from .classes cimport Classes, make
+from .collector cimport Collector
+from .frames cimport Frames
+from .overriding cimport Overriding
 from .state cimport ThreadState, thread_state
 
 
@@ -7,7 +10,10 @@ cdef extern from *:
     ctypedef bint flag "unsigned char"  # a bint of one byte, for records that there are many of
 
 
-cdef Native _native
+cdef Classes _classes
+cdef Collector _collector
+cdef Frames _frames
+cdef Overriding _overriding
 cdef bint _hides
 
 

@@ -8,11 +8,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from .native import make, native
+from .classes import COMPILED, classes, make
+from .collector import collector
+from .frames import frames
+from .overriding import overriding
 from .state import thread_state
 
-_native = native
-_hides = native.compiled
+_classes = classes
+_collector = collector
+_frames = frames
+_overriding = overriding
+_hides = COMPILED
 
 # How a view came about; anything but VIEW_DEFAULT restricts in-place changes through it.
 VIEW_DEFAULT = 0
@@ -25,7 +31,7 @@ VIEW_CUSTOM_FUNCTION = 4
 def set_fields(t: Any, **fields: Any) -> None:
     """Set fields of a tensor's record, which only typed code of this package may assign."""
     for name, value in fields.items():
-        _native.set_attribute(t, name, value)
+        _classes.set_attribute(t, name, value)
 
 
 class AbstractOperator:
@@ -102,7 +108,7 @@ def wrap_as(array: Any, inference: bool) -> Tensor:
     t.counter = None
     t.view_meta = None
     if _hides:
-        _native.hide(t)
+        _collector.hide(t)
     return t
 
 
@@ -153,7 +159,7 @@ class Tensor:
     def make_cold(self) -> Cold:
         if self.cold is None:
             self.cold = Cold()
-            _native.show(self)
+            _collector.show(self)
         return self.cold
 
     # Attributes that users invent ----------------------------------------------------------
@@ -171,7 +177,7 @@ class Tensor:
                 "part of Wengert's own record of the tensor; choose another name"
             )
         try:
-            _native.set_attribute(self, name, value)
+            _classes.set_attribute(self, name, value)
         except AttributeError:
             if hasattr(type(self), name):
                 raise
@@ -352,12 +358,12 @@ class Tensor:
         return id(self)
 
     def __reversed__(self) -> Tensor:
-        if _native.overriding and (found := _override("__reversed__", (self,))) is not _PLAIN:
+        if _overriding.possible and (found := _override("__reversed__", (self,))) is not _PLAIN:
             return found
         return self.flip(0) if self.array.ndim else self
 
     def __len__(self) -> int:
-        if _native.overriding and (found := _override("__len__", (self,))) is not _PLAIN:
+        if _overriding.possible and (found := _override("__len__", (self,))) is not _PLAIN:
             return found
         if self.array.ndim == 0:
             raise TypeError("len() of a 0-d tensor")
@@ -369,7 +375,7 @@ class Tensor:
         return iter(self.unbind(0))
 
     def __bool__(self) -> bool:
-        if _native.overriding and (found := _override("__bool__", (self,))) is not _PLAIN:
+        if _overriding.possible and (found := _override("__bool__", (self,))) is not _PLAIN:
             return found
         size = self.array.size
         if size != 1:
@@ -381,22 +387,22 @@ class Tensor:
         return bool(self.item())
 
     def __float__(self) -> float:
-        if _native.overriding and (found := _override("__float__", (self,))) is not _PLAIN:
+        if _overriding.possible and (found := _override("__float__", (self,))) is not _PLAIN:
             return found
         return float(_real_number(self))
 
     def __int__(self) -> int:
-        if _native.overriding and (found := _override("__int__", (self,))) is not _PLAIN:
+        if _overriding.possible and (found := _override("__int__", (self,))) is not _PLAIN:
             return found
         return int(_real_number(self))
 
     def __complex__(self) -> complex:
-        if _native.overriding and (found := _override("__complex__", (self,))) is not _PLAIN:
+        if _overriding.possible and (found := _override("__complex__", (self,))) is not _PLAIN:
             return found
         return complex(self.item())
 
     def __index__(self) -> int:
-        if _native.overriding and (found := _override("__index__", (self,))) is not _PLAIN:
+        if _overriding.possible and (found := _override("__index__", (self,))) is not _PLAIN:
             return found
         value = self.item() if self.array.size == 1 else None
         if not isinstance(value, int):
@@ -405,7 +411,7 @@ class Tensor:
 
     def __contains__(self, element: Any) -> bool:
         if (
-            _native.overriding
+            _overriding.possible
             and (found := _override("__contains__", (self, element))) is not _PLAIN
         ):
             return found
@@ -417,12 +423,12 @@ class Tensor:
         return bool((self == element).any())
 
     def __repr__(self) -> str:
-        if _native.overriding and (found := _override("__repr__", (self,))) is not _PLAIN:
+        if _overriding.possible and (found := _override("__repr__", (self,))) is not _PLAIN:
             return found
         return _repr(self)
 
     def __format__(self, spec: str) -> str:
-        if _native.overriding and (found := _override("__format__", (self, spec))) is not _PLAIN:
+        if _overriding.possible and (found := _override("__format__", (self, spec))) is not _PLAIN:
             return found
         if self.array.ndim == 0 and type(self) is Tensor:
             return format(self.item(), spec)
@@ -458,8 +464,8 @@ def bump_version(t: Tensor, operator: str) -> None:
     counter.value += 1
     if counter.watched:
         counter.operator = operator
-        counter.code = _native.caller()
-        counter.lasti = _native.lasti
+        counter.code = _frames.caller()
+        counter.lasti = _frames.lasti
 
 
 def requires_of(t: Tensor) -> bool:
@@ -525,7 +531,7 @@ def give_defaults(cls: type, **fields: Any) -> None:
         setattr(first, name, value)
 
 
-if not _native.compiled:
+if not COMPILED:
     # a plain class has an instance dictionary for what users attach
     del Tensor.__getattr__, Tensor.__setattr__  # type: ignore[attr-defined]
     give_defaults(Tensor, **FRESH)

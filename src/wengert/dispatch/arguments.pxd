@@ -4,7 +4,7 @@ from ..core.tensor cimport Tensor, wrap_as
 
 
 cdef type _ndarray
-cdef dict _classes
+cdef dict _backends
 
 
 cpdef Tensor fresh(object out, ThreadState state)

@@ -11,7 +11,7 @@ from ..core.state import ThreadState
 from ..core.tensor import Tensor, wrap_as
 
 _ndarray = np.ndarray
-_classes = BY_CLASS
+_backends = BY_CLASS
 
 
 def only_tensors(args: tuple, count: int) -> bool:
@@ -32,7 +32,7 @@ def fresh(out: Any, state: ThreadState) -> Tensor:
 def is_foreign(array: Any) -> bool:
     """Whether an operand is an array that NumPy's kernels do not serve."""
     return type(array) is not _ndarray and (
-        isinstance(array, _ndarray) or type(array) in _classes
+        isinstance(array, _ndarray) or type(array) in _backends
     )
 
 

@@ -1,10 +1,12 @@
 cimport cython
-from ..core.native cimport Native
+from ..core.classes cimport Classes
+from ..core.overriding cimport Overriding
 from ..core.tensor cimport AbstractOperator
 from .binding cimport bind_arguments
 
 
-cdef Native _native
+cdef Classes _classes
+cdef Overriding _overriding
 
 
 cdef class BaseOperator(AbstractOperator):

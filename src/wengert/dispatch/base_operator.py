@@ -9,15 +9,17 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..core.classes import classes
 from ..core.errors import argument_error
-from ..core.native import native
+from ..core.overriding import overriding
 from ..core.registry import operator_named
 from ..core.state import ThreadState
 from ..core.tensor import AbstractOperator
 from .binding import bind_arguments, signature_of, signature_text
 from .torch_function import PLAIN, override_operator
 
-_native = native
+_classes = classes
+_overriding = overriding
 
 
 class BaseOperator(AbstractOperator):
@@ -50,7 +52,7 @@ class BaseOperator(AbstractOperator):
 
     def call_bound(self, args: tuple, kwargs: dict[str, Any]) -> Any:
         """A call as Python makes it: overrides first, then binding, then the call itself."""
-        if _native.overriding:
+        if _overriding.possible:
             result = override_operator(self.seen_by_overrides(), args, kwargs)
             if result is not PLAIN:
                 return result
@@ -73,7 +75,7 @@ class BaseOperator(AbstractOperator):
         return self.call_bound(args, kwargs)
 
     def __get__(self, instance: Any, owner: Any) -> Any:
-        return self if instance is None else _native.method(self, instance)
+        return self if instance is None else _classes.method(self, instance)
 
     def __repr__(self) -> str:
         return f"<operator {self.name}{signature_text(self.schema)}>"

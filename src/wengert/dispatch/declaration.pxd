@@ -1,11 +1,13 @@
 cimport cython
-from ..core.native cimport Native
+from ..core.classes cimport Classes
+from ..core.ndarrays cimport NDArrays
 from .base_operator cimport BaseOperator
 
 
-cdef Native _native
+cdef Classes _classes
+cdef NDArrays _ndarrays
 cdef type _ndarray
-cdef dict _classes
+cdef dict _backends
 cdef object _quiet_set, _quiet_reset, _quiet_ignore
 
 

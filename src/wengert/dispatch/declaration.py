@@ -16,15 +16,17 @@ from ..backends.backend import BY_CLASS
 from ..backends.layout import call_in_order, copied, laid_out, with_steps
 from ..backends.numpy import quiet
 from ..backends.running import run_on
+from ..core.classes import classes
 from ..core.dtypes import from_numpy
 from ..core.errors import broadcast_error
-from ..core.native import native
+from ..core.ndarrays import ndarrays
 from .base_operator import BaseOperator
 from .schema import REQUIRED
 
-_native = native
+_classes = classes
+_ndarrays = ndarrays
 _ndarray = np.ndarray
-_classes = BY_CLASS
+_backends = BY_CLASS
 _quiet_set, _quiet_reset, _quiet_ignore = quiet.set, quiet.reset, quiet.ignore
 
 
@@ -33,7 +35,7 @@ class Declaration(BaseOperator):
 
     def __init__(self, name: str, schema: Any, family: str, kernel: Callable) -> None:
         BaseOperator.__init__(self, name, schema)
-        _native.name_function(self, name)
+        _classes.name_function(self, name)
         self.family = family
         self.kernel = kernel
         self.ufunc: Any = None
@@ -94,7 +96,7 @@ class Declaration(BaseOperator):
                     if type(value) is not _ndarray and _is_array(value):
                         return run_on(value, self, args)
         if self.is_view:
-            if _native.is_empty(args[0]):
+            if _ndarrays.is_empty(args[0]):
                 return self.kernel(np, with_steps(args[0]), *args[1:])
             return self.kernel(np, *args)
         if not self.guarded:
@@ -106,10 +108,10 @@ class Declaration(BaseOperator):
                     args = self.promoted(args)
                     if _has_half(args):
                         out = _narrow(self.kernel(np, *_widen(args)), args)
-                        if self.broadcasts and not _native.in_row_order(args):
+                        if self.broadcasts and not _ndarrays.in_row_order(args):
                             return self._in_order(out, args)
                         return out
-                if self.broadcasts and not _native.in_row_order(args):
+                if self.broadcasts and not _ndarrays.in_row_order(args):
                     return self._run_in_order(args)
             elif self.widens and _only_halves(args):
                 return _narrow(self.kernel(np, *_widen(args)), args)
@@ -156,14 +158,14 @@ class Declaration(BaseOperator):
 
     def _run_in_order_of_first(self, args: tuple, operands: tuple) -> Any:
         """The short way for operands of one shape; None where what they ask for is not as plain."""
-        order = _native.order_of_first(operands)
+        order = _ndarrays.order_of_first(operands)
         if order is None:
             return None
         if not order:
             if self.ufunc is not None:
                 return self.ufunc(*args)
             out = self.kernel(np, *args)
-            return out if _native.order_of_first((*operands, out)) == () else None
+            return out if _ndarrays.order_of_first((*operands, out)) == () else None
         if self.ufunc is None:
             return None
         turned = [a.transpose(order) if isinstance(a, _ndarray) else a for a in operands]
@@ -209,7 +211,7 @@ class Declaration(BaseOperator):
 
 
 def _is_array(value: Any) -> bool:
-    return isinstance(value, _ndarray) or type(value) in _classes
+    return isinstance(value, _ndarray) or type(value) in _backends
 
 
 def alike_floats(arrays: tuple, count: int) -> bool:
@@ -220,7 +222,7 @@ def alike_floats(arrays: tuple, count: int) -> bool:
         if type(a) is _ndarray:
             if dtype is None:
                 dtype = a.dtype
-                if not _native.is_real_float(a):
+                if not _ndarrays.is_real_float(a):
                     return False
             elif a.dtype is not dtype:
                 return False
@@ -231,7 +233,7 @@ def alike_floats(arrays: tuple, count: int) -> bool:
 
 def _has_half(args: tuple) -> bool:
     for a in args:  # noqa: SIM110 - a generator would be made for every call
-        if _is_array(a) and _native.is_half(a):
+        if _is_array(a) and _ndarrays.is_half(a):
             return True
     return False
 
@@ -241,9 +243,9 @@ def _only_halves(args: tuple) -> bool:
     found = False
     for a in args:
         if _is_array(a):
-            if _native.is_half(a):
+            if _ndarrays.is_half(a):
                 found = True
-            elif _native.is_real_float(a):
+            elif _ndarrays.is_real_float(a):
                 return False
     return found
 
@@ -254,14 +256,14 @@ def _widen(args: tuple) -> list:
 
 
 def _widened(a: Any) -> Any:
-    if _is_array(a) and _native.is_half(a):
+    if _is_array(a) and _ndarrays.is_half(a):
         return copied(a, np.float32)
     return a
 
 
 def _narrow(out: Any, args: tuple) -> Any:
     """Results back to the type of the first 16-bit operand."""
-    half = next(a.dtype for a in args if _is_array(a) and _native.is_half(a))
+    half = next(a.dtype for a in args if _is_array(a) and _ndarrays.is_half(a))
     if type(out) is tuple:
         return tuple([_narrow(o, args) for o in out])
     if not _is_array(out):

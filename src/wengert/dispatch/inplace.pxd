@@ -5,13 +5,17 @@ from .base_operator cimport BaseOperator
 from .binding cimport check_operand
 from .operator cimport Operator
 from .rebasing cimport check_inplace, rebase_history
-from ..core.native cimport Native
+from ..backends.loops cimport Loops
+from ..core.classes cimport Classes
+from ..core.ndarrays cimport NDArrays
 from .recording cimport fill_saved, record
 from ..core.state cimport ThreadState, thread_state
 from ..core.tensor cimport Tensor, any_requires, bump_version, node_of, requires_of, wrap
 
 
-cdef Native _native
+cdef Classes _classes
+cdef Loops _loops
+cdef NDArrays _ndarrays
 cdef type _ndarray
 cdef object _quiet_set, _quiet_reset, _quiet_ignore
 
@@ -27,4 +31,4 @@ cdef class InplaceOperator(BaseOperator):
     @cython.locals(state=ThreadState, target=Tensor, functional=Operator)
     cpdef object call(self, tuple args)
     @cython.locals(target=Tensor, before=Tensor, node=Node, functional=Operator)
-    cpdef object record_around(self, ThreadState state, tuple args, bint layered)
+    cpdef object record_around(self, ThreadState state, tuple args, object below)

@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from ..backends.loops import loops
 from ..backends.numpy import quiet
+from ..core.classes import COMPILED, classes
 from ..core.dtypes import can_cast, from_numpy
-from ..core.native import native
+from ..core.ndarrays import ndarrays
 from ..core.registry import operator_named
 from ..core.state import ThreadState, thread_state
 from ..core.tensor import (
@@ -30,7 +32,9 @@ from .rebasing import check_inplace, check_result_shape, rebase_history
 from .recording import fill_saved, record
 from .torch_function import override_operands
 
-_native = native
+_classes = classes
+_loops = loops
+_ndarrays = ndarrays
 _ndarray = np.ndarray
 _quiet_set, _quiet_reset, _quiet_ignore = quiet.set, quiet.reset, quiet.ignore
 
@@ -40,7 +44,7 @@ class InplaceOperator(BaseOperator):
 
     def __init__(self, functional: Operator, schema: Any) -> None:
         BaseOperator.__init__(self, functional.name + "_", schema)
-        _native.name_function(self, self.name)
+        _classes.name_function(self, self.name)
         self.functional = functional
         self.tail = functional.tail
         self.doc = f"In-place form of {functional.name}()."
@@ -64,7 +68,7 @@ class InplaceOperator(BaseOperator):
             and not state.grad_enabled
             and functional.native_code >= 0
             and not target.inference
-            and _native.binary_into(
+            and _loops.binary_into(
                 functional.native_code, target.array, y.array if isinstance(y, Tensor) else y
             )
         ):
@@ -85,7 +89,7 @@ class InplaceOperator(BaseOperator):
             and not target.inference
             and type(args[2]) is float
             and isinstance(args[1], Tensor)
-            and _native.binary_into(0, target.array, args[1].array, args[2])
+            and _loops.binary_into(0, target.array, args[1].array, args[2])
         ):
             bump_version(target, self.name)
             return target
@@ -101,7 +105,7 @@ class InplaceOperator(BaseOperator):
         target = args[0]
         recording = state.recording() and any_requires(args, functional.grad_positions)
         if recording and self.casts_freely and not self.uniform:
-            recording = _native.is_differentiable(target.array)  # a copy may drop the history
+            recording = _ndarrays.is_differentiable(target.array)  # a copy may drop the history
         check_inplace(target, recording, state)
         node = None
         if recording:
@@ -126,7 +130,7 @@ class InplaceOperator(BaseOperator):
             self.write(target, args)
         bump_version(target, self.name)
         if node is not None:
-            if not _native.is_differentiable(target.array):
+            if not _ndarrays.is_differentiable(target.array):
                 return target
             rebase_history(target, node)
             if -1 in node.plan.slots:
@@ -183,7 +187,7 @@ class InplaceOperator(BaseOperator):
         return function_attribute(self, name)
 
 
-if not _native.compiled:
+if not COMPILED:
     without_getattr(InplaceOperator)
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..core.arrays import LevelArray, alive, made_inside, unmarked_arguments
-from ..core.native import native
+from ..core.overriding import overriding
 from ..core.scopes import DualsAside
 from ..core.state import ThreadState, thread_state
 from ..core.tensor import Tensor
@@ -25,7 +25,7 @@ from .torch_function import PLAIN, override_bound
 
 def call_layers(state: ThreadState, operator: Any, args: tuple) -> Any:
     """Call an operator through everything that is active."""
-    if native.overriding and not state.inside:
+    if overriding.possible and not state.inside:
         out = override_bound(operator, args)
         if out is not PLAIN:
             return out
@@ -114,7 +114,7 @@ def run_below(state: ThreadState, operator: Any, args: tuple) -> Any:
     out = override_below(state, operator, args)
     if out is not NotImplemented:
         return None if operator.mutates else as_results(operator, args, out)
-    if native.overriding:
+    if overriding.possible:
         args = unmarked_arguments(args)
     if operator.mutates:
         operator.write(args[0], args)

@@ -2,14 +2,20 @@ cimport cython
 from ..tape.node cimport Node
 from .arguments cimport any_foreign, arrays_of, fresh, is_foreign, only_tensors
 from .binding cimport bind_arguments, check_operand
-from .declaration cimport Declaration, any_foreign, arrays_of, is_foreign
-from ..core.native cimport Native
+from .declaration cimport Declaration
+from ..backends.loops cimport Loops
+from ..core.collector cimport Collector
+from ..core.ndarrays cimport NDArrays
+from ..core.overriding cimport Overriding
 from .recording cimport fill_saved, record, record_small, set_view
 from ..core.state cimport ThreadState, thread_state
 from ..core.tensor cimport Tensor, VersionCounter, ViewMeta, any_requires, requires_of, wrap_as
 
 
-cdef Native _native
+cdef Collector _collector
+cdef Loops _loops
+cdef NDArrays _ndarrays
+cdef Overriding _overriding
 
 
 cdef class Operator(Declaration):

@@ -9,7 +9,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core.native import native
+from ..backends.loops import loops
+from ..core.classes import COMPILED
+from ..core.collector import collector
+from ..core.ndarrays import ndarrays
+from ..core.overriding import overriding
 from ..core.state import ThreadState, thread_state
 from ..core.tensor import Tensor, any_requires, requires_of, wrap_as
 from .arguments import any_foreign, arrays_of, fresh, is_foreign, only_tensors
@@ -21,7 +25,10 @@ from .out import bound_for_out, casts_to_out, copy_to_out
 from .recording import fill_saved, record, record_small, set_view
 from .torch_function import PLAIN, override_operands, override_operator
 
-_native = native
+_collector = collector
+_loops = loops
+_ndarrays = ndarrays
+_overriding = overriding
 
 
 class Operator(Declaration):
@@ -38,7 +45,7 @@ class Operator(Declaration):
             return self.call((x, *self.tail))
         tensor = x
         code = self.native_code
-        out = _native.unary(code, tensor.array) if code >= 0 else None
+        out = _loops.unary(code, tensor.array) if code >= 0 else None
         if out is None:
             if is_foreign(tensor.array):
                 return self.call((x, *self.tail))
@@ -92,7 +99,7 @@ class Operator(Declaration):
                 return override_operands(self, x, b)
             b = y.array if isinstance(y, Tensor) else y
         code = self.native_code
-        out = _native.binary(code, a, b) if code >= 0 else None
+        out = _loops.binary(code, a, b) if code >= 0 else None
         if out is None:
             if is_foreign(a) or is_foreign(b):
                 return self.call((x, y, *self.tail))
@@ -137,13 +144,13 @@ class Operator(Declaration):
                 if i in self.nondifferentiable_outputs:
                     continue
                 if node.outputs_meta is not None:
-                    node.outputs_meta.append((_native.shape_of(t.array), t.array.dtype))
-                if _native.is_differentiable(t.array):
+                    node.outputs_meta.append((_ndarrays.shape_of(t.array), t.array.dtype))
+                if _ndarrays.is_differentiable(t.array):
                     t.node = node
                     t.output_index = index
                     t.needs_grad = True
                     if node.shown:
-                        _native.show(t)
+                        _collector.show(t)
                 index += 1
             fill_saved(node, args, outs)
         if self.is_view:
@@ -171,7 +178,7 @@ class Operator(Declaration):
 
     def call_into(self, args: tuple, kwargs: dict[str, Any]) -> Any:
         """A call whose result goes into the tensor that is given as ``out=``."""
-        if _native.overriding:
+        if _overriding.possible:
             result = override_operator(self, args, kwargs)
             if result is not PLAIN:
                 return result
@@ -185,5 +192,5 @@ class Operator(Declaration):
         return function_attribute(self, name)
 
 
-if not _native.compiled:
+if not COMPILED:
     without_getattr(Operator)

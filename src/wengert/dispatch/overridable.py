@@ -10,7 +10,7 @@ from types import MethodType
 from typing import Any
 
 from ..core.errors import argument_error, name_and_parameters
-from ..core.native import native
+from ..core.overriding import overriding
 from ..core.tensor import Tensor
 from .torch_function import call_overridable, takes_part
 
@@ -55,7 +55,7 @@ class Overridable:
         self.__doc__ = function.__doc__
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if native.watching or _may_override(args) or (kwargs and _may_override(kwargs.values())):
+        if overriding.modes or _may_override(args) or (kwargs and _may_override(kwargs.values())):
             return call_overridable(self.public, self.function, args, kwargs)
         try:
             return self.function(*args, **kwargs)
@@ -86,14 +86,14 @@ class OverridableProperty:
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         if instance is None:
             return self
-        if native.watching or _may_override((instance,)):
+        if overriding.modes or _may_override((instance,)):
             return call_overridable(self.__get__, self.fget, (instance,), {})
         return self.fget(instance)
 
     def __set__(self, instance: Any, value: Any) -> None:
         if self.fset is None:
             raise AttributeError(f"attribute '{self.__name__}' of Tensor objects is not writable")
-        if native.watching or _may_override((instance, value)):
+        if overriding.modes or _may_override((instance, value)):
             call_overridable(self.__set__, self.fset, (instance, value), {})
         else:
             self.fset(instance, value)
@@ -101,7 +101,7 @@ class OverridableProperty:
     def __delete__(self, instance: Any) -> None:
         if self.fdel is None:
             raise AttributeError(f"attribute '{self.__name__}' of Tensor objects cannot be deleted")
-        if native.watching or _may_override((instance,)):
+        if overriding.modes or _may_override((instance,)):
             call_overridable(self.__delete__, self.fdel, (instance,), {})
         else:
             self.fdel(instance)

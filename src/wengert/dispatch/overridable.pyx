@@ -6,10 +6,10 @@ mode, might override it. Whether a class does is found out once and known until 
 """
 from cpython.object cimport PyObject
 
-from ..core.native cimport Native
+from ..core.overriding cimport Overriding
 
 from ..core.errors import argument_error, name_and_parameters
-from ..core.native import native
+from ..core.overriding import overriding
 from .torch_function import call_overridable as override_call
 from .torch_function import takes_part
 
@@ -65,7 +65,7 @@ cdef struct Decision:
 cdef enum:
     DECISIONS = 256
 
-cdef Native shared = native
+cdef Overriding shared = overriding
 # What was found out of classes, each in the place that its address gives.
 cdef Decision decisions[DECISIONS]
 
@@ -121,7 +121,7 @@ cdef PyObject* call_overridable(
         total += PyTuple_GET_SIZE(names)
     cdef PyObject* out
     cdef object failure = None
-    if not shared.watching:
+    if not shared.modes:
         for i in range(total):
             if may_override(args[i]):
                 break
@@ -177,14 +177,14 @@ cdef class OverridableProperty:
     def __get__(self, instance, owner):
         if instance is None:
             return self
-        if shared.watching or has_open_type(<PyObject*>instance):
+        if shared.modes or has_open_type(<PyObject*>instance):
             return override_call(self.__get__, self.fget, (instance,), {})
         return self.fget(instance)
 
     def __set__(self, instance, value):
         if self.fset is None:
             raise AttributeError(f"attribute '{self.__name__}' of Tensor objects is not writable")
-        if shared.watching or may_override(<PyObject*>instance) or may_override(<PyObject*>value):
+        if shared.modes or may_override(<PyObject*>instance) or may_override(<PyObject*>value):
             override_call(self.__set__, self.fset, (instance, value), {})
         else:
             self.fset(instance, value)
@@ -192,7 +192,7 @@ cdef class OverridableProperty:
     def __delete__(self, instance):
         if self.fdel is None:
             raise AttributeError(f"attribute '{self.__name__}' of Tensor objects cannot be deleted")
-        if shared.watching or has_open_type(<PyObject*>instance):
+        if shared.modes or has_open_type(<PyObject*>instance):
             override_call(self.__delete__, self.fdel, (instance,), {})
         else:
             self.fdel(instance)

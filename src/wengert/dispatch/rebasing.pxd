@@ -1,11 +1,11 @@
 cimport cython
 from ..tape.node cimport Node, edge_node, edges
-from ..core.native cimport Native
+from ..core.collector cimport Collector
 from ..core.state cimport ThreadState, thread_state
 from ..core.tensor cimport Tensor, ViewMeta, node_of, requires_of, wrap
 
 
-cdef Native _native
+cdef Collector _collector
 
 
 @cython.locals(meta=ViewMeta)

@@ -6,15 +6,15 @@ import weakref
 from typing import Any
 
 from ..backends.geometry import same_elements
+from ..core.collector import collector
 from ..core.errors import inplace_view_error, refuse_inference_update, shape_text
-from ..core.native import native
 from ..core.state import ThreadState, thread_state
 from ..core.tensor import VIEW_DEFAULT, Tensor, node_of, requires_of
 from ..tape.copy_slices import CopySlices
 from ..tape.node import Node, edge_node, edges
 from ..tape.views import replay, strided_steps
 
-_native = native
+_collector = collector
 
 
 def check_inplace(t: Tensor, recording: bool, state: ThreadState) -> None:
@@ -91,7 +91,7 @@ def regenerate_view(t: Tensor) -> None:
         t.node.cold.retain_hooks.pop(t.output_index, None)
     t.node = fresh.node
     if fresh.node is not None and fresh.node.shown:
-        _native.show(t)
+        _collector.show(t)
     t.output_index = fresh.output_index
     t.needs_grad = fresh.needs_grad
     meta.version = t.version()

@@ -3,12 +3,12 @@ from ..tape.node cimport Node, edge_target, new_node
 from ..tape.plans cimport GradientPlan
 from ..tape.saved cimport save, save_output
 from .declaration cimport Declaration
-from ..core.native cimport Native
+from ..core.collector cimport Collector
 from ..core.state cimport ThreadState, thread_state
 from ..core.tensor cimport Tensor, VersionCounter, ViewMeta, counter_of, node_of, requires_of
 
 
-cdef Native _native
+cdef Collector _collector
 cdef bint _hides
 cdef int _SHAPE_SLOT
 cdef int _OUT_SLOT

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core.native import native
+from ..core.classes import COMPILED
+from ..core.collector import collector
 from ..core.state import ThreadState, thread_state
 from ..core.tensor import (
     VIEW_DEFAULT,
@@ -27,8 +28,8 @@ from ..tape.plans import OUT_SLOT, SHAPE_SLOT
 from ..tape.saved import save, save_output
 from .declaration import Declaration
 
-_native = native
-_hides = native.compiled
+_collector = collector
+_hides = COMPILED
 _SHAPE_SLOT, _OUT_SLOT = SHAPE_SLOT, OUT_SLOT
 # Between the look at the user's frame and that frame: Native.caller, new_node, record_small, call1
 # or call2, and the method or function that the user called.
@@ -92,9 +93,9 @@ def record_small(
         node.saved = tuple([saved_value(operator, state, s, x, y, result) for s in plan.slots])
     if _hides:
         if node.shown:
-            _native.show(result)
+            _collector.show(result)
         elif count > 1:
-            _native.hide(node.saved)
+            _collector.hide(node.saved)
 
 
 def saved_value(

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..core.native import native
+from ..core.overriding import overriding
 from ..core.scopes import DispatchNotOverridden, set_modes
 from ..core.state import ThreadState, call_user, thread_state
 from ..core.tensor import Tensor, any_requires, set_fields
@@ -25,7 +25,7 @@ def override_below(state: ThreadState, operator: Any, args: tuple) -> Any:
 
     NotImplemented if there is nobody to ask.
     """
-    if not state.modes and (not native.overriding or state.dispatch_disabled):
+    if not state.modes and (not overriding.possible or state.dispatch_disabled):
         return NotImplemented
     asked = dispatching_arguments(state, args)
     if not state.modes and not asked:

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..core.arrays import mark, unmarked
 from ..core.errors import argument_error, name_and_parameters
-from ..core.native import native
+from ..core.overriding import overriding
 from ..core.scopes import FunctionsNotOverridden, set_function_modes
 from ..core.state import ThreadState, thread_state
 from ..core.tensor import Tensor
@@ -253,5 +253,5 @@ def marked(cls: type, array: Any) -> Any:
     """An array as an instance of `cls` carries it."""
     if cls is Tensor or not takes_part(cls):
         return unmarked(array)
-    native.watch_classes()
+    overriding.note_class()
     return mark(array)

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any, overload
 
 from ..core.devices import device
-from ..core.native import native
+from ..core.overriding import overriding
 from ..dispatch.binding import bind_overload
 from ..dispatch.torch_dispatch import register_rule
 from .operator import ANY_DEVICE, CustomOperator
@@ -154,7 +154,7 @@ class CustomOpDef:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         operator = self._operator
-        if native.overriding:
+        if overriding.possible:
             return operator(*args, **kwargs)
         try:
             bound = bind_overload(operator, args, kwargs)

@@ -2,12 +2,14 @@ cimport cython
 from ..autograd.function_node cimport FunctionNode, among, save_tensors
 from ..tape.node cimport edge_target, new_node
 from ..tape.plans cimport GradientPlan
-from ..core.native cimport Native
+from ..core.collector cimport Collector
+from ..core.ndarrays cimport NDArrays
 from ..core.state cimport ThreadState
 from ..core.tensor cimport Tensor, requires_of
 
 
-cdef Native _native
+cdef Collector _collector
+cdef NDArrays _ndarrays
 cdef object _no_output
 
 

@@ -8,13 +8,16 @@ import numpy as np
 
 from ..autograd.function import FunctionCtx
 from ..autograd.function_node import FunctionNode, among, save_tensors
-from ..core.native import native
+from ..core.classes import COMPILED
+from ..core.collector import collector
+from ..core.ndarrays import ndarrays
 from ..core.state import ThreadState, call_user, thread_state
 from ..core.tensor import Tensor, requires_of, set_fields
 from ..tape.node import edge_target, new_node
 from ..tape.plans import GradientPlan, custom_plan
 
-_native = native
+_collector = collector
+_ndarrays = ndarrays
 _no_output = np.empty(())
 
 
@@ -180,10 +183,10 @@ def record_call(operator: Any, state: ThreadState, args: tuple, out: Any) -> Ope
         node.outputs_meta = [(t.array.shape, t.array.dtype) for t in outs]
     constant = node.non_differentiable or ()
     for i, t in enumerate(outs):
-        if t is not None and _native.is_differentiable(t.array) and not among(t, constant):
+        if t is not None and _ndarrays.is_differentiable(t.array) and not among(t, constant):
             set_fields(t, view_meta=None, node=node, output_index=i, needs_grad=True)
             if node.shown:
-                _native.show(t)
+                _collector.show(t)
     if node.to_save is not None:
         save_tensors(node, state, tuple(outs))
     node.non_differentiable = None
@@ -315,5 +318,5 @@ def _structure(operator: Any, out: Any) -> tuple:
     )
 
 
-if not _native.compiled:  # fields of a compiled class begin as None, zero and False by themselves
+if not COMPILED:  # fields of a compiled class begin as None, zero and False by themselves
     OperatorNode.result_kinds = None

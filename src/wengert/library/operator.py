@@ -15,7 +15,7 @@ import numpy as np
 from ..backends.backend import has_elements
 from ..backends.geometry import owner_of
 from ..backends.placement import of_array
-from ..core.native import native
+from ..core.overriding import overriding
 from ..core.scopes import DualsAside
 from ..core.state import ThreadState, call_user, thread_state
 from ..core.tensor import Tensor, any_requires, bump_version, requires_of
@@ -36,7 +36,6 @@ from .tags import Tag
 from .transforms import call_below
 from .unregistered import warn_in_backward
 
-_native = native
 ANY_DEVICE = "any"
 NO_DEVICE = ""
 
@@ -253,7 +252,7 @@ class CustomOperator(BaseOperator):
 
     def apply(self, function: Callable, args: tuple) -> Any:
         """Call a function of the operator's arguments."""
-        if _native.overriding:
+        if overriding.possible:
             return call_user(
                 function, *args[: self.positional], **self.keywords_of(args)
             )

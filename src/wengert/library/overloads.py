@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ..core.native import native
+from ..core.overriding import overriding
 from ..core.registry import operators
 from ..core.state import thread_state
 from ..dispatch.binding import bind_overload
@@ -78,7 +78,7 @@ class OpOverload:
         return f"{self._namespace}::{self._opname}{overload}"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if native.overriding:
+        if overriding.possible:
             out = override_operator(self, args, kwargs)
             if out is not PLAIN:
                 return out
@@ -138,7 +138,7 @@ class OpOverloadPacket:
         return overload_of(operator)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if native.overriding:
+        if overriding.possible:
             out = override_operator(self, args, kwargs)
             if out is not PLAIN:
                 return out

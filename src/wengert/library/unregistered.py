@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from ..core.collector import collector
 from ..core.errors import warn_user
-from ..core.native import native
+from ..core.ndarrays import ndarrays
 from ..core.state import ThreadState
 from ..core.tensor import Tensor, node_of, requires_of, set_fields
 from .node import new_operator_node, plan_for
@@ -52,7 +53,7 @@ def warn_in_backward(
         if id(t) in given and id(t) not in changed:
             continue  # as it came, so nothing was computed
         if not requires_of(t):
-            if id(t) not in given and native.is_differentiable(t.array):
+            if id(t) not in given and ndarrays.is_differentiable(t.array):
                 without_history.append(t)
         elif node_of(t) is not None:
             t.register_hook(partial(_warn, operator.name))
@@ -71,7 +72,7 @@ def _set_node(operator: Any, state: ThreadState, args: tuple, results: list[Tens
     for i, t in enumerate(results):
         set_fields(t, view_meta=None, node=node, output_index=i, needs_grad=True)
         if node.shown:
-            native.show(t)
+            collector.show(t)
 
 
 def _warn(name: str, gradient: Any = None) -> None:

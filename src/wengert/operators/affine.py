@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from ..backends.layout import laid_out
+from ..backends.loop_codes import PASS_ON, PRODUCT, SCALE
+from ..backends.loops import loops
+from ..backends.matrices import matrices
 from ..core import dtypes
 from ..core.errors import shape_text
-from ..core.loops import PASS_ON, PRODUCT, SCALE
-from ..core.native import native
+from ..core.ndarrays import ndarrays
 from ..core.numbers import check_number
 from ..core.tensor import Tensor
 from ..transforms.batching import products as batched
@@ -19,7 +21,6 @@ from .pointwise import ADD
 
 __all__ = ["addbmm", "addmm", "addmv", "addr", "baddbmm", "linear"]
 
-_native = native
 
 # Products that are added to something -------------------------------------------------------------
 
@@ -77,7 +78,7 @@ def _plus(xp: Any, multiply: Any, x: Any, a: Any, b: Any, beta: Any, alpha: Any)
             f"{products.scalar_name(x)} and {products.scalar_name(other)}"
         )
     kind = x.dtype
-    if _native.is_half(x):
+    if ndarrays.is_half(x):
         # Product and sum are rounded once, at the end.
         x, a, b = [each.astype(xp.float32) for each in (x, a, b)]
     product = multiply(xp, a, b)
@@ -89,7 +90,7 @@ def _plus(xp: Any, multiply: Any, x: Any, a: Any, b: Any, beta: Any, alpha: Any)
 
 def _addmm(xp: Any, x: Any, a: Any, b: Any, beta: Any, alpha: Any) -> Any:
     if beta == 1 and alpha == 1:
-        out = _native.addmm(x, a, b)
+        out = matrices.addmm(x, a, b)
         if out is not None:
             return out
     for name, matrix in (("mat1", a), ("mat2", b)):
@@ -199,8 +200,6 @@ baddbmm = primitive(
 )
 
 
-
-
 def _addbmm(xp: Any, x: Any, a: Any, b: Any, beta: Any, alpha: Any) -> Any:
     for name, batch in (("batch1", a), ("batch2", b)):
         if batch.ndim != 3:
@@ -303,9 +302,9 @@ addr = primitive(
 
 
 def _affine(xp: Any, bias: Any, x: Any, weight: Any) -> Any:
-    product = _native.matmul(x, weight.T)
+    product = matrices.matmul(x, weight.T)
     if product is not None:
-        out = _native.binary(ADD, product, bias)
+        out = loops.binary(ADD, product, bias)
         if out is not None:
             return out
     return _addmm(xp, bias, x, weight.T, 1, 1)

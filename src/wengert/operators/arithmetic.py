@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 from ..backends.layout import copied
+from ..backends.loop_codes import ADD, DIV, MUL, NEG, PASS_ON, RECIPROCAL, RSUB, SCALE, SQUARE, SUB
 from ..core.dtypes import from_numpy
-from ..core.loops import ADD, DIV, MUL, NEG, PASS_ON, RECIPROCAL, RSUB, SCALE, SQUARE, SUB
 from ..core.numbers import check_number
 from ..core.registry import operator_named
 from ..core.state import thread_state

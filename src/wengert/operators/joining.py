@@ -8,7 +8,7 @@ from ..backends import meta
 from ..backends.geometry import at, broadcast_shape, sliced, wrap_dim
 from ..core.dtypes import result_dtype
 from ..core.errors import shape_text, warn_user
-from ..core.native import native
+from ..core.ndarrays import ndarrays
 from ..core.tensor import Tensor
 from ..creation.factories import zeros
 from ..dispatch.operator import Operator
@@ -25,8 +25,6 @@ __all__ = [
     "meshgrid", "row_stack", "split", "split_with_sizes", "stack", "tensor_split", "unbind",
     "vsplit", "vstack",
 ]  # fmt: skip
-
-_native = native
 
 
 def _tensor_list(function: str, tensors: Any) -> list[Tensor]:
@@ -59,7 +57,7 @@ def _is_legacy_empty(shape: tuple[int, ...]) -> bool:
 
 
 def _cat(xp: Any, arrays: list, dim: int, sizes: tuple[int, ...]) -> Any:
-    joined = _native.join(arrays, dim)
+    joined = ndarrays.join(arrays, dim)
     if joined is not None:
         return joined
     dtype = arrays[0].dtype
@@ -326,7 +324,7 @@ def _parts(operator: Operator) -> Operator:
 
 
 def _cut(xp: Any, x: Any, dim: int, sizes: Any) -> list:
-    parts = _native.cut(x, dim, list(sizes))
+    parts = ndarrays.cut(x, dim, list(sizes))
     if parts is not None:
         return parts
     parts = []

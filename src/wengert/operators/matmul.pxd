@@ -1,4 +1,6 @@
-from ..core.native cimport Native
+from ..core.classes cimport Classes
+from ..core.overriding cimport Overriding
 
 
-cdef Native _native
+cdef Classes _classes
+cdef Overriding _overriding

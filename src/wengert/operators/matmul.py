@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from ..core.loops import PRODUCT
-from ..core.native import native
+from ..backends.loop_codes import PRODUCT
+from ..core.classes import classes
+from ..core.overriding import overriding
 from ..core.registry import operator_named
 from ..core.tensor import Tensor
 from ..dispatch.binding import check_operand
@@ -27,7 +28,8 @@ from .declare import by_loop, linear
 
 __all__ = ["bmm", "dot", "ger", "kron", "matmul", "mm", "mv", "outer", "trace", "vdot"]
 
-_native = native
+_classes = classes
+_overriding = overriding
 
 # Matrices -----------------------------------------------------------------------------------------
 
@@ -197,7 +199,7 @@ class Matmul(Operator):
         self.doc = "Product of vectors, matrices or batches of matrices, which broadcast."
 
     def call2(self, x: Any, y: Any) -> Any:
-        if _native.overriding:
+        if _overriding.possible:
             out = override_operator(self, (x, y), {})
             if out is not PLAIN:
                 return out
@@ -214,7 +216,7 @@ class Matmul(Operator):
         return self.call2(*args)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
-        return self if instance is None else _native.method(self, instance)
+        return self if instance is None else _classes.method(self, instance)
 
 
 matmul = Matmul()

@@ -1,6 +1,6 @@
 """All elementwise operators in one place, for the rules and composites of other modules."""
 
-from ..core.loops import ADD as ADD
+from ..backends.loop_codes import ADD as ADD
 from .arithmetic import *  # noqa: F403
 from .arithmetic import div_ as div_
 from .comparison import *  # noqa: F403

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..backends.matrices import matrices
 from ..backends.numpy import quiet
 from ..core import dtypes
 from ..core.errors import shape_text
-from ..core.native import native
 from ..core.tensor import Tensor
 from .views import transpose
-
-_native = native
 
 # dot has less to set up, but it clears its result before it fills it.
 _DOT_LIMIT = 4096
@@ -66,19 +64,19 @@ def _c_name(array: Any) -> str:
 
 def mm_right(xp: Any, a: Any, b: Any) -> Any:
     """Product of a matrix with the adjoint of another."""
-    out = _native.product(a, b, False, True)
+    out = matrices.product(a, b, False, True)
     return mm(xp, a, adjoint(b)) if out is None else out
 
 
 def mm_left(xp: Any, a: Any, b: Any) -> Any:
     """Product of the adjoint of a matrix with another."""
-    out = _native.product(a, b, True, False)
+    out = matrices.product(a, b, True, False)
     return mm(xp, adjoint(a), b) if out is None else out
 
 
 def mm(xp: Any, a: Any, b: Any) -> Any:
     """Product of two matrices."""
-    out = _native.product(a, b, False, False)
+    out = matrices.product(a, b, False, False)
     if out is not None:
         return out
     for name, matrix in (("self", a), ("mat2", b)):

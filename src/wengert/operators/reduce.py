@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 from ..backends import meta
+from ..backends.loop_codes import SPREAD
+from ..backends.loops import loops
 from ..core import dtypes
 from ..core.errors import broadcast_error, shape_text, warn_user
-from ..core.loops import SPREAD
-from ..core.native import native
 from ..core.tensor import Tensor
 from ..dispatch.out import copy_to_out
 from ..transforms.batching.moving import apply, at_front
@@ -52,7 +52,7 @@ def _sum(xp: Any, x: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
 
 def _sum_all(xp: Any, x: Any, dtype: Any) -> Any:
     if dtype is None:
-        small = native.sum_all(x)
+        small = loops.sum_all(x)
         if small is not None:
             return small
     return _sum(xp, x, None, False, dtype)
@@ -111,7 +111,7 @@ def sum_to_size(input: Tensor, *size: Any) -> Tensor:
 
 
 def _sum_to(xp: Any, x: Any, size: tuple) -> Any:
-    rows = native.sum_rows(x) if x.ndim == 2 else None
+    rows = loops.sum_rows(x) if x.ndim == 2 else None
     if rows is not None and rows.shape == size:
         return rows
     out = x if x.ndim == 1 else _sum(xp, x, tuple(range(x.ndim - 1)), False, None)
@@ -190,7 +190,7 @@ def _mean(xp: Any, x: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
 
 def _mean_all(xp: Any, x: Any, dtype: Any) -> Any:
     if dtype is None:
-        small = native.sum_all(x)
+        small = loops.sum_all(x)
         if small is not None:
             return small / x.size if x.size else small * math.nan
     return _mean(xp, x, None, False, dtype)

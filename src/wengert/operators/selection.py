@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..backends.layout import copied
+from ..backends.loop_codes import ABS
 from ..core.dtypes import from_numpy
-from ..core.loops import ABS
 from ..core.numbers import check_number
 from ..core.registry import operator_named
 from ..core.tensor import Tensor

@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 from ..backends.backend import backend_of
-from ..core.loops import COS, EXP, FUSED, LOG, RELU, SIGMOID, SIN, SQRT, TANH
-from ..core.native import native
+from ..backends.loop_codes import COS, EXP, FUSED, LOG, RELU, SIGMOID, SIN, SQRT, TANH
+from ..backends.loops import loops
 from ..core.tensor import Tensor
 from ..dispatch.operator import Operator
 from .declare import by_loop, elementwise, promote_float
@@ -19,7 +19,6 @@ __all__ = [
     "sqrt", "tan", "tanh",
 ]  # fmt: skip
 
-_native = native
 
 # Roots, exponentials and trigonometry -------------------------------------------------------------
 
@@ -238,7 +237,7 @@ hypot = elementwise(
 
 def logistic(xp: Any, x: Any) -> Any:
     e = xp.exp(-x)
-    if _native.logistic_tail(e):
+    if loops.logistic_tail(e):
         return e
     e = 1 + e
     return 1 / e

@@ -1,10 +1,14 @@
 cimport cython
-from ..core.native cimport Native
+from ..backends.loops cimport Loops
+from ..core.collector cimport Collector
+from ..core.overriding cimport Overriding
 from ..core.state cimport ThreadState, thread_state
 from ..core.tensor cimport Cold, Tensor, bump_version, wrap
 
 
-cdef Native _native
+cdef Collector _collector
+cdef Loops _loops
+cdef Overriding _overriding
 
 
 @cython.locals(state=ThreadState, old=Tensor)

@@ -6,17 +6,22 @@ from _thread import allocate_lock
 from os import register_at_fork
 from typing import Any
 
+from ..backends.loops import loops
+from ..core.classes import COMPILED
+from ..core.collector import collector
 from ..core.errors import refuse_inference_update
-from ..core.native import native
+from ..core.overriding import overriding
 from ..core.state import call_user, thread_state
 from ..core.tensor import Tensor, bump_version, wrap
 from .cycles import show_graph
 
-_native = native
+_collector = collector
+_loops = loops
+_overriding = overriding
 
 # References to a gradient that nobody but the engine holds, where `_first` counts them: the local
 # variable of the engine's function and, uncompiled, the arguments of two calls.
-SOLE_TENSOR_REFERENCES = 1 if native.compiled else 3
+SOLE_TENSOR_REFERENCES = 1 if COMPILED else 3
 SOLE_ARRAY_REFERENCES = 2
 
 _gradient_locks = [allocate_lock() for _ in range(61)]
@@ -33,7 +38,7 @@ def add_gradient(variable: Tensor, new: Tensor | None) -> None:
     old = variable.gradient
     if state.grad_enabled:
         _add_recorded(variable, new)
-    elif _native.overriding and (
+    elif _overriding.possible and (
         type(new) is not Tensor or (old is not None and type(old) is not Tensor)
     ):
         _add_by_class(variable, new)
@@ -50,7 +55,7 @@ def add_gradient(variable: Tensor, new: Tensor | None) -> None:
             else:
                 if old.inference and not state.inference:
                     refuse_inference_update(old)
-                if not _native.binary_into(0, old.array, new.array):
+                if not _loops.binary_into(0, old.array, new.array):
                     _add_into(old.array, new.array)
                 bump_version(old, "AccumulateGrad")
     if variable.cold is not None:
@@ -60,7 +65,7 @@ def add_gradient(variable: Tensor, new: Tensor | None) -> None:
 def _add_by_class(variable: Tensor, new: Tensor) -> None:
     """By operators, which classes of gradients handle; that is user code: no lock is held."""
     if variable.gradient is None:
-        sole = _native.refcount(new) <= SOLE_TENSOR_REFERENCES + 2
+        sole = _collector.refcount(new) <= SOLE_TENSOR_REFERENCES + 2
         dense = bool(new.array.flags.c_contiguous)
         variable.gradient = new.detach() if sole and dense else new.clone()
     else:
@@ -84,8 +89,8 @@ def _first(variable: Tensor, new: Tensor) -> Tensor:
     array = new.array
     if (
         array.base is None
-        and _native.refcount(new) <= SOLE_TENSOR_REFERENCES
-        and _native.refcount(array) <= SOLE_ARRAY_REFERENCES
+        and _collector.refcount(new) <= SOLE_TENSOR_REFERENCES
+        and _collector.refcount(array) <= SOLE_ARRAY_REFERENCES
         and (array.strides == variable.array.strides or not thread_state().grad_layout)
     ):
         return wrap(array)

@@ -6,7 +6,7 @@ import sys
 import warnings
 from typing import Any
 
-from ..core.native import native
+from ..core.frames import frames
 from ..core.tensor import Tensor
 
 
@@ -14,7 +14,7 @@ def forward_stack() -> list[str]:
     """The calling stack as text, up to the first frame of this package."""
     import traceback
 
-    code = native.caller()
+    code = frames.caller()
     frame: Any = sys._getframe()
     while frame is not None and frame.f_code is not code:
         frame = frame.f_back

@@ -11,7 +11,7 @@ the same graph keeps that graph alive until the hook is removed, as it does in P
 
 from __future__ import annotations
 
-from ..core.native import native
+from ..core.collector import collector
 from ..core.tensor import Tensor
 
 
@@ -25,7 +25,7 @@ def show_graph(start: object) -> None:
     while stack:
         item = stack.pop()
         if isinstance(item, Tensor):
-            native.show(item)
+            collector.show(item)
             stack.append(item.node)
             if item.view_meta is not None:
                 stack.append(item.view_meta.base)

@@ -1,5 +1,8 @@
 cimport cython
-from ..core.native cimport Native
+from ..backends.loops cimport Loops
+from ..core.frames cimport Frames
+from ..core.ndarrays cimport NDArrays
+from ..core.overriding cimport Overriding
 from ..core.state cimport AnomalyMode, ThreadState, thread_state
 from ..core.tensor cimport Cold, Tensor, wrap
 from .accumulation cimport add_gradient
@@ -9,7 +12,10 @@ from .saved cimport Freed
 from .tasks cimport GraphTask, Slot, count_dependencies, pop, queue
 
 
-cdef Native _native
+cdef Frames _frames
+cdef Loops _loops
+cdef NDArrays _ndarrays
+cdef Overriding _overriding
 cdef type _ndarray
 cdef AnomalyMode _anomaly
 cdef object _add, _reduce_gradient

@@ -15,8 +15,11 @@ from typing import Any
 
 import numpy as np
 
+from ..backends.loops import loops
+from ..core.frames import frames
 from ..core.loading import load
-from ..core.native import native
+from ..core.ndarrays import ndarrays
+from ..core.overriding import overriding
 from ..core.state import ThreadState, anomaly, inherit, thread_state
 from ..core.tensor import Tensor
 from .accumulation import add_gradient
@@ -26,7 +29,10 @@ from .node_log import log_nodes, logs_nodes
 from .saved import Freed
 from .tasks import GraphTask, abandon, count_dependencies, plan_execution, pop, queue
 
-_native = native
+_frames = frames
+_loops = loops
+_ndarrays = ndarrays
+_overriding = overriding
 _anomaly = anomaly
 _ndarray = np.ndarray
 
@@ -55,7 +61,7 @@ def run_backward(
     root_nodes = [node for node, _ in roots]
     if task is None:
         freed = Freed()
-        freed.code, freed.lasti = _native.caller(), _native.lasti
+        freed.code, freed.lasti = _frames.caller(), _frames.lasti
         task = GraphTask(keep_graph, create_graph, state, state.graph_task, freed)
         if state.depth >= MAX_DEPTH:
             return _run_on_fresh_thread(task, roots, grads, targets, accumulate)
@@ -125,7 +131,7 @@ def run_on_caller(task: GraphTask, state: ThreadState) -> None:
             if node.plan.loops:
                 run_loops(task, node, state)
                 continue
-            if node.is_accumulator and not _native.overriding:
+            if node.is_accumulator and not _overriding.possible:
                 sink: Any = node
                 if sink.variable.cold is None:
                     g = node.buffer
@@ -234,7 +240,7 @@ def run_node(task: GraphTask, node: Node, state: ThreadState) -> list | None:
         grads = run_pre_hooks(node, grads)
     if state.profiler is not None:
         outputs = state.profiler.run_node(node, grads, run_inside)
-    elif _native.overriding:
+    elif _overriding.possible:
         outputs = run_inside(node, grads, state)
     elif node.is_accumulator:  # without a call between, whose reference to the gradient counts
         sink: Any = node
@@ -280,14 +286,14 @@ def run_loops(task: GraphTask, node: Node, state: ThreadState) -> None:
         if value is None:
             if outputs is None:
                 state.node = node
-                outputs = run_inside(node, g, state) if _native.overriding else node.run(g)
+                outputs = run_inside(node, g, state) if _overriding.possible else node.run(g)
             value = outputs[edge]
             fresh = False
         elif value is total:
             value = None
         if (
             value is None
-            or not _native.has_shape(value.array, following.out_shape)
+            or not _ndarrays.has_shape(value.array, following.out_shape)
             or not receive(task, following, value, fresh)
         ):
             hand(task, node, edge, value)
@@ -315,7 +321,7 @@ def hand_on(task: GraphTask, node: Node, outputs: list) -> None:
             outputs[i] = None
             if (
                 g is None
-                or not _native.has_shape(g.array, following.out_shape)
+                or not _ndarrays.has_shape(g.array, following.out_shape)
                 or not receive(task, following, g, False)
             ):
                 hand(task, node, i, g)
@@ -411,7 +417,7 @@ def with_one_more(
 def combine(task: GraphTask, old: Tensor, g: Tensor, owned: bool) -> Tensor:
     """The sum of two gradients; in place when the first is a sum that only the engine holds."""
     if owned and not task.create_graph and type(old) is Tensor and not task.caller.layers:
-        if _native.binary_into(0, old.array, g.array):
+        if _loops.binary_into(0, old.array, g.array):
             return old
         if type(old.array) is _ndarray and type(g.array) is _ndarray:
             array = old.array
@@ -434,7 +440,7 @@ def validated(
     if array.dtype is dtype:
         if not shape and not array.ndim:  # the usual root
             return g
-        if _native.has_shape(array, shape):
+        if _ndarrays.has_shape(array, shape):
             return g
     return _reduce_gradient(producer, index, g, shape, dtype)
 

@@ -1,5 +1,10 @@
 cimport cython
-from ..core.native cimport Native, make
+from ..backends.loops cimport Loops
+from ..backends.matrices cimport Matrices
+from ..core.classes cimport make
+from ..core.collector cimport Collector
+from ..core.frames cimport Frames
+from ..core.ndarrays cimport NDArrays
 from ..core.state cimport AnomalyMode, ThreadState, thread_state
 from ..core.tensor cimport (
     Cold, Tensor, VersionCounter, ViewMeta, flag, node_of, wrap_as,
@@ -9,7 +14,11 @@ from .plans cimport GradientPlan, GradientStep
 from .saved cimport Freed, SavedVariable, holds_tensors, unpack_item
 
 
-cdef Native _native
+cdef Collector _collector
+cdef Frames _frames
+cdef Loops _loops
+cdef Matrices _matrices
+cdef NDArrays _ndarrays
 cdef bint _hides
 cdef AnomalyMode _anomaly
 cdef int _fused, _scale, _pass_on, _product, _spread

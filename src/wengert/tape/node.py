@@ -16,11 +16,16 @@ from typing import Any
 
 import numpy as np
 
+from ..backends import loop_codes
 from ..backends.allocation import zeros_for
-from ..core import loops
+from ..backends.loops import loops
+from ..backends.matrices import matrices
+from ..core.classes import COMPILED, make
+from ..core.collector import collector
+from ..core.frames import frames
 from ..core.handles import RemovableHandle
 from ..core.loading import load
-from ..core.native import make, native
+from ..core.ndarrays import ndarrays
 from ..core.state import ThreadState, anomaly, thread_state
 from ..core.tensor import Tensor, give_defaults, node_of, wrap_as
 from .accumulation import add_gradient
@@ -29,11 +34,15 @@ from .cycles import show_graph
 from .plans import GradientPlan, GradientStep
 from .saved import Freed, SavedVariable, holds_tensors, unpack_item
 
-_native = native
-_hides = native.compiled
+_collector = collector
+_frames = frames
+_loops = loops
+_matrices = matrices
+_ndarrays = ndarrays
+_hides = COMPILED
 _anomaly = anomaly
-_fused, _scale, _pass_on, _product = loops.FUSED, loops.SCALE, loops.PASS_ON, loops.PRODUCT
-_spread = loops.SPREAD
+_fused, _scale, _pass_on = loop_codes.FUSED, loop_codes.SCALE, loop_codes.PASS_ON
+_product, _spread = loop_codes.PRODUCT, loop_codes.SPREAD
 _ndarray: Any = np.ndarray
 
 ACCUMULATE_SEQUENCE = 2**62
@@ -73,12 +82,12 @@ def new_node(
     sequence = state.sequence
     node.sequence = sequence
     state.sequence = sequence + 1
-    node.out_shape = _native.shape_of(out_array)
+    node.out_shape = _ndarrays.shape_of(out_array)
     node.out_dtype = out_array.dtype
     node.outputs_meta = None
     node.cold = None
-    node.code = _native.caller(inside)
-    node.lasti = _native.lasti
+    node.code = _frames.caller(inside)
+    node.lasti = _frames.lasti
     node.claim = None
     if _anomaly.enabled:
         node.shown = True
@@ -86,8 +95,8 @@ def new_node(
     elif not _hides or state.saved_hooks or _any_shown(next_nodes):
         node.shown = True
     else:
-        _native.hide(node)
-        _native.hide(next_nodes)
+        _collector.hide(node)
+        _collector.hide(next_nodes)
     return node
 
 
@@ -104,8 +113,8 @@ class Node:
 
     def __init__(self, plan: GradientPlan, next_nodes: tuple, next_nrs: tuple | None) -> None:
         self.start(plan, next_nodes, next_nrs)
-        self.code: Any = _native.caller()
-        self.lasti = _native.lasti
+        self.code: Any = _frames.caller()
+        self.lasti = _frames.lasti
 
     def start(self, plan: GradientPlan, next_nodes: tuple, next_nrs: tuple | None) -> None:
         """Fill the fields, but for the place in the user's program."""
@@ -180,18 +189,18 @@ class Node:
         else:
             self.saved = items
             if not self.shown:
-                _native.hide(items)
+                _collector.hide(items)
 
     def show_itself(self) -> list:
         """Let the collector see this node; returns what it was computed from, if that is new."""
         if self.shown:
             return []
         self.shown = True
-        _native.show(self)
-        _native.show(self.next_nodes)
+        _collector.show(self)
+        _collector.show(self.next_nodes)
         items = self.kept_items()
         if items is self.saved:
-            _native.show(items)
+            _collector.show(items)
         return [*self.next_nodes, *items]
 
     # Graph surface ---------------------------------------------------------------------------
@@ -353,7 +362,7 @@ def apply_loop(
     if loop == _scale:
         if value == 1:
             return g
-        array = _native.binary(2, g.array, value)
+        array = _loops.binary(2, g.array, value)
         return None if array is None else wrap_as(array, inference)
     if isinstance(value, Tensor):
         t = value
@@ -368,18 +377,18 @@ def apply_loop(
             return None
         value = variable.array
     if loop < _fused:
-        array = _native.binary(loop, g.array, value)
+        array = _loops.binary(loop, g.array, value)
     elif loop < _scale:
-        array = _native.differential(loop - _fused, g.array, value)
+        array = _loops.differential(loop - _fused, g.array, value)
     else:
         if step.reads == 2 and saved[step.indices[1]] != 1:
             return None
         a, b = (value, g.array) if loop & 1 else (g.array, value)
-        if total is not None and _native.product_into(
+        if total is not None and _matrices.product_into(
             total.array, a, b, (loop & 2) != 0, (loop & 4) != 0
         ):
             return total
-        array = _native.product(a, b, (loop & 2) != 0, (loop & 4) != 0)
+        array = _matrices.product(a, b, (loop & 2) != 0, (loop & 4) != 0)
     return None if array is None else wrap_as(array, inference)
 
 
@@ -420,7 +429,7 @@ class AccumulateGrad(Node):
         self.unresolved = False
         self.variable = variable
         if _hides:
-            _native.show(variable)
+            _collector.show(variable)
         self.sequence = ACCUMULATE_SEQUENCE
         self.out_shape = variable.array.shape
         self.out_dtype = variable.array.dtype
@@ -513,7 +522,7 @@ def _register(hooks: OrderedDict, fn: Callable) -> RemovableHandle:
     return handle
 
 
-if not _native.compiled:
+if not COMPILED:
     give_defaults(
         Node,
         saved=None, out_device=None, outputs_meta=None, cold=None, claim=None, buffer=None,

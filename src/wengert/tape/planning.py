@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core.native import native
+from ..core.classes import COMPILED
 from ..core.tensor import Tensor
 from .node import Node
 from .plans import (
@@ -69,7 +69,7 @@ def plan_for(operator: Any, mask: int, name: str, args: tuple | None = None) -> 
         conjugates=operator.family == "elementwise",
         several_outputs=operator.outputs != 1,
         node_class=cls,
-        made_as=cls if native.compiled else Node,
+        made_as=cls if COMPILED else Node,
     )
     operator.plans[mask if operator.namer is None else (mask, name)] = plan
     return plan

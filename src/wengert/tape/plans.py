@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..core import loops
+from ..backends import loop_codes
 
 # Where a value that a rule reads comes from: argument i is slot i, its shape SHAPE_SLOT + i, and
 # result i is OUT_SLOT - i.
@@ -30,9 +30,9 @@ class GradientStep:
         self.spreads = spreads
         self.first: int = indices[0] if indices else -1
         self.alone = False  # whether what it reads is all that the node saves
-        self.loop = loop  # what the rule comes down to, by core/loops.py, or -1
-        self.is_product = loop >= loops.PRODUCT
-        self.shares = loop == loops.SPREAD  # whether the result is the gradient's own memory
+        self.loop = loop  # what the rule comes down to, by backends/loop_codes.py, or -1
+        self.is_product = loop >= loop_codes.PRODUCT
+        self.shares = loop == loop_codes.SPREAD  # whether the result is the gradient's own memory
 
 
 class GradientPlan:

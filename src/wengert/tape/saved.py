@@ -9,7 +9,7 @@ from __future__ import annotations
 from types import CodeType
 from typing import Any
 
-from ..core.native import native
+from ..core.classes import COMPILED
 from ..core.registry import makers
 from ..core.state import ThreadState, call_user, thread_state
 from ..core.tensor import (
@@ -247,7 +247,7 @@ def holds_tensors(items: tuple) -> bool:
     return False
 
 
-if not native.compiled:
+if not COMPILED:
     give_defaults(
         SavedVariable,
         array=None, tensor=None, counter=None, version=0, output_nr=0, is_output=False,

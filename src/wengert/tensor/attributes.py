@@ -11,9 +11,10 @@ import numpy as np
 
 from .. import autograd
 from ..core.arrays import alive, is_level
+from ..core.classes import classes
+from ..core.collector import collector
 from ..core.dtypes import is_differentiable
 from ..core.handles import RemovableHandle
-from ..core.native import native
 from ..core.state import thread_state
 from ..core.tensor import VIEW_MULTI_OUTPUT, Tensor, set_fields, wrap
 from ..dispatch.levels import (
@@ -40,7 +41,7 @@ def is_leaf(self: Tensor) -> bool:
 
 def grad_fn(self: Tensor) -> Node | None:
     """The node that computes this tensor, None for a leaf."""
-    native.show(self)  # what is hung on the node may lead back here
+    collector.show(self)  # what is hung on the node may lead back here
     return seen(self.current_node())
 
 
@@ -107,7 +108,7 @@ def grad(self: Tensor) -> Tensor | None:
 
 def set_grad(self: Tensor, value: Tensor | None) -> None:
     if value is None:
-        native.set_attribute(self, "gradient", None)
+        classes.set_attribute(self, "gradient", None)
         return
     if not isinstance(value, Tensor):
         raise TypeError(
@@ -131,7 +132,7 @@ def set_grad(self: Tensor, value: Tensor | None) -> None:
             f"attempting to assign a gradient of size '{list(value.array.shape)}' to a tensor of "
             f"size '{list(self.array.shape)}'; their shapes must agree"
         )
-    native.set_attribute(self, "gradient", value)
+    classes.set_attribute(self, "gradient", value)
     show_graph(value)
     show_graph(self)
 
@@ -186,7 +187,7 @@ def set_backward_hooks(self: Tensor, hooks: OrderedDict | None) -> None:
         raise TypeError(
             f"_backward_hooks must be a dictionary of hooks or None, not {type(hooks).__name__}"
         )
-    native.show(self)
+    collector.show(self)
     node = self.current_node()
     if node is None:
         self.make_cold().hooks = hooks
@@ -244,8 +245,8 @@ def detach(self: Tensor) -> Tensor:
         out = alias_of(self)
     if self.inference:
         return _inference_alias(out, state)
-    native.set_attribute(out, "counter", self.shared_counter())
-    native.set_attribute(out, "inference", False)
+    classes.set_attribute(out, "counter", self.shared_counter())
+    classes.set_attribute(out, "inference", False)
     return out
 
 

@@ -14,7 +14,7 @@ from ..core.arrays import WrapperArray, is_level, unreadable_wrapper
 from ..core.devices import as_device, device
 from ..core.errors import dimension_error
 from ..core.layouts import contiguous_format, keeps_order, strided
-from ..core.native import native
+from ..core.overriding import overriding
 from ..core.size import Size, size_of, whole
 from ..core.state import thread_state
 from ..core.tensor import Tensor
@@ -286,7 +286,7 @@ class Reading(Effect):
     """Reading the one element of a tensor as a Python number."""
 
     def __call__(self, t: Tensor) -> Any:
-        if native.overriding and not is_level(t):
+        if overriding.possible and not is_level(t):
             value = override_function(self.overloads[0], (t,), {})
             if value is not NotImplemented:
                 return value

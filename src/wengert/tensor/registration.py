@@ -5,8 +5,8 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any
 
+from ..core.classes import classes
 from ..core.loading import load
-from ..core.native import native
 from ..core.registry import declared_operators, operator_named
 from ..core.tensor import AbstractOperator, Tensor, complete
 from ..creation import factories as creation
@@ -115,7 +115,7 @@ def function_of(name: str) -> Any:
         # has put into Tensor or taken from it in the meantime remains so.
         for each, value in _deferred.setdefault(module, made).items():
             if isinstance(Tensor.__dict__.get(each), _DeferredMethod):
-                native.attach(Tensor, each, value)
+                classes.attach(Tensor, each, value)
     return _deferred[module][name]
 
 
@@ -202,21 +202,21 @@ def _overridable_methods(table: dict[str, Any]) -> dict[str, Any]:
 def _bind_subclasses() -> None:
     """Complete Tensor for its subclasses."""
     MODES_ONLY.add(creation.tensor)
-    native.hide_init(Tensor)
+    classes.hide_init(Tensor)
     for name, value in subclasses.METHODS.items():
-        native.attach(Tensor, name, value)
-    native.attach(Tensor, "__torch_function__", classmethod(default_torch_function))
-    native.attach(Tensor, "__torch_dispatch__", staticmethod(disabled_torch_dispatch_impl))
+        classes.attach(Tensor, name, value)
+    classes.attach(Tensor, "__torch_function__", classmethod(default_torch_function))
+    classes.attach(Tensor, "__torch_dispatch__", staticmethod(disabled_torch_dispatch_impl))
 
 
 def bind() -> dict[str, Any]:
     """Complete Tensor and the engine; returns the functions of the package."""
     found = _overridable_functions(_core_operators())
     for name, value in _overridable_methods(_methods(found)).items():
-        native.attach(Tensor, name, value)
+        classes.attach(Tensor, name, value)
     for name in MODULE_OF:
         if name not in FUNCTIONS_ONLY:
-            native.attach(Tensor, name, _DeferredMethod(name))
+            classes.attach(Tensor, name, _DeferredMethod(name))
     _bind_subclasses()
     _table.update(declared_operators())
     _complete_table(

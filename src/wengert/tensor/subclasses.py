@@ -7,9 +7,10 @@ from typing import Any
 from ..backends.numpy import dense_strides
 from ..core import dtypes
 from ..core.arrays import made_here, wrapper_array
+from ..core.collector import collector
 from ..core.devices import as_device
 from ..core.layouts import check_options, keeps_order
-from ..core.native import native
+from ..core.overriding import overriding
 from ..core.size import sequence_size
 from ..core.state import thread_state
 from ..core.tensor import Tensor, set_fields, wrap
@@ -196,13 +197,13 @@ def _take_over(out: Any, source: Tensor) -> None:
         if tangent is not None:
             set_tangent(out, tangent)
     if out.node is not None and out.node.shown:
-        native.show(out)
+        collector.show(out)
 
 
 def text_of(self: Tensor, *, tensor_contents: str | None = None) -> str:
     """``Tensor.__repr__`` as subclasses call it, which may say what their instances contain."""
     given = {} if tensor_contents is None else {"tensor_contents": tensor_contents}
-    if native.overriding:
+    if overriding.possible:
         found = override_method("__repr__", (self,), given)
         if found is not PLAIN:
             return found

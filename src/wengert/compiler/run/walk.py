@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.native import native
+from ...core.classes import COMPILED
 from ...core.tensor import Tensor, wrap
 from ...tensor.pickling import FIELDS, user_attributes
 from .checks import (
@@ -47,7 +47,7 @@ _SEALED_CLASS = 1 << 8  # the flag of classes that cannot be changed
 _TENSOR_FACTS = ("grad_fn", "_version", "_base", "retains_grad", "output_nr")
 
 _OF_EACH = ("__class__", "__dict__", "__bases__", "__code__", "__defaults__", "__kwdefaults__")
-_compiled = native.compiled  # then only subclasses have a dictionary for attributes
+_compiled = COMPILED  # then only subclasses have a dictionary for attributes
 _WITHOUT_ATTRIBUTES = "{}.cold is None" if _compiled else "FIELDS >= {}.__dict__.keys()"
 
 #: Objects that do not change, or whose changes do not matter to what a function computes.

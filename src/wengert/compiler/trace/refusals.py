@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import linecache
-import os
 import sys
 from typing import Any
 
-_PACKAGE = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(__file__))), "")
+from ...core import PACKAGE_FOLDER
 
 
 class TraceError(RuntimeError):
@@ -21,7 +20,7 @@ class SharedMemory(TraceError):
 def where() -> str:
     """The line of the program that is running, outside of this package."""
     frame: Any = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+    while frame is not None and frame.f_code.co_filename.startswith(PACKAGE_FOLDER):
         frame = frame.f_back
     if frame is None:
         return ""

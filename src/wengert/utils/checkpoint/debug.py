@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ...core.native import native
+from ...core.frames import frames
 from ...core.tensor import Tensor
 from ...dispatch.modes import TorchDispatchMode
 
@@ -47,7 +47,7 @@ class _Listener(TorchDispatchMode):
     def __torch_dispatch__(
         self, func: Any, types: tuple, args: tuple = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
-        code = native.caller()
+        code = frames.caller()
         shapes = ", ".join(_text(a) for a in args)
         where = "" if code is None else f" in {code.co_name} ({code.co_filename})"
         self.calls.append(f"{func.name()}({shapes}){where}")

@@ -1,4 +1,4 @@
-"""The numbers of the loops in native.pyx, by which operators and gradient rules name them."""
+"""The numbers of the loops in loops.h, by which operators and gradient rules name them."""
 
 ADD, SUB, MUL, DIV, RSUB = range(5)
 NEG, ABS, EXP, LOG, SQRT, SIN, COS, TANH, SIGMOID, RELU, SQUARE, RECIPROCAL = range(12)

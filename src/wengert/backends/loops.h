@@ -1,5 +1,5 @@
-/* The loops of native.pyx over contiguous floats and doubles. The numbers of the operations are
-   those in operators/loops.py. */
+/* The loops of loops.pyx over contiguous floats and doubles. The numbers of the operations are
+   those in loop_codes.py. */
 #include <Python.h>
 #include <math.h>
 

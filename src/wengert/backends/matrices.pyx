@@ -1,0 +1,226 @@
+# cython: boundscheck=False, wraparound=False
+"""Products of matrices: a loop for small ones, NumPy's own BLAS for others.
+
+BLAS is called directly, because NumPy clears every result first and cannot add to one. Operands
+that neither serves are declined with None or False, and the caller goes through NumPy.
+`matrices.py` beside this file is the interface without C.
+"""
+cimport numpy as cnp
+from libc.string cimport memcpy
+
+from ..core.array_checks cimport is_row_of, is_small, same_dims
+from .loops cimport Loops
+
+from numpy._core import _multiarray_umath as umath
+
+from .loop_codes import ADD
+from .loops import loops
+
+cnp.import_array()
+
+cdef extern from "blas.h":
+    bint wengert_serves(Py_ssize_t largest) noexcept nogil
+    bint wengert_find_blas(const char* path) noexcept
+    void wengert_gemm(
+        bint is_double, bint turn_a, bint turn_b, Py_ssize_t m, Py_ssize_t n, Py_ssize_t k,
+        const void* a, Py_ssize_t a_step, const void* b, Py_ssize_t b_step, bint adds, void* out
+    ) noexcept nogil
+
+ctypedef fused real:
+    float
+    double
+
+cdef enum:
+    ADDEND_LIMIT = 32768  # elements of what a product is added to
+    MATMUL_LIMIT = 6000  # multiplications that the loop takes
+    DOT_LIMIT = 20000  # elements of a result that NumPy's plain product is asked for
+
+cdef Loops shared_loops = loops
+cdef int add_code = ADD
+
+
+cdef inline bint is_target(object value) noexcept:
+    """Whether a loop may write to an array: contiguous, aligned, writable."""
+    return cnp.PyArray_CheckExact(value) and cnp.PyArray_ISCARRAY(<cnp.ndarray>value)
+
+
+cdef inline bint are_factors(object a, object b, bint turn_a, bint turn_b) noexcept:
+    """Whether two matrices of one real dtype fit together, transposed or not."""
+    cdef int kind
+    if not is_matrix_like(a, a) or not is_matrix_like(b, a):
+        return False
+    kind = cnp.PyArray_TYPE(<cnp.ndarray>a)
+    return (
+        (kind == cnp.NPY_FLOAT or kind == cnp.NPY_DOUBLE)
+        and cnp.PyArray_DIM(<cnp.ndarray>a, not turn_a) == cnp.PyArray_DIM(<cnp.ndarray>b, turn_b)
+        and cnp.PyArray_ISALIGNED(<cnp.ndarray>a) and cnp.PyArray_ISALIGNED(<cnp.ndarray>b)
+        and cnp.PyArray_ISNOTSWAPPED(<cnp.ndarray>a) and cnp.PyArray_ISNOTSWAPPED(<cnp.ndarray>b)
+    )
+
+
+cdef inline bint is_matrix_like(object value, object like) noexcept:
+    """Whether `value` is a plain matrix of the dtype of `like`, an array."""
+    return (
+        cnp.PyArray_CheckExact(value)
+        and cnp.PyArray_NDIM(<cnp.ndarray>value) == 2
+        and cnp.PyArray_TYPE(<cnp.ndarray>value) == cnp.PyArray_TYPE(<cnp.ndarray>like)
+    )
+
+
+cdef void matmul_loop(
+    real* a, real* b, real* out, Py_ssize_t m, Py_ssize_t k, Py_ssize_t n,
+    Py_ssize_t a_row, Py_ssize_t a_col, Py_ssize_t b_row, Py_ssize_t b_col, bint adds,
+) noexcept nogil:
+    cdef Py_ssize_t i, j, p
+    cdef real s
+    cdef real* row
+    cdef real* source
+    if b_col == 1:
+        for i in range(m):
+            row = out + i * n
+            if not adds:
+                for j in range(n):
+                    row[j] = 0
+            for p in range(k):
+                s = a[i * a_row + p * a_col]
+                source = b + p * b_row
+                for j in range(n):
+                    row[j] += s * source[j]
+    else:
+        for i in range(m):
+            for j in range(n):
+                s = 0
+                for p in range(k):
+                    s += a[i * a_row + p * a_col] * b[p * b_row + j * b_col]
+                out[i * n + j] = out[i * n + j] + s if adds else s
+
+
+cdef bint multiply_into(
+    cnp.ndarray a, cnp.ndarray b, bint turn_a, bint turn_b, cnp.ndarray out, bint adds, bint blas
+) noexcept:
+    """`out = a @ b`, or `out += a @ b`, for matrices that fit; False if large and not for BLAS."""
+    cdef int kind = cnp.PyArray_TYPE(out)
+    cdef Py_ssize_t item = 4 if kind == cnp.NPY_FLOAT else 8
+    cdef Py_ssize_t m = cnp.PyArray_DIM(out, 0), n = cnp.PyArray_DIM(out, 1)
+    cdef Py_ssize_t k = cnp.PyArray_DIM(a, 0 if turn_a else 1)
+    cdef Py_ssize_t a_step, b_step
+    cdef bint a_turned, b_turned
+    if m * k * n <= MATMUL_LIMIT:
+        if kind == cnp.NPY_FLOAT:
+            matmul_loop[float](
+                <float*>cnp.PyArray_DATA(a), <float*>cnp.PyArray_DATA(b),
+                <float*>cnp.PyArray_DATA(out), m, k, n,
+                cnp.PyArray_STRIDE(a, turn_a) // item, cnp.PyArray_STRIDE(a, not turn_a) // item,
+                cnp.PyArray_STRIDE(b, turn_b) // item, cnp.PyArray_STRIDE(b, not turn_b) // item,
+                adds)
+        else:
+            matmul_loop[double](
+                <double*>cnp.PyArray_DATA(a), <double*>cnp.PyArray_DATA(b),
+                <double*>cnp.PyArray_DATA(out), m, k, n,
+                cnp.PyArray_STRIDE(a, turn_a) // item, cnp.PyArray_STRIDE(a, not turn_a) // item,
+                cnp.PyArray_STRIDE(b, turn_b) // item, cnp.PyArray_STRIDE(b, not turn_b) // item,
+                adds)
+        return True
+    if not blas:
+        return False
+    a_step, b_step = blas_step(a, item, &a_turned), blas_step(b, item, &b_turned)
+    if a_step == 0 or b_step == 0 or not wengert_serves(max(m, n, k, a_step, b_step)):
+        return False
+    with nogil:
+        wengert_gemm(
+            kind == cnp.NPY_DOUBLE, a_turned != turn_a, b_turned != turn_b, m, n, k,
+            cnp.PyArray_DATA(a), a_step, cnp.PyArray_DATA(b), b_step, adds, cnp.PyArray_DATA(out))
+    return True
+
+
+cdef Py_ssize_t blas_step(cnp.ndarray a, Py_ssize_t item, bint* turned) noexcept:
+    """Elements from one row, or column if `turned`, to the next; 0 if BLAS cannot read them."""
+    cdef Py_ssize_t rows = cnp.PyArray_DIM(a, 0), columns = cnp.PyArray_DIM(a, 1)
+    cdef Py_ssize_t down = cnp.PyArray_STRIDE(a, 0), across = cnp.PyArray_STRIDE(a, 1)
+    turned[0] = False
+    if across == item or columns == 1:
+        if rows == 1:
+            return columns
+        if down % item == 0 and down // item >= columns:
+            return down // item
+    turned[0] = True
+    if down == item or rows == 1:
+        if columns == 1:
+            return rows
+        if across % item == 0 and across // item >= rows:
+            return across // item
+    return 0
+
+
+cdef class Matrices:
+    """Products of real matrices; one instance, `matrices`. `blas` may be switched off."""
+
+    def __cinit__(self):
+        # without the matrix products of NumPy's own library, NumPy is called for them
+        self.blas = wengert_find_blas(umath.__file__.encode())
+
+    cpdef object matmul(self, object a, object b):
+        """Product of two small matrices of one dtype, any strides; None when not small."""
+        cdef Py_ssize_t m, k, n
+        if not are_factors(a, b, False, False):
+            return None
+        k = cnp.PyArray_DIM(<cnp.ndarray>a, 1)
+        m, n = cnp.PyArray_DIM(<cnp.ndarray>a, 0), cnp.PyArray_DIM(<cnp.ndarray>b, 1)
+        return self.product(a, b, False, False) if m * k * n <= MATMUL_LIMIT else None
+
+    cpdef object product(self, object a, object b, bint turn_a, bint turn_b):
+        """Product of two real matrices of one dtype, either of them transposed first; else None."""
+        cdef cnp.npy_intp dims[2]
+        cdef cnp.ndarray out
+        if not are_factors(a, b, turn_a, turn_b):
+            return None
+        dims[0] = cnp.PyArray_DIM(<cnp.ndarray>a, turn_a)
+        dims[1] = cnp.PyArray_DIM(<cnp.ndarray>b, not turn_b)
+        out = cnp.PyArray_EMPTY(2, dims, cnp.PyArray_TYPE(<cnp.ndarray>a), 0)
+        if multiply_into(<cnp.ndarray>a, <cnp.ndarray>b, turn_a, turn_b, out, False, self.blas):
+            return out
+        if dims[0] * dims[1] > DOT_LIMIT:
+            return None
+        return cnp.PyArray_MatrixProduct(
+            cnp.PyArray_SwapAxes(<cnp.ndarray>a, 0, 1) if turn_a else a,
+            cnp.PyArray_SwapAxes(<cnp.ndarray>b, 0, 1) if turn_b else b)
+
+    cpdef bint product_into(self, object out, object a, object b, bint turn_a, bint turn_b):
+        """`out += a @ b` for real matrices of one dtype, `out` an array of its own; else False."""
+        return (
+            is_target(out)
+            and are_factors(a, b, turn_a, turn_b)
+            and is_matrix_like(out, a)
+            and cnp.PyArray_DIM(<cnp.ndarray>out, 0) == cnp.PyArray_DIM(<cnp.ndarray>a, turn_a)
+            and cnp.PyArray_DIM(<cnp.ndarray>out, 1) == cnp.PyArray_DIM(<cnp.ndarray>b, not turn_b)
+            and multiply_into(
+                <cnp.ndarray>a, <cnp.ndarray>b, turn_a, turn_b, <cnp.ndarray>out, True, self.blas)
+        )
+
+    cpdef object addmm(self, object x, object a, object b):
+        """`x + a @ b` for small operands, `x` a row or a matrix; None when not small."""
+        cdef cnp.npy_intp dims[2]
+        cdef cnp.ndarray out
+        cdef Py_ssize_t i, row
+        if not is_small(x, ADDEND_LIMIT) or not are_factors(a, b, False, False):
+            return None
+        if cnp.PyArray_TYPE(<cnp.ndarray>x) != cnp.PyArray_TYPE(<cnp.ndarray>a):
+            return None
+        dims[0] = cnp.PyArray_DIM(<cnp.ndarray>a, 0)
+        dims[1] = cnp.PyArray_DIM(<cnp.ndarray>b, 1)
+        out = cnp.PyArray_EMPTY(2, dims, cnp.PyArray_TYPE(<cnp.ndarray>a), 0)
+        if is_row_of(<cnp.ndarray>x, out):
+            row = cnp.PyArray_NBYTES(<cnp.ndarray>x)
+            for i in range(dims[0]):
+                memcpy(cnp.PyArray_BYTES(out) + i * row, cnp.PyArray_DATA(<cnp.ndarray>x), row)
+        elif same_dims(<cnp.ndarray>x, out):
+            memcpy(cnp.PyArray_DATA(out), cnp.PyArray_DATA(<cnp.ndarray>x), cnp.PyArray_NBYTES(out))
+        else:
+            return None
+        if multiply_into(<cnp.ndarray>a, <cnp.ndarray>b, False, False, out, True, self.blas):
+            return out
+        product = cnp.PyArray_MatrixProduct(a, b)
+        return product if shared_loops.binary_into(add_code, product, x) else None
+
+
+matrices = Matrices()
