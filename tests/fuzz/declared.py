@@ -369,7 +369,7 @@ TABLE: list[Declared] = [
         lambda d: (_raises(d, "modified by an inplace operation")
                    or _refused_by_us(d, "modified by an inplace operation"))
         and (d.program.uses("tensordot", "kron", "einsum", "chain_matmul",
-                            "scaled_dot_product_attention")
+                            "scaled_dot_product_attention", "binary_cross_entropy_with_logits")
              or d.program.uses("vmap") and d.program.uses("index_select")),
     ),
     Declared(
@@ -501,7 +501,8 @@ TABLE: list[Declared] = [
         "A dtype that an operator has no kernel for is refused, also where there is nothing to do.",
         lambda d: d.field == "error" and d.theirs is None and "not implemented for" in
         d.ours.message and bool(re.search(r"\(0,|, 0[,)]", d.program.text))
-        or _refused_by_us(d, "can't be cast to the desired output type Bool")
+        or d.field in ("error", "message") and d.ours is not None
+        and "can't be cast to the desired output type Bool" in d.ours.message
         and bool(re.search(r"\.cum(sum|prod)_\(", d.source)),
     ),
     Declared(
@@ -576,7 +577,7 @@ TABLE: list[Declared] = [
     ),
     Declared(
         "scatter_reduce by products has a forward rule that knows include_self.",
-        lambda d: d.field == "values" and _is_gradient(d)
+        lambda d: (d.field == "values" and _is_gradient(d) or d.field == "grad")
         and bool(re.search(r"scatter_reduce.*'prod'", d.program.text)),
     ),
     Declared(
