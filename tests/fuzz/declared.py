@@ -30,13 +30,11 @@ def _is_gradient(d: Difference) -> bool:
 
 
 def _names_gradient(d: Difference) -> bool:
-    """Whether a name is that of a gradient, or another one for the same tensor."""
-    text, name = _naming(d, d.name), d.name
-    while alias := re.search(r"= (t\d+)\b", text):  # made of another tensor
-        if alias[1] == name:
-            break
-        name = alias[1]
-        text = _naming(d, name)
+    """Whether a name is that of a gradient, or of a tensor that is made of one."""
+    text, met = _naming(d, d.name), {d.name}
+    while (made_of := re.search(r"= (t\d+)\b", text)) and made_of[1] not in met:
+        met.add(made_of[1])
+        text = _naming(d, made_of[1])
     return _is_gradient(d) or bool(re.search(r"= [dgr]\d", text))
 
 
@@ -209,8 +207,7 @@ TABLE: list[Declared] = [
     Declared(
         "The graph and the memory of a gradient are those of our rules.",
         lambda d: _names_gradient(d)
-        and d.field in ("node", "view", "base", "stride", "offset", "version", "requires_grad",
-                        "leaf", "grad")
+        and d.field in ("node", "view", "base", "stride", "offset", "version", "grad")
         or d.field == "base" and str(d.ours)[:1] in ("d", "g", "r"),
         harmless=True,
     ),
@@ -226,6 +223,10 @@ TABLE: list[Declared] = [
         and bool(re.search(r"grad\(g\d|g\d+\.backward|backward\(\[g\d", d.source))
         or _refused(d, "A view was created in no_grad mode")
         and bool(re.match(r"\s*[dgr]\d+[.\[ ]", d.source)),
+    ),
+    Declared(
+        "The graph and the memory of a gradient are those of our rules.",
+        lambda d: d.field in ("requires_grad", "leaf") and _names_gradient(d),
     ),
     Declared(
         "Which of equal elements kthvalue and topk name is not determined.",
