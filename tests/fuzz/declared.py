@@ -222,7 +222,7 @@ TABLE: list[Declared] = [
         lambda d: _refused_by_us(d, "does not require grad and does not have a grad_fn")
         and bool(re.search(r"grad\(g\d|g\d+\.backward|backward\(\[g\d", d.source))
         or _refused(d, "A view was created in no_grad mode")
-        and bool(re.match(r"\s*[dgr]\d+[.\[ ]", d.source)),
+        and bool(re.match(r"\s*[dgr]\d+[.\[ ]|.*\.apply\([dgr]\d", d.source)),
     ),
     Declared(
         "The graph and the memory of a gradient are those of our rules.",
@@ -452,6 +452,12 @@ TABLE: list[Declared] = [
         "A view of a dual tensor that was changed can be changed itself.",
         lambda d: d.program.uses("enter_dual_level")
         and _refused(d, "leaf Variable that requires grad"),
+    ),
+    Declared(
+        "A power of complex numbers has a complex tangent, whatever its exponent.",
+        lambda d: d.field == "values" and _is_gradient(d) and d.dtype.startswith("complex")
+        and bool(re.search(r"\*\*|pow", d.program.text))
+        and d.program.uses("jvp", "jacfwd", "hessian", "make_dual"),
     ),
     Declared(
         "Equal numbers have no variance",
