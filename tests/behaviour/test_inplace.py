@@ -856,3 +856,32 @@ def test_inference_operand_that_would_be_saved_is_refused(lib):
     y = lib.ones(2, requires_grad=True) * 1
     with pytest.raises(RuntimeError, match="Inference tensors cannot be saved for backward"):
         y.mul_(inference_ones(lib, 2))
+
+
+@pytest.mark.parametrize(
+    ("name", "dtypes"),
+    [
+        ("neg_", "float32 float64 float16 int32 int64 complex64"),
+        ("abs_", "float32 float64 float16 int32 int64"),
+        ("square_", "float32 float64 int32 complex64"),
+        ("sin_", "float32 float64 complex64"),
+        ("reciprocal_", "float32 float64"),
+    ],
+)
+def test_every_stride(lib, name, dtypes):
+    """Whatever the steps in memory are, each element becomes what it would by itself."""
+    for dtype in dtypes.split():
+        check_every_stride(lib, name, getattr(lib, dtype))
+
+
+def check_every_stride(lib, name, kind):
+    for stride in range(1, 18):
+        for length in (1, 2, 3, 5, 9):
+            base = (lib.arange(length * stride + 2) % 7 + 1).to(kind)
+            whole = base.clone()
+            part = whole[: length * stride : stride]
+            expected = getattr(part.clone(), name)()
+            getattr(part, name)()
+            assert lib.equal(part, expected), (stride, length)
+            whole[: length * stride : stride] = base[: length * stride : stride]
+            assert lib.equal(whole, base)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -125,6 +126,8 @@ def on_devices(program: Program) -> Difference | None:
     """
     theirs = execute(program, wengert)
     if any(seen.error for seen in theirs) or program.uses(*ORDERED):
+        return None
+    if re.search(r"\w\d+\.grad\b", program.text):  # a hook may read it at any moment
         return None
     ours = execute(program, wengert, place=spread([None, "fake:0", "fake:1"]))
     for seen in (*ours, *theirs):

@@ -30,8 +30,12 @@ def _is_gradient(d: Difference) -> bool:
 
 
 def _names_gradient(d: Difference) -> bool:
-    """Whether a name is that of a gradient, or another one for the same tensor."""
-    return _is_gradient(d) or bool(re.search(r"= [dgr]\d", _naming(d, d.name)))
+    """Whether a name is that of a gradient, or of a tensor that is made of one."""
+    text, met = _naming(d, d.name), {d.name}
+    while (made_of := re.search(r"= (t\d+)\b", text)) and made_of[1] not in met:
+        met.add(made_of[1])
+        text = _naming(d, made_of[1])
+    return _is_gradient(d) or bool(re.search(r"= [dgr]\d", text))
 
 
 def _raises(d: Difference, *phrases: str) -> bool:
@@ -203,8 +207,7 @@ TABLE: list[Declared] = [
     Declared(
         "The graph and the memory of a gradient are those of our rules.",
         lambda d: _names_gradient(d)
-        and d.field in ("node", "view", "base", "stride", "offset", "version", "requires_grad",
-                        "leaf", "grad")
+        and d.field in ("node", "view", "base", "stride", "offset", "version", "grad")
         or d.field == "base" and str(d.ours)[:1] in ("d", "g", "r"),
         harmless=True,
     ),
@@ -219,7 +222,11 @@ TABLE: list[Declared] = [
         lambda d: _refused_by_us(d, "does not require grad and does not have a grad_fn")
         and bool(re.search(r"grad\(g\d|g\d+\.backward|backward\(\[g\d", d.source))
         or _refused(d, "A view was created in no_grad mode")
-        and bool(re.match(r"\s*[dgr]\d+[.\[ ]", d.source)),
+        and bool(re.match(r"\s*[dgr]\d+[.\[ ]|.*\.apply\([dgr]\d", d.source)),
+    ),
+    Declared(
+        "The graph and the memory of a gradient are those of our rules.",
+        lambda d: d.field in ("requires_grad", "leaf") and _names_gradient(d),
     ),
     Declared(
         "Which of equal elements kthvalue and topk name is not determined.",
@@ -369,7 +376,7 @@ TABLE: list[Declared] = [
         lambda d: (_raises(d, "modified by an inplace operation")
                    or _refused_by_us(d, "modified by an inplace operation"))
         and (d.program.uses("tensordot", "kron", "einsum", "chain_matmul",
-                            "scaled_dot_product_attention")
+                            "scaled_dot_product_attention", "binary_cross_entropy_with_logits")
              or d.program.uses("vmap") and d.program.uses("index_select")),
     ),
     Declared(
@@ -447,6 +454,22 @@ TABLE: list[Declared] = [
         and _refused(d, "leaf Variable that requires grad"),
     ),
     Declared(
+        "A power of complex numbers has a complex tangent, whatever its exponent.",
+        lambda d: d.field == "values" and _is_gradient(d) and d.dtype.startswith("complex")
+        and bool(re.search(r"\*\*|pow", d.program.text))
+        and d.program.uses("jvp", "jacfwd", "hessian", "make_dual"),
+    ),
+    Declared(
+        "Equal numbers have no variance",
+        lambda d: d.field in ("values", "grad") and d.program.uses("expand", "as_strided")
+        and bool(re.search(r"\.(var|std)(_mean)?\(", d.program.text)),
+    ),
+    Declared(
+        "What PyTorch refuses may go on here to another error.",
+        lambda d: d.field == "error" and None not in (d.ours, d.theirs)
+        and d.program.uses("out_dims") and "Dimension out of range" in d.ours.message,
+    ),
+    Declared(
         "A call with out= that is refused writes nothing.",
         lambda d: d.field in ("values", "version", "shape")
         and _after(d, "_out that does not support it because it is an out= function"),
@@ -501,7 +524,8 @@ TABLE: list[Declared] = [
         "A dtype that an operator has no kernel for is refused, also where there is nothing to do.",
         lambda d: d.field == "error" and d.theirs is None and "not implemented for" in
         d.ours.message and bool(re.search(r"\(0,|, 0[,)]", d.program.text))
-        or _refused_by_us(d, "can't be cast to the desired output type Bool")
+        or d.field in ("error", "message") and d.ours is not None
+        and "can't be cast to the desired output type Bool" in d.ours.message
         and bool(re.search(r"\.cum(sum|prod)_\(", d.source)),
     ),
     Declared(
@@ -529,7 +553,6 @@ TABLE: list[Declared] = [
         "conj() computes, it is not a lazy view.",
         lambda d: _refused(d, "unresolved conjugated tensors")
         or d.dtype.startswith("complex") and d.field == "values"
-        and (d.source == "end" or d.program.uses("compiled"))
         and bool(re.search(r"conj|H\b|adjoint", d.program.text)),
     ),
     Declared(
@@ -576,7 +599,7 @@ TABLE: list[Declared] = [
     ),
     Declared(
         "scatter_reduce by products has a forward rule that knows include_self.",
-        lambda d: d.field == "values" and _is_gradient(d)
+        lambda d: (d.field == "values" and _is_gradient(d) or d.field == "grad")
         and bool(re.search(r"scatter_reduce.*'prod'", d.program.text)),
     ),
     Declared(

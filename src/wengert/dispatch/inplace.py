@@ -36,6 +36,7 @@ _classes = classes
 _loops = loops
 _ndarrays = ndarrays
 _ndarray = np.ndarray
+_negative = np.negative
 _quiet_set, _quiet_reset, _quiet_ignore = quiet.set, quiet.reset, quiet.ignore
 
 
@@ -148,7 +149,12 @@ class InplaceOperator(BaseOperator):
             check_sources(self.name, array, arrays[1:])
         if not self.uniform or len(arrays) > 1 and hasattr(arrays[1], "dtype"):
             check_not_overlapping(self.name, array)
-        if functional.ufunc is not None and _plain_floats(arrays, functional):
+        if (
+            functional.ufunc is not None
+            and _plain_floats(arrays, functional)
+            # NumPy's negation of itself reads elements that it has written, for some strides
+            and (functional.ufunc is not _negative or array.flags.forc)
+        ):
             token = _quiet_set(_quiet_ignore)
             try:
                 functional.ufunc(*arrays[: functional.operands], out=array)
