@@ -847,7 +847,7 @@ def test_uncompiled_loops_decline():
 @without_loops
 def test_uncompiled_loops_are_quiet_and_not_entered_twice():
     """They share one context, which no second call may enter: that one goes the long way."""
-    from wengert.core import native as module
+    from wengert.backends import loops as module
 
     x = wengert.tensor([1e38, -1.0, 0.0])
     with np.errstate(all="raise"):
