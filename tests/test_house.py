@@ -155,6 +155,7 @@ GIVEN = "NumPy arrays that users give or get"
 NUMPY_CLASS = {
     "autograd/__init__.py": SHORT_WAY,
     "autograd/function_call.py": SHORT_WAY,
+    "autograd/function_node.py": SHORT_WAY,
     "compiler/run/compile.py": GIVEN,
     "compiler/run/guards.py": SHORT_WAY,
     "compiler/run/walk.py": GIVEN,
