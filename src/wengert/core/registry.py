@@ -56,6 +56,10 @@ def operators() -> dict[str, AbstractOperator]:
     return _OPERATORS
 
 
+#: Classes whose instances are values of types that schemas name, added by the rooms that have them.
+SCHEMA_CLASSES: dict[str, type] = {}
+
+
 class Makers:
     """Functions that make tensors for lower rooms, each set by the room that has it."""
 

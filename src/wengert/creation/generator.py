@@ -13,8 +13,8 @@ import numpy as np
 
 from ..backends.backend import require_cupy
 from ..core.devices import as_device, device
+from ..core.registry import SCHEMA_CLASSES
 from ..core.tensor import Tensor, wrap
-from ..dispatch.schema_values import CLASSES
 
 if TYPE_CHECKING:
     from numpy.random import Generator as Source
@@ -179,4 +179,4 @@ def source_of(generator: Generator | None) -> Source:
     return generator.source
 
 
-CLASSES["Generator"] = Generator
+SCHEMA_CLASSES["Generator"] = Generator

@@ -18,8 +18,8 @@ from ..core.numbers import overflow_error
 from ..core.size import whole
 from ..core.state import thread_state
 from ..core.tensor import Tensor
+from ..dispatch.levels import check_same_parameters
 from ..tape.leaves import require_grad
-from ..transforms.levels import check_same_parameters
 from .arguments import check_tensor, finish
 from .declare import (
     GENERATOR,

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from ..core.dtypes import as_dtype
+from ..core.loading import load
 from ..core.tensor import Tensor, wrap
 from . import schema as kinds
 from .schema import REQUIRED, Argument, Schema
-from .schema_values import Mismatch, converter_of
 
 _ALIASES = {"input": "self", "axis": "dim", "keepdims": "keepdim", "x": "self"}
 _NUMBERS = (int, float, complex)
@@ -195,9 +195,10 @@ def convert_declared(
     operator: Any, argument: Argument, index: int, value: Any, manner: Any
 ) -> Any:
     """One value for an operator of a program, whose kernels get what the schema says."""
+    values = load("dispatch.schema_values")
     try:
-        return converter_of(argument)(value)
-    except Mismatch:
+        return values.converter_of(argument)(value)
+    except values.Mismatch:
         if value is None and argument.default is None:
             return None
         raise manner.mismatch(operator, argument, index, value) from None

@@ -15,10 +15,10 @@ import numpy as np
 from ..backends.backend import BY_CLASS
 from ..backends.layout import call_in_order, copied, laid_out, with_steps
 from ..backends.numpy import quiet
-from ..backends.running import run_on
 from ..core.classes import classes
 from ..core.dtypes import from_numpy
 from ..core.errors import broadcast_error
+from ..core.loading import load
 from ..core.ndarrays import ndarrays
 from .base_operator import BaseOperator
 from .schema import REQUIRED
@@ -89,12 +89,12 @@ class Declaration(BaseOperator):
         for position in self.tensor_positions:
             value = args[position]
             if type(value) is not _ndarray and _is_array(value):
-                return run_on(value, self, args)
+                return load("backends.running").run_on(value, self, args)
         if self.list_positions:
             for position in self.list_positions:
                 for value in args[position]:
                     if type(value) is not _ndarray and _is_array(value):
-                        return run_on(value, self, args)
+                        return load("backends.running").run_on(value, self, args)
         if self.is_view:
             if _ndarrays.is_empty(args[0]):
                 return self.kernel(np, with_steps(args[0]), *args[1:])

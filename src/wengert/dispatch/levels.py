@@ -439,3 +439,10 @@ def check_hookable(t: Tensor, action: str) -> None:
     if type(t.array) is LevelArray:
         t.array.level.check_hook(action)
 
+
+def check_same_parameters(*parameters: Any) -> None:
+    """Refuse parameters that differ from example to example where all examples share a draw."""
+    for t in parameters:
+        while isinstance(t, Tensor) and type(t.array) is LevelArray:
+            t.array.level.check_parameters(t)
+            t = t.array.value

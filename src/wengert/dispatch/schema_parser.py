@@ -16,16 +16,12 @@ from ..core.dtypes import dtype
 from ..core.layouts import layout, memory_format
 from .schema import REQUIRED, Argument, Schema
 
-_TOKEN = re.compile(
-    r"""\s*(?:
+_TOKEN = r"""\s*(?:
     (?P<string>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')
     |(?P<number>[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?j?)
     |(?P<word>[A-Za-z_]\w*)
     |(?P<sign>->|::|[-+()\[\],=*!|?.])
-    )""",
-    re.VERBOSE,
-)
-_NAME = re.compile(r"(?:[A-Za-z_]\w*::)?[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)?")
+    )"""
 _OTHER_WORDS = {"number": "Scalar", "dtype": "ScalarType"}
 _CONSTANTS = {"None": None, "True": True, "False": False}
 _UNESCAPES = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
@@ -62,7 +58,7 @@ def parse(text: str) -> Schema:
     """Read one schema; RuntimeError if it is not one."""
     head, arrow, result = text.partition(") -> ")
     name, _, rest = head.partition("(")
-    if arrow and _NAME.fullmatch(name) and not name.endswith(".default"):
+    if arrow and _is_name(name):
         try:
             found = _arguments(rest)
             if _in_order(found):
@@ -70,6 +66,23 @@ def parse(text: str) -> Schema:
         except RuntimeError:
             pass  # read as a whole, which tells where the error stands
     return _Parser(text).schema()
+
+
+def _is_name(text: str) -> bool:
+    """Whether a text is ``name``, ``ns::name``, or one of them and ``.overload``."""
+    namespace, separator, name = text.partition("::")
+    name, point, overload = (name if separator else namespace).partition(".")
+    return (
+        name.isidentifier()
+        and (not separator or namespace.isidentifier())
+        and (not point or overload.isidentifier() and overload != "default")
+    )
+
+
+@cache
+def _tokens() -> re.Pattern[str]:
+    """The pattern of tokens, compiled when a schema first needs it."""
+    return re.compile(_TOKEN, re.VERBOSE)
 
 
 def parse_results(schema: Schema) -> list[Argument]:
@@ -90,6 +103,9 @@ def _arguments(text: str) -> tuple[Argument, ...]:
 
 @cache
 def _argument(text: str, keyword_only: bool) -> Argument:
+    words = text.split(" ")
+    if len(words) == 2 and words[0] in _LITERALS and words[1].isidentifier():
+        return Argument(words[1], words[0], keyword_only=keyword_only)  # most are no more than that
     parser = _Parser(text)
     argument = parser.argument(keyword_only)
     parser.expect_end()
@@ -98,6 +114,8 @@ def _argument(text: str, keyword_only: bool) -> Argument:
 
 @cache
 def _result(text: str) -> Argument:
+    if text == "Tensor":
+        return Argument("", "Tensor")
     parser = _Parser(text)
     result = parser.result()
     parser.expect_end()
@@ -149,8 +167,9 @@ class _Parser:
         self.text = text
         self.tokens: list[tuple[str, str, int]] = []
         position, end = 0, len(text.rstrip())
+        pattern = _tokens()
         while position < end:
-            match = _TOKEN.match(text, position)
+            match = pattern.match(text, position)
             if match is None:
                 self._fail(f"{text[position:].strip()[0]!r} has no meaning", position)
             kind = str(match.lastgroup)

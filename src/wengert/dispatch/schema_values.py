@@ -14,6 +14,7 @@ import numpy as np
 from ..core.devices import device
 from ..core.dtypes import dtype
 from ..core.layouts import layout, memory_format
+from ..core.registry import SCHEMA_CLASSES
 from ..core.tensor import Tensor
 from .schema import Argument
 
@@ -32,7 +33,7 @@ def converter_of(argument: Argument) -> Converter:
 @cache
 def _converter(base: str, suffixes: tuple[str, ...], size: int | None) -> Converter:
     if not suffixes:
-        return _instance(CLASSES[base]) if base in CLASSES else _CONVERTERS[base]
+        return _CONVERTERS.get(base) or _instance(SCHEMA_CLASSES[base])
     inner, last = suffixes[:-1], suffixes[-1]
     if last == "?":
         convert = _converter(base, inner, size)
@@ -113,12 +114,9 @@ _CONVERTERS: dict[str, Converter] = {
     "float": _float,
     "bool": _bool,
     "complex": _complex,
+    "str": _instance(str),
+    "ScalarType": _instance(dtype),
+    "Layout": _instance(layout),
+    "MemoryFormat": _instance(memory_format),
     "Device": _device,
-}
-#: The classes whose instances are the values of a type; upper rooms add theirs.
-CLASSES: dict[str, type] = {
-    "str": str,
-    "ScalarType": dtype,
-    "Layout": layout,
-    "MemoryFormat": memory_format,
 }

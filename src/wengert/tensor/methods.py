@@ -14,6 +14,7 @@ from ..core.arrays import WrapperArray, is_level, unreadable_wrapper
 from ..core.devices import as_device, device
 from ..core.errors import dimension_error
 from ..core.layouts import contiguous_format, keeps_order, strided
+from ..core.loading import load
 from ..core.overriding import overriding
 from ..core.size import Size, size_of, whole
 from ..core.state import thread_state
@@ -373,25 +374,19 @@ def clone_method(self: Tensor, *, memory_format: Any = None) -> Tensor:
 
 def real(self: Tensor) -> Tensor:
     """The real part, as a view; the tensor itself if it is not complex."""
-    from ..operators.complex import real
-
-    return real(self)
+    return load("operators.complex").real(self)
 
 
 def imag(self: Tensor) -> Tensor:
     """The imaginary part of a complex tensor, as a view."""
-    from ..operators.complex import imag
-
-    return imag(self)
+    return load("operators.complex").imag(self)
 
 
 def _view_property(name: str, doc: str) -> property:
     """A property that a function of `operators/views.py` computes."""
 
     def view(self: Tensor) -> Tensor:
-        from ..operators import views
-
-        return getattr(views, name)(self)
+        return getattr(load("operators.views"), name)(self)
 
     return property(view, doc=doc)
 
@@ -405,15 +400,11 @@ def set_imag(self: Tensor, value: Any) -> None:
 
 
 def reduce_ex(self: Tensor, protocol: int) -> Any:
-    from .pickling import reduce_tensor
-
-    return reduce_tensor(self)
+    return load("tensor.pickling").reduce_tensor(self)
 
 
 def deepcopy(self: Tensor, memo: dict) -> Tensor:
-    from .pickling import deepcopy_tensor
-
-    return deepcopy_tensor(self, memo)
+    return load("tensor.pickling").deepcopy_tensor(self, memo)
 
 
 PROPERTIES = {

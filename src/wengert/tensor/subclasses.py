@@ -10,7 +10,9 @@ from ..core.arrays import made_here, wrapper_array
 from ..core.collector import collector
 from ..core.devices import as_device
 from ..core.layouts import check_options, keeps_order
+from ..core.loading import load
 from ..core.overriding import overriding
+from ..core.registry import operator_named
 from ..core.size import sequence_size
 from ..core.state import thread_state
 from ..core.tensor import Tensor, set_fields, wrap
@@ -163,8 +165,7 @@ def become_view(out: Any, tensor: Tensor) -> None:
 
 
 def _view_of(tensor: Tensor) -> Tensor:
-    from ..operators.getitem import alias
-
+    alias = operator_named("alias")
     state = thread_state()
     disabled, state.function_disabled = state.function_disabled, 2
     try:
@@ -207,9 +208,7 @@ def text_of(self: Tensor, *, tensor_contents: str | None = None) -> str:
         found = override_method("__repr__", (self,), given)
         if found is not PLAIN:
             return found
-    from .printing import tensor_repr
-
-    return tensor_repr(self, tensor_contents)
+    return load("tensor.printing").tensor_repr(self, tensor_contents)
 
 
 text_of.__name__, text_of.__qualname__ = "__repr__", "Tensor.__repr__"

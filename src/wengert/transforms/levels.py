@@ -13,7 +13,7 @@ from ..core.arrays import LevelArray
 from ..core.scopes import set_duals
 from ..core.state import ThreadState
 from ..core.tensor import Tensor
-from ..dispatch.levels import Level, ascend, descend, lifted, unwrapped
+from ..dispatch.levels import Level, ascend, check_same_parameters, descend, lifted, unwrapped
 from .batching.moving import unbatched_target
 from .batching.rules import fallback
 from .batching.writing import write_batched
@@ -228,14 +228,6 @@ class VmapLevel(Level):
 
     def heading(self, array: LevelArray) -> str:
         return f"BatchedTensor(lvl={self.number or -2}, bdim={array.dim}, value="
-
-
-def check_same_parameters(*parameters: Any) -> None:
-    """Refuse parameters that differ from example to example where all examples share a draw."""
-    for t in parameters:
-        while isinstance(t, Tensor) and type(t.array) is LevelArray:
-            t.array.level.check_parameters(t)
-            t = t.array.value
 
 
 def _split(args: tuple) -> tuple[tuple, tuple, bool]:
