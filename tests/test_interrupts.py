@@ -40,7 +40,7 @@ def modes():
     fields = {name: getattr(state, name) for name in FIELDS if name not in NOT_A_MODE}
     fields["anomaly"] = anomaly.enabled, anomaly.check_nan
     fields["device"] = wengert.get_default_device()
-    fields["watched"] = wengert.core.overriding.overriding.possible
+    fields["watched"] = wengert.core.state.overriding.possible
     fields["checkpoint"] = checkpoint.recomputation._running.group, checkpoint._early_stop
     return fields
 

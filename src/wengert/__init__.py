@@ -1,5 +1,6 @@
 """Wengert: PyTorch's autograd as a library of its own, on NumPy arrays."""
 
+import gc as _gc
 from math import e as e
 from math import inf as inf
 from math import nan as nan
@@ -10,68 +11,75 @@ from typing import Any as _Any
 # then allocates and frees a piece of its stack in every call of a function).
 import numpy as _numpy
 
-from . import autograd as autograd
-from . import random as random
-from ._version import __version__ as __version__
-from .autograd.grad_mode import enable_grad as enable_grad
-from .autograd.grad_mode import inference_mode as inference_mode
-from .autograd.grad_mode import is_grad_enabled as is_grad_enabled
-from .autograd.grad_mode import is_inference_mode_enabled as is_inference_mode_enabled
-from .autograd.grad_mode import no_grad as no_grad
-from .autograd.grad_mode import set_grad_enabled as set_grad_enabled
-from .core.classes import COMPILED as __compiled__
-from .core.devices import device as device
-from .core.devices import get_default_device as get_default_device
-from .core.devices import set_default_device as set_default_device
-from .core.dtypes import bfloat16 as bfloat16
-from .core.dtypes import bool as bool
-from .core.dtypes import can_cast as can_cast
-from .core.dtypes import cdouble as cdouble
-from .core.dtypes import cfloat as cfloat
-from .core.dtypes import complex64 as complex64
-from .core.dtypes import complex128 as complex128
-from .core.dtypes import double as double
-from .core.dtypes import dtype as dtype
-from .core.dtypes import finfo as finfo
-from .core.dtypes import float as float
-from .core.dtypes import float16 as float16
-from .core.dtypes import float32 as float32
-from .core.dtypes import float64 as float64
-from .core.dtypes import get_default_dtype as get_default_dtype
-from .core.dtypes import half as half
-from .core.dtypes import iinfo as iinfo
-from .core.dtypes import int as int
-from .core.dtypes import int8 as int8
-from .core.dtypes import int16 as int16
-from .core.dtypes import int32 as int32
-from .core.dtypes import int64 as int64
-from .core.dtypes import long as long
-from .core.dtypes import promote_types as promote_types
-from .core.dtypes import result_type as result_type
-from .core.dtypes import set_default_dtype as set_default_dtype
-from .core.dtypes import short as short
-from .core.dtypes import uint8 as uint8
-from .core.layouts import contiguous_format as contiguous_format
-from .core.layouts import layout as layout
-from .core.layouts import memory_format as memory_format
-from .core.layouts import preserve_format as preserve_format
-from .core.layouts import strided as strided
-from .core.loading import load as _load
-from .core.size import Size as Size
-from .core.size import broadcast_shapes as broadcast_shapes
-from .core.tensor import Tensor as Tensor
-from .creation.factories import *  # noqa: F403
-from .creation.random import *  # noqa: F403
-from .tensor import registration as _registration
+# Nothing that the import makes is garbage: looking for some takes the collector 2 ms.
+_collects = _gc.isenabled()
+_gc.disable()
+try:
+    from . import autograd as autograd
+    from . import random as random
+    from ._version import __version__ as __version__
+    from .autograd.grad_mode import enable_grad as enable_grad
+    from .autograd.grad_mode import inference_mode as inference_mode
+    from .autograd.grad_mode import is_grad_enabled as is_grad_enabled
+    from .autograd.grad_mode import is_inference_mode_enabled as is_inference_mode_enabled
+    from .autograd.grad_mode import no_grad as no_grad
+    from .autograd.grad_mode import set_grad_enabled as set_grad_enabled
+    from .core.classes import COMPILED as __compiled__
+    from .core.devices import device as device
+    from .core.devices import get_default_device as get_default_device
+    from .core.devices import set_default_device as set_default_device
+    from .core.dtypes import bfloat16 as bfloat16
+    from .core.dtypes import bool as bool
+    from .core.dtypes import can_cast as can_cast
+    from .core.dtypes import cdouble as cdouble
+    from .core.dtypes import cfloat as cfloat
+    from .core.dtypes import complex64 as complex64
+    from .core.dtypes import complex128 as complex128
+    from .core.dtypes import double as double
+    from .core.dtypes import dtype as dtype
+    from .core.dtypes import finfo as finfo
+    from .core.dtypes import float as float
+    from .core.dtypes import float16 as float16
+    from .core.dtypes import float32 as float32
+    from .core.dtypes import float64 as float64
+    from .core.dtypes import get_default_dtype as get_default_dtype
+    from .core.dtypes import half as half
+    from .core.dtypes import iinfo as iinfo
+    from .core.dtypes import int as int
+    from .core.dtypes import int8 as int8
+    from .core.dtypes import int16 as int16
+    from .core.dtypes import int32 as int32
+    from .core.dtypes import int64 as int64
+    from .core.dtypes import long as long
+    from .core.dtypes import promote_types as promote_types
+    from .core.dtypes import result_type as result_type
+    from .core.dtypes import set_default_dtype as set_default_dtype
+    from .core.dtypes import short as short
+    from .core.dtypes import uint8 as uint8
+    from .core.layouts import contiguous_format as contiguous_format
+    from .core.layouts import layout as layout
+    from .core.layouts import memory_format as memory_format
+    from .core.layouts import preserve_format as preserve_format
+    from .core.layouts import strided as strided
+    from .core.loading import load as _load
+    from .core.size import Size as Size
+    from .core.size import broadcast_shapes as broadcast_shapes
+    from .core.tensor import Tensor as Tensor
+    from .creation.factories import *  # noqa: F403
+    from .creation.random import *  # noqa: F403
+    from .tensor import registration as _registration
 
-newaxis = None
+    newaxis = None
 
-if not __compiled__:
-    from . import installation as _installation
+    if not __compiled__:
+        from . import installation as _installation
 
-    _installation.warn_if_uncompiled()
+        _installation.warn_if_uncompiled()
 
-globals().update(_registration.bind())
+    globals().update(_registration.bind())
+finally:
+    if _collects:
+        _gc.enable()
 
 
 def is_tensor(obj: _Any) -> _Any:

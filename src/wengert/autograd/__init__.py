@@ -12,11 +12,10 @@ from ..backends.allocation import ones_for
 from ..backends.placement import of_array
 from ..core.arrays import has_class, is_level
 from ..core.loading import load
-from ..core.overriding import overriding
 from ..core.scopes import pop_saved_tensors_hooks as _pop_saved_tensors_default_hooks
 from ..core.scopes import push_saved_tensors_hooks as _push_saved_tensors_default_hooks
 from ..core.size import Size
-from ..core.state import thread_state
+from ..core.state import overriding, thread_state
 from ..core.tensor import Tensor, wrap_as
 from ..creation.factories import ones, ones_like, zeros_like
 from ..dispatch.levels import in_transform, seen_inside

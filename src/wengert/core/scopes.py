@@ -13,8 +13,7 @@ from typing import Any
 
 from .classes import COMPILED
 from .frames import frames
-from .overriding import overriding
-from .state import ThreadState, anomaly, thread_state
+from .state import ThreadState, anomaly, overriding, thread_state
 
 
 class Restoring:

@@ -51,3 +51,13 @@ cpdef ThreadState thread_state()
 
 @cython.locals(state=ThreadState)
 cdef ThreadState _look_up(unsigned long ident)
+
+
+@cython.final
+cdef class Overriding:
+    cdef readonly int modes
+    cdef readonly int possible
+    cdef readonly bint has_classes
+
+    cpdef count_modes(self, int change)
+    cpdef note_class(self)

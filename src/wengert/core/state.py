@@ -166,3 +166,33 @@ def inherit(parent: ThreadState) -> ThreadState:
     state.saved_hooks = list(parent.saved_hooks)
     state.saved_hooks_disabled = parent.saved_hooks_disabled
     return state
+
+
+# What the whole process has -------------------------------------------------------------------
+
+
+class Overriding:
+    """Counts what may override calls, which a call finds out by one look; see `overriding`.
+
+    `modes` is the number of active modes in all threads, `possible` is not zero if there is one of
+    them or a class of tensors that overrides functions.
+    """
+
+    def __init__(self) -> None:
+        self.modes = 0
+        self.possible = 0
+        self.has_classes = False
+
+    def count_modes(self, change: int) -> None:
+        """Note that so many modes more are active in some thread."""
+        self.modes += change
+        self.possible += change
+
+    def note_class(self) -> None:
+        """Note that there are tensors whose class overrides functions."""
+        if not self.has_classes:
+            self.has_classes = True
+            self.possible += 1
+
+
+overriding = Overriding()

@@ -2,7 +2,7 @@ cimport cython
 from .classes cimport Classes, make
 from .collector cimport Collector
 from .frames cimport Frames
-from .overriding cimport Overriding
+from .state cimport Overriding
 from .state cimport ThreadState, thread_state
 
 

@@ -11,8 +11,7 @@ from typing import Any
 from .classes import COMPILED, classes, make
 from .collector import collector
 from .frames import frames
-from .overriding import overriding
-from .state import thread_state
+from .state import overriding, thread_state
 
 _classes = classes
 _collector = collector

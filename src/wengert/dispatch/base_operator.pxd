@@ -1,6 +1,6 @@
 cimport cython
 from ..core.classes cimport Classes
-from ..core.overriding cimport Overriding
+from ..core.state cimport Overriding
 from ..core.tensor cimport AbstractOperator
 from .binding cimport bind_arguments
 

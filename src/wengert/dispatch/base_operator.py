@@ -11,9 +11,8 @@ from typing import Any
 
 from ..core.classes import classes
 from ..core.errors import argument_error
-from ..core.overriding import overriding
 from ..core.registry import operator_named
-from ..core.state import ThreadState
+from ..core.state import ThreadState, overriding
 from ..core.tensor import AbstractOperator
 from .binding import bind_arguments, signature_of, signature_text
 from .torch_function import PLAIN, override_operator

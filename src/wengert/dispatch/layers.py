@@ -11,9 +11,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..core.arrays import LevelArray, alive, made_inside, unmarked_arguments
-from ..core.overriding import overriding
 from ..core.scopes import DualsAside
-from ..core.state import ThreadState, thread_state
+from ..core.state import ThreadState, overriding, thread_state
 from ..core.tensor import Tensor
 from ..tape.tangents import inherit_tangent_base
 from .arguments import arrays_of

@@ -6,7 +6,7 @@ from .declaration cimport Declaration
 from ..backends.loops cimport Loops
 from ..core.collector cimport Collector
 from ..core.ndarrays cimport NDArrays
-from ..core.overriding cimport Overriding
+from ..core.state cimport Overriding
 from .recording cimport fill_saved, record, record_small, set_view
 from ..core.state cimport ThreadState, thread_state
 from ..core.tensor cimport Tensor, VersionCounter, ViewMeta, any_requires, requires_of, wrap_as

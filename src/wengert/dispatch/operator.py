@@ -13,8 +13,7 @@ from ..backends.loops import loops
 from ..core.classes import COMPILED
 from ..core.collector import collector
 from ..core.ndarrays import ndarrays
-from ..core.overriding import overriding
-from ..core.state import ThreadState, thread_state
+from ..core.state import ThreadState, overriding, thread_state
 from ..core.tensor import Tensor, any_requires, requires_of, wrap_as
 from .arguments import any_foreign, arrays_of, fresh, is_foreign, only_tensors
 from .base_operator import function_attribute, without_getattr

@@ -10,7 +10,7 @@ from types import MethodType
 from typing import Any
 
 from ..core.errors import argument_error, name_and_parameters
-from ..core.overriding import overriding
+from ..core.state import overriding
 from ..core.tensor import Tensor
 from .torch_function import call_overridable, takes_part
 

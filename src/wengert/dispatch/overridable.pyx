@@ -6,10 +6,10 @@ mode, might override it. Whether a class does is found out once and known until 
 """
 from cpython.object cimport PyObject
 
-from ..core.overriding cimport Overriding
+from ..core.state cimport Overriding
 
 from ..core.errors import argument_error, name_and_parameters
-from ..core.overriding import overriding
+from ..core.state import overriding
 from .torch_function import call_overridable as override_call
 from .torch_function import takes_part
 

@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..core.overriding import overriding
 from ..core.scopes import DispatchNotOverridden, set_modes
-from ..core.state import ThreadState, call_user, thread_state
+from ..core.state import ThreadState, call_user, overriding, thread_state
 from ..core.tensor import Tensor, any_requires, set_fields
 from .schema import REQUIRED
 

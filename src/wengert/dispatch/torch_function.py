@@ -12,9 +12,8 @@ from typing import Any
 
 from ..core.arrays import mark, unmarked
 from ..core.errors import argument_error, name_and_parameters
-from ..core.overriding import overriding
 from ..core.scopes import FunctionsNotOverridden, set_function_modes
-from ..core.state import ThreadState, thread_state
+from ..core.state import ThreadState, overriding, thread_state
 from ..core.tensor import Tensor
 from .effects import Effect
 from .torch_dispatch import add_by_class, call_form, overrides_dispatch

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any, overload
 
 from ..core.devices import device
-from ..core.overriding import overriding
+from ..core.state import overriding
 from ..dispatch.binding import bind_overload
 from ..dispatch.torch_dispatch import register_rule
 from .operator import ANY_DEVICE, CustomOperator

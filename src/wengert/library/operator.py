@@ -15,9 +15,8 @@ import numpy as np
 from ..backends.backend import has_elements
 from ..backends.geometry import owner_of
 from ..backends.placement import of_array
-from ..core.overriding import overriding
 from ..core.scopes import DualsAside
-from ..core.state import ThreadState, call_user, thread_state
+from ..core.state import ThreadState, call_user, overriding, thread_state
 from ..core.tensor import Tensor, any_requires, bump_version, requires_of
 from ..dispatch.arguments import any_foreign
 from ..dispatch.base_operator import BaseOperator

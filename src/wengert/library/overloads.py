@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ..core.overriding import overriding
 from ..core.registry import operators
-from ..core.state import thread_state
+from ..core.state import overriding, thread_state
 from ..dispatch.binding import bind_overload
 from ..dispatch.effects import OVERLOADS, Overload
 from ..dispatch.torch_function import PLAIN, override_operator

@@ -1,5 +1,5 @@
 from ..core.classes cimport Classes
-from ..core.overriding cimport Overriding
+from ..core.state cimport Overriding
 
 
 cdef Classes _classes

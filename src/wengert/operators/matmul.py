@@ -13,8 +13,8 @@ import numpy as np
 
 from ..backends.loop_codes import PRODUCT
 from ..core.classes import classes
-from ..core.overriding import overriding
 from ..core.registry import operator_named
+from ..core.state import overriding
 from ..core.tensor import Tensor
 from ..dispatch.binding import check_operand
 from ..dispatch.operator import Operator

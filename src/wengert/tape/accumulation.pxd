@@ -1,7 +1,7 @@
 cimport cython
 from ..backends.loops cimport Loops
 from ..core.collector cimport Collector
-from ..core.overriding cimport Overriding
+from ..core.state cimport Overriding
 from ..core.state cimport ThreadState, thread_state
 from ..core.tensor cimport Cold, Tensor, bump_version, wrap
 

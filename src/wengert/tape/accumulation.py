@@ -10,8 +10,7 @@ from ..backends.loops import loops
 from ..core.classes import COMPILED
 from ..core.collector import collector
 from ..core.errors import refuse_inference_update
-from ..core.overriding import overriding
-from ..core.state import call_user, thread_state
+from ..core.state import call_user, overriding, thread_state
 from ..core.tensor import Tensor, bump_version, wrap
 from .cycles import show_graph
 

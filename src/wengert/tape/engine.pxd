@@ -2,7 +2,7 @@ cimport cython
 from ..backends.loops cimport Loops
 from ..core.frames cimport Frames
 from ..core.ndarrays cimport NDArrays
-from ..core.overriding cimport Overriding
+from ..core.state cimport Overriding
 from ..core.state cimport AnomalyMode, ThreadState, thread_state
 from ..core.tensor cimport Cold, Tensor, wrap
 from .accumulation cimport add_gradient

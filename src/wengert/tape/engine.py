@@ -19,8 +19,7 @@ from ..backends.loops import loops
 from ..core.frames import frames
 from ..core.loading import load
 from ..core.ndarrays import ndarrays
-from ..core.overriding import overriding
-from ..core.state import ThreadState, anomaly, inherit, thread_state
+from ..core.state import ThreadState, anomaly, inherit, overriding, thread_state
 from ..core.tensor import Tensor
 from .accumulation import add_gradient
 from .hooks import run_post_hooks, run_pre_hooks, run_tensor_hooks

@@ -15,9 +15,8 @@ from ..core.devices import as_device, device
 from ..core.errors import dimension_error
 from ..core.layouts import contiguous_format, keeps_order, strided
 from ..core.loading import load
-from ..core.overriding import overriding
 from ..core.size import Size, size_of, whole
-from ..core.state import thread_state
+from ..core.state import overriding, thread_state
 from ..core.tensor import Tensor
 from ..creation.arguments import check_tensor
 from ..dispatch.effects import Effect

@@ -11,10 +11,9 @@ from ..core.collector import collector
 from ..core.devices import as_device
 from ..core.layouts import check_options, keeps_order
 from ..core.loading import load
-from ..core.overriding import overriding
 from ..core.registry import operator_named
 from ..core.size import sequence_size
-from ..core.state import thread_state
+from ..core.state import overriding, thread_state
 from ..core.tensor import Tensor, set_fields, wrap
 from ..creation.factories import legacy_array
 from ..dispatch.torch_dispatch import overrides_dispatch
