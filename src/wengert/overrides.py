@@ -117,12 +117,12 @@ def has_torch_function(relevant_args: Iterable[Any]) -> bool:
 
 
 def has_torch_function_unary(relevant_arg: Any) -> bool:
-    """The same for one argument."""
+    """Whether a mode is active or the one argument overrides functions."""
     return has_torch_function((relevant_arg,))
 
 
 def has_torch_function_variadic(*relevant_args: Any) -> bool:
-    """The same for arguments given one by one."""
+    """Whether a mode is active or one of the arguments, given one by one, overrides functions."""
     return has_torch_function(relevant_args)
 
 

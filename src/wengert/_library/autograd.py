@@ -209,7 +209,7 @@ def not_list_of_tensor(tree: Any) -> bool:
 
 
 def not_list_of_optional_tensor(tree: Any) -> bool:
-    """The same, with None allowed in lists."""
+    """Whether flattening stops here: at all but tuples, and lists of tensors and None."""
     if isinstance(tree, list):
         return not all(item is None or isinstance(item, Tensor) for item in tree)
     return not isinstance(tree, tuple)

@@ -26,7 +26,7 @@ def of_array(array: Any) -> device:
 
 
 def transfer(array: Any, target: device) -> Any:
-    """The same values on `target`; the array itself if it is already there."""
+    """An array of these values on `target`; the array itself if it is already there."""
     source = of_array(array)
     if target.type == source.type and target.index in (None, source.index):
         return array

@@ -60,7 +60,7 @@ def reduced(x: Any, dim: Any, keepdim: bool = False, *rest: Any) -> tuple[int, .
 
 
 def reduced_pair(x: Any, dim: Any, keepdim: bool, *rest: Any) -> list[tuple[int, ...]]:
-    """The same for two results."""
+    """The shapes of two results that are both reduced over `dim`."""
     return [reduced(x, dim, keepdim)] * 2
 
 

@@ -38,7 +38,7 @@ stop_gradient = nondifferentiable(
     lambda xp, x: x.view(),
     view=True,
     batch=batched.in_place,
-    doc="The same memory, which no gradient passes: detach() in a graph.",
+    doc="A view of this memory that no gradient passes: detach() in a graph.",
 )
 with_value = primitive(
     "_with_value(Tensor self, Tensor value) -> Tensor",

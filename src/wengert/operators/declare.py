@@ -241,7 +241,7 @@ def differentiable_in_place(operator: Operator, differentials: dict, name: Calla
 
 
 def _twin(operator: Operator, family: str, rules: Rules, name: str | Callable) -> Operator:
-    """The same operator with other rules or another name of its nodes."""
+    """A copy of an operator with rules or names of nodes of its own."""
     twin = _operator(
         operator.schema.text, family, operator.kernel, rules, {**operator.facts, "name": name}
     )

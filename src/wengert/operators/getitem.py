@@ -426,7 +426,7 @@ detach = nondifferentiable(
     lambda xp, x: x,
     meta=lambda x: x,
     batch=in_place,
-    doc="The same memory outside the graph, where a class or a mode is to see that.",
+    doc="A view of this memory outside the graph, where a class or a mode is to see that.",
 )
 
 

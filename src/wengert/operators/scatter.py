@@ -85,7 +85,7 @@ def _along(xp: Any, dim: int, index: Any) -> tuple:
 
 
 def _positions(xp: Any, shape: tuple, dim: int, index: Any) -> Any:
-    """The same as positions in a contiguous array of `shape`."""
+    """Where the indexed elements lie in a contiguous array of `shape`."""
     if index.ndim < 2:
         return index
     if dim == index.ndim - 1 and index.shape[:-1] == shape[:-1]:

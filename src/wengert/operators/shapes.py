@@ -20,7 +20,7 @@ def as_first(x: Any, *rest: Any) -> Shape:
 
 
 def pair_as_first(x: Any, *rest: Any) -> list[Shape]:
-    """The same for two results."""
+    """Two results, each in the shape of the first argument."""
     return [x.shape, x.shape]
 
 
@@ -40,12 +40,12 @@ def product(x: Any, y: Any, *rest: Any) -> Shape:
 
 
 def product_right(x: Any, y: Any) -> Shape:
-    """The same with the adjoint of the second."""
+    """Matrices multiplied, the second turned into its adjoint first."""
     return (*x.shape[:-1], y.shape[-2])
 
 
 def product_left(x: Any, y: Any) -> Shape:
-    """The same with the adjoint of the first."""
+    """Matrices multiplied, the first turned into its adjoint first."""
     return (*x.shape[:-2], x.shape[-1], y.shape[-1])
 
 

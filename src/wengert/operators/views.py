@@ -54,7 +54,7 @@ view_ = linear(
     lambda g, self_shape: reshape(g, self_shape),
     view=True,
     batch=batched.to_size,
-    doc="The same memory in another shape.",
+    doc="A view of this memory in another shape.",
 )
 reshape_alias = linear(
     "_reshape_alias(Tensor(a) self, int[] size) -> Tensor(a)",
@@ -62,7 +62,7 @@ reshape_alias = linear(
     lambda g, self_shape: reshape(g, self_shape),
     view=True,
     batch=batched.to_size,
-    doc="The same memory in another shape, of a tensor that is not contiguous.",
+    doc="A view in another shape, of a tensor that is not contiguous.",
 )
 unsafe_view = linear(
     "_unsafe_view(Tensor self, int[] size) -> Tensor",
@@ -109,13 +109,13 @@ view_dtype_ = nondifferentiable(
     _view_dtype,
     meta=lambda x, dtype: _view_dtype(None, x, dtype),
     batch=batched.reinterpreted,
-    doc="The same memory taken for elements of another type.",
+    doc="A view of this memory as elements of another type.",
 )
 
 
 @composite(public="method")
 def view(input: Tensor, *shape: Any, size: Any = None, dtype: Any = None) -> Tensor:
-    """The same memory in another shape, or taken for another dtype."""
+    """A view of this memory in another shape, or as elements of another dtype."""
     if len(shape) == 1 and isinstance(shape[0], dtypes.dtype):
         dtype = shape[0]
     if dtype is not None:
@@ -127,7 +127,7 @@ def view(input: Tensor, *shape: Any, size: Any = None, dtype: Any = None) -> Ten
 
 
 def reshape(input: Tensor, *sizes: Any, shape: Any = None) -> Tensor:
-    """The same elements in another shape, as a view where the memory allows it."""
+    """These elements in another shape, as a view where the memory allows it."""
     array = input.array
     size = inferred(int_sequence("reshape", "shape", sizes, shape), array.size)
     if array.flags.c_contiguous:
@@ -139,13 +139,13 @@ def reshape(input: Tensor, *sizes: Any, shape: Any = None) -> Tensor:
 
 @composite(public="method")
 def view_as(input: Tensor, other: Tensor) -> Tensor:
-    """The same memory in the shape of `other`."""
+    """A view of this memory in the shape of `other`."""
     return view_.call((input, other.array.shape))
 
 
 @composite(public="method")
 def reshape_as(input: Tensor, other: Tensor) -> Tensor:
-    """The same elements in the shape of `other`."""
+    """These elements in the shape of `other`, as a view where the memory allows it."""
     return reshape(input, other.array.shape)
 
 

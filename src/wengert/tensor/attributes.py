@@ -199,7 +199,7 @@ def set_backward_hooks(self: Tensor, hooks: OrderedDict | None) -> None:
 
 
 def post_accumulate_hooks(self: Tensor) -> OrderedDict | None:
-    """The same for the hooks that are called after accumulation."""
+    """The hooks that are called after a gradient has been accumulated into this leaf."""
     return None if self.cold is None else self.cold.post_hooks
 
 
@@ -231,7 +231,7 @@ def backward(
 
 
 def detach(self: Tensor) -> Tensor:
-    """The same memory outside the graph; in-place changes are seen by both."""
+    """A tensor of this memory outside the graph; in-place changes are seen by both."""
     state = thread_state()
     if state.levels:
         trace = trace_around(self)
@@ -277,7 +277,7 @@ def detach_(self: Tensor) -> Tensor:
 
 
 def data(self: Tensor) -> Tensor:
-    """The same memory with a version counter of its own: changes are not tracked."""
+    """A tensor of this memory with a version counter of its own: changes are not tracked."""
     state = thread_state()
     self = alive(self)
     if state.levels:

@@ -37,7 +37,7 @@ def as_tensor(value: Any) -> Tensor:
 
 
 def as_operand(value: Any) -> Any:
-    """The same, but a number stays one."""
+    """A tensor in place of a NumPy array; tensors and numbers stay what they are."""
     return as_tensor(value) if isinstance(value, np.ndarray) else value
 
 

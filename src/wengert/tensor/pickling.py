@@ -67,7 +67,7 @@ def rebuild_tensor(
 def rebuild_wrapper(
     kind: type[Tensor], described: tuple, requires_grad: bool, attributes: dict[str, Any]
 ) -> Tensor:
-    """The same for a tensor without memory of its own: what it stands for is in its attributes."""
+    """The tensor without memory of its own that was taken apart; its attributes hold its values."""
     return _leaf(kind, wrapper_array(*described), requires_grad, attributes)
 
 

@@ -185,7 +185,7 @@ def _overridable_functions(table: dict[str, Any]) -> dict[str, Any]:
 
 
 def _overridable_methods(table: dict[str, Any]) -> dict[str, Any]:
-    """The same for the methods and properties of Tensor."""
+    """Methods and properties of Tensor in the form that classes and modes can override."""
     made: dict[Any, Any] = {}
     for name, value in table.items():
         if isinstance(value, property):
