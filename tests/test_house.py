@@ -46,10 +46,10 @@ PLACES = {
 
 #: What there may be at most of what is to become less; `python tools/house.py --list` shows where.
 MOST = {
-    "tests of the kind of a level": 46,
-    "tests for numpy.ndarray above backends/": 83,
-    'docstrings that begin "The same"': 33,
-    "functions named bind_*": 9,
+    "tests of the kind of a level": 0,
+    "tests for numpy.ndarray above backends/": 59,
+    'docstrings that begin "The same"': 0,
+    "functions named bind_*": 3,
 }
 
 
@@ -86,8 +86,8 @@ def test_the_compiler_is_in_order(imports):
 
 def test_counts_do_not_grow(imports):
     assert len(house.top_level()) <= 16
-    assert len([each for each in imports if each.late]) <= 105
-    assert max(map(len, house.cycles(imports))) <= 8
+    assert len([each for each in imports if each.late]) <= 30
+    assert max(map(len, house.cycles(imports))) <= 3
 
 
 @pytest.mark.parametrize(("counted", "most"), MOST.items())

@@ -16,6 +16,7 @@ cdef Collector _collector
 cdef Loops _loops
 cdef NDArrays _ndarrays
 cdef Overriding _overriding
+cdef type _ndarray
 
 
 cdef class Operator(Declaration):

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ..backends.loops import loops
 from ..core.classes import COMPILED
 from ..core.collector import collector
@@ -28,6 +30,7 @@ _collector = collector
 _loops = loops
 _ndarrays = ndarrays
 _overriding = overriding
+_ndarray = np.ndarray
 
 
 class Operator(Declaration):
@@ -46,7 +49,7 @@ class Operator(Declaration):
         code = self.native_code
         out = _loops.unary(code, tensor.array) if code >= 0 else None
         if out is None:
-            if is_foreign(tensor.array):
+            if type(tensor.array) is not _ndarray:
                 return self.call((x, *self.tail))
             out = self.run_kernel((tensor.array, *self.tail))
         result = wrap_as(out, state.inference)

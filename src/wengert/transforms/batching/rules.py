@@ -192,7 +192,7 @@ def _without_one(out: Any) -> Any:
 
 
 def along_one(name: str) -> Rule:
-    """The same for one dimension, without which the operator works on the flattened tensor."""
+    """A rule for an operator along one dimension, or on the flattened tensor without one."""
     along_it = along(name)
 
     def rule(operator: Any, args: tuple, dims: tuple) -> tuple[Any, Any]:
@@ -226,7 +226,7 @@ def over_all(name: str) -> Rule:
 
 
 def flat(name: str, several: bool = False) -> Rule:
-    """The same by an operator that reduces one dimension; of `several` results the first counts."""
+    """A reduction of all by an operator of one dimension; of `several` results the first counts."""
 
     def rule(operator: Any, args: tuple, dims: tuple) -> tuple[Any, Any]:
         out = apply(name, flattened(args[0], dims[0]), 1, False, *args[1:])

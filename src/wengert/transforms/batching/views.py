@@ -22,7 +22,7 @@ def in_front(operator: Any, args: tuple, dims: tuple) -> tuple[Any, Any]:
 
 
 def matrices(operator: Any, args: tuple, dims: tuple) -> tuple[Any, Any]:
-    """The same for those that want at least two dimensions."""
+    """A rule for views of tensors that have at least two dimensions."""
     rank = rank_of(args[0], dims[0])
     if rank < 2:
         operator.kernel(np, np.empty((1,) * rank), *args[1:])
@@ -79,7 +79,7 @@ def unsqueeze(operator: Any, args: tuple, dims: tuple) -> tuple[Any, Any]:
 
 
 def reinterpreted(operator: Any, args: tuple, dims: tuple) -> tuple[Any, Any]:
-    """The same memory taken for another type, for which the last dimension may have to change."""
+    """A rule for taking memory as another type, which may change the last dimension."""
     x = at_front(args[0], dims[0])
     if x.array.ndim == 1:
         operator.kernel(np, np.empty((), x.array.dtype), *args[1:])
