@@ -61,10 +61,12 @@ SCHEMA_CLASSES: dict[str, type] = {}
 
 
 class Makers:
-    """Functions that make tensors for lower rooms, each set by the room that has it."""
+    """What lower rooms call and upper rooms have, each set by the room that has it."""
 
     #: The same memory as a new tensor without history, whatever the class of the tensor is.
     alias: Callable[[Tensor], Tensor]
+    #: A gradient in the shape and dtype of the value that it belongs to.
+    reduce_gradient: Callable[..., Tensor]
 
 
 makers = Makers()

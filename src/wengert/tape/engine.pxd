@@ -18,7 +18,6 @@ cdef NDArrays _ndarrays
 cdef Overriding _overriding
 cdef type _ndarray
 cdef AnomalyMode _anomaly
-cdef object _add, _reduce_gradient
 
 
 @cython.locals(state=ThreadState)

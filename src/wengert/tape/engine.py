@@ -19,6 +19,7 @@ from ..backends.loops import loops
 from ..core.frames import frames
 from ..core.loading import load
 from ..core.ndarrays import ndarrays
+from ..core.registry import makers, operator_named
 from ..core.state import ThreadState, anomaly, inherit, overriding, thread_state
 from ..core.tensor import Tensor
 from .accumulation import add_gradient
@@ -422,7 +423,7 @@ def combine(task: GraphTask, old: Tensor, g: Tensor, owned: bool) -> Tensor:
             array = old.array
             array += g.array
             return old
-    return _add.call2(old, g)
+    return operator_named("add").call2(old, g)
 
 
 def validated(
@@ -441,17 +442,7 @@ def validated(
             return g
         if _ndarrays.has_shape(array, shape):
             return g
-    return _reduce_gradient(producer, index, g, shape, dtype)
-
-
-_add: Any = None
-_reduce_gradient: Any = None
-
-
-def bind_operators(add: Any, reduce_gradient: Callable) -> None:
-    """Give the engine the addition it sums with and the way it fits a gradient to its value."""
-    global _add, _reduce_gradient
-    _add, _reduce_gradient = add, reduce_gradient
+    return makers.reduce_gradient(producer, index, g, shape, dtype)
 
 
 def _renew_lock() -> None:

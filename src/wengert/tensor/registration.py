@@ -7,7 +7,7 @@ from typing import Any
 
 from ..core.classes import classes
 from ..core.loading import load
-from ..core.registry import declared_operators, operator_named
+from ..core.registry import declared_operators, makers, operator_named
 from ..core.tensor import AbstractOperator, Tensor, complete
 from ..creation import factories as creation
 from ..creation import random
@@ -25,7 +25,6 @@ from ..dispatch.torch_function import (
 from ..operators import arithmetic, comparison, copying, selection, transcendental
 from ..operators.catalogue import MODULE_OF
 from ..operators.names import ALIASES, DEFERRED, FUNCTIONS_ONLY, METHODS_ONLY
-from ..tape import engine
 from ..tape.cycles import show_graph
 from . import attributes, methods, numpy_protocol, subclasses
 
@@ -87,7 +86,7 @@ def _deferred_repr(t: Tensor) -> str:
 
 def _deferred_reduce_gradient(*args: Any) -> Tensor:
     reduce_gradient = load("operators.fitting").reduce_gradient
-    engine.bind_operators(_table["add"], reduce_gradient)
+    makers.reduce_gradient = reduce_gradient
     return reduce_gradient(*args)
 
 
@@ -231,7 +230,7 @@ def bind() -> dict[str, Any]:
         marked=marked,
         fill=subclasses.fill,
     )
-    engine.bind_operators(_table["add"], _deferred_reduce_gradient)
+    makers.reduce_gradient = _deferred_reduce_gradient
     functions = {name: value for name, value in found.items() if name not in METHODS_ONLY}
     others = methods.FUNCTIONS | {
         name: getattr(source, name)
