@@ -11,6 +11,7 @@ from typing import Any
 
 from ..core.registry import operators
 from ..core.state import overriding, thread_state
+from ..dispatch.arguments import only_tensors
 from ..dispatch.binding import bind_overload
 from ..dispatch.effects import OVERLOADS, Overload
 from ..dispatch.torch_function import PLAIN, override_operator
@@ -196,6 +197,10 @@ class OpNamespace:
 def _call(operator: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
     if isinstance(operator, Overload) or "out" in kwargs:
         return operator(*args, **kwargs)
+    if not kwargs and not operator.schema.is_custom:
+        functional = operator.functional
+        if functional.tail_has_defaults and only_tensors(args, functional.operands):
+            return operator(*args)  # the short way, which needs no binding
     return operator.call(bind_overload(operator, args, kwargs))
 
 
