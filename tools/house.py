@@ -16,7 +16,7 @@ import ast
 import re
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
 from types import FrameType
@@ -356,23 +356,26 @@ def walks() -> dict[str, tuple[int, int]]:
 BEGIN, END = "# rooms: begin, written by tools/house.py --contracts", "# rooms: end"
 
 
+def quoted_list(names: Iterable[str]) -> str:
+    """Strings as the lines of a list in TOML."""
+    return "".join(f'    "{name}",\n' for name in names)
+
+
 def contracts() -> str:
     """The rooms as contracts of import-linter, which follows chains of imports as well.
 
     It knows no room within a room: those on the surface are free to import and protected from
     being imported.
     """
-    within = [room for room in FLOOR_OF if "." in room]
-
-    def quoted(names: list[str]) -> str:
-        return "".join(f'    "{name}",\n' for name in names)
+    within = [room for room in FLOORS[SURFACE] if "." in room]
+    inner_rooms = quoted_list(reversed(COMPILER))
 
     exceptions = "".join(
         f'    "{".".join(filter(None, ("wengert", source)))} -> '
         f'{".".join(filter(None, ("wengert", target)))}",  # {reason}\n'
         for (source, target), reason in ALLOWED.items()
     )
-    freed = quoted(
+    freed = quoted_list(
         [
             f"wengert.{room}{inner} -> wengert{target}"
             for room in within
@@ -380,10 +383,11 @@ def contracts() -> str:
             for target in ("", ".**")
         ]
     )
-    layers = quoted(
+    layers = quoted_list(
         [
-            " | ".join(f"wengert.{room}" for room in rooms if room not in within)
+            " | ".join(f"wengert.{room}" for room in rooms if "." not in room)
             for rooms in reversed(FLOORS)
+            if any("." not in room for room in rooms)
         ]
     )
     return f"""{BEGIN}
@@ -402,13 +406,21 @@ ignore_imports = [
 unmatched_ignore_imports_alerting = "none"
 
 [[tool.importlinter.contracts]]
+id = "compiler"
+name = "Imports within the compiler point down"
+type = "layers"
+containers = ["wengert.compiler"]
+layers = [
+{inner_rooms}]
+
+[[tool.importlinter.contracts]]
 id = "surface"
 name = "What lies on the surface is imported by programs"
 type = "protected"
 protected_modules = [
-{quoted([f"wengert.{room}" for room in within])}]
+{quoted_list([f"wengert.{room}" for room in within])}]
 allowed_importers = [
-{quoted([f"wengert.{room}" for room in FLOORS[SURFACE]])}]
+{quoted_list([f"wengert.{room}" for room in FLOORS[SURFACE]])}]
 ignore_imports = [
 {exceptions}]
 unmatched_ignore_imports_alerting = "none"
