@@ -109,7 +109,7 @@ import wengert
 import wengert.operators.sorting, wengert.tensor.printing
 
 public = {"_C", "_library", "autograd", "compiler", "cuda", "demo", "func", "library", "nn", "ops",
-          "overrides", "random", "types", "utils"}
+          "overrides", "random", "serialization", "types", "utils"}
 shown = {name for name in dir(wengert) if isinstance(getattr(wengert, name), ModuleType)}
 assert shown == public, shown ^ public
 
