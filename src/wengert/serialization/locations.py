@@ -11,10 +11,8 @@ from .storage import Storage
 Restore = Callable[[Storage, str], Storage]
 
 
-def restore_default(storage: Storage, location: Any) -> Storage:
+def restore_default(storage: Storage, location: str) -> Storage:
     """The storage on the device that it was saved from, or that a program names."""
-    if isinstance(location, bytes):
-        location = location.decode("ascii")
     if location == "cpu":
         return storage
     kind = location.partition(":")[0]
@@ -40,7 +38,7 @@ def restore_function(map_location: Any) -> Restore:
         return lambda storage, location: restore_default(
             storage, str(map_location.get(location, location))
         )
-    if isinstance(map_location, (str, bytes)):
+    if isinstance(map_location, str):
         return lambda storage, location: restore_default(storage, map_location)
     if isinstance(map_location, device):
         return lambda storage, location: restore_default(storage, str(map_location))

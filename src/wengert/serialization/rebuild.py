@@ -101,7 +101,7 @@ def layout_named(name: Any) -> layout:
 
 
 def set_state(tensor: Any, state: Any) -> Any:
-    """Set the attributes that a tensor was saved with; none of them may be one of Tensor's own."""
+    """Set the attributes that a tensor was saved with, none of which may change what it is."""
     parts = state if isinstance(state, tuple) and len(state) == 2 else (state,)
     for part in parts:
         if part is None:
@@ -109,10 +109,17 @@ def set_state(tensor: Any, state: Any) -> Any:
         if not isinstance(part, dict):
             raise ValueError("the attributes of a tensor are no dictionary")
         for name, value in part.items():
-            if type(name) is not str or name in FRESH or hasattr(Tensor, name):
-                raise ValueError("a tensor cannot be given an attribute that all tensors have")
+            if type(name) is not str or _is_own(name):
+                raise ValueError("a tensor was saved with an attribute that would change it")
             setattr(tensor, name, value)
     return tensor
+
+
+def _is_own(name: str) -> bool:
+    """Whether all tensors have an attribute of this name that can be set."""
+    return (
+        name in FRESH or name.startswith("__") or hasattr(getattr(Tensor, name, None), "__set__")
+    )
 
 
 def _checked_dtype(given: Any) -> dtypes.dtype:

@@ -223,11 +223,14 @@ def _get(machine: SafeUnpickler) -> None:
 
 
 def _top(machine: SafeUnpickler, *kinds: type) -> Any:
-    """The value on top, which must be of one of these types."""
+    """The value on top, which must be of one of these types or of a subclass that is allowed."""
     top = machine.stack[-1]
-    if type(top) not in kinds:
-        names = ", ".join(kind.__name__ for kind in kinds)
-        raise UnpicklingError(f"Can only put items into {names}, but got {type(top)}")
+    kind = type(top)
+    if kind not in kinds and not (
+        issubclass(kind, kinds) and machine.is_allowed_by_program(kind)
+    ):
+        names = ", ".join(each.__name__ for each in kinds)
+        raise UnpicklingError(f"Can only put items into {names}, but got {kind}")
     return top
 
 
@@ -362,7 +365,8 @@ def _set_program_state(target: Any, state: Any) -> None:
         target.__setstate__(state)
         return
     attributes, slots = state if isinstance(state, tuple) and len(state) == 2 else (state, None)
-    target.__dict__.update(attributes or {})
+    if attributes:
+        target.__dict__.update(attributes)
     for name, value in (slots or {}).items():
         setattr(target, name, value)
 
