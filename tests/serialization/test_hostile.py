@@ -176,6 +176,19 @@ def test_more_elements_than_can_be_counted():
         refused(assembled(tensor(size=size, stride=(0,) * len(size))), "array is too big")
 
 
+def test_copies_larger_than_the_file():
+    """Lazy conjugation and negation, which PyTorch has, are computed here."""
+    for size in ((2**45,), (2, 4)):
+        content = assembled(Call(REBUILD, storage(), 0, size, (0,) * len(size), False, ORDERED,
+                                 {"neg": True}))  # fmt: skip
+        refused(content, "an expanded tensor is conjugated or negated lazily")
+    for metadata in ({"neg": 1}, {"other": True}, 3):
+        content = Call(REBUILD, storage(), 0, (4,), (1,), False, ORDERED, metadata)
+        refused(assembled(content))
+    content = Call(REBUILD, storage(), 0, (4,), (1,), False, ORDERED, {"neg": True})
+    assert wengert.load(archive(assembled(content), [FOUR])).tolist() == [-1, -2, -3, -4]
+
+
 @pytest.mark.parametrize("options", [
     {"count": 5}, {"count": 3}, {"count": 2**61}, {"count": 0}, {"key": "1"}, {"key": "../0"},
     {"key": "/etc/passwd"}, {"kind": Named("torch", "DoubleStorage")},

@@ -165,7 +165,8 @@ ALLOWED: dict[str, Any] = {
 # What a pickle may call: all functions, and those of our classes that check their arguments.
 CALLABLE = [
     value for value in ALLOWED.values()
-    if not isinstance(value, (StorageKind, dtypes.dtype, layouts._Named)) and value is not Tensor
+    if not isinstance(value, (StorageKind, dtypes.dtype, layouts.memory_format))
+    and value is not Tensor
 ]  # fmt: skip
 
 

@@ -30,7 +30,7 @@ def rebuild_tensor_v2(
 ) -> Tensor:  # fmt: skip
     """A leaf that looks at a storage of its own type."""
     tensor = rebuild_tensor(storage, offset, size, stride)
-    return _as_leaf(_described(tensor, metadata), requires_grad, hooks)
+    return _as_leaf(_described(tensor, storage, metadata), requires_grad, hooks)
 
 
 def rebuild_tensor_v3(
@@ -39,7 +39,7 @@ def rebuild_tensor_v3(
 ) -> Tensor:  # fmt: skip
     """A leaf that looks at a storage of bytes as elements of `dtype`."""
     tensor = tensor_in(storage, _checked_dtype(dtype), offset, size, stride)
-    return _as_leaf(_described(tensor, metadata), requires_grad, hooks)
+    return _as_leaf(_described(tensor, storage, metadata), requires_grad, hooks)
 
 
 def rebuild_meta_tensor(dtype: Any, size: Any, stride: Any, requires_grad: Any) -> Tensor:
@@ -63,7 +63,7 @@ def rebuild_parameter_with_state(data: Any, requires_grad: Any, hooks: Any, stat
 
 def rebuild_from_type(function: Any, kind: Any, arguments: Any, state: Any) -> Tensor:
     """A tensor of a subclass, or one with attributes that a program has set."""
-    if function not in TENSOR_FUNCTIONS:
+    if not any(function is each for each in TENSOR_FUNCTIONS):
         raise ValueError("a tensor of a subclass is made by a function that makes no tensors")
     if not (isinstance(kind, type) and issubclass(kind, Tensor)):
         raise ValueError("the class of a tensor is no subclass of Tensor")
@@ -145,12 +145,14 @@ def _as_leaf(tensor: Tensor, requires_grad: Any, hooks: Any) -> Tensor:
     return tensor
 
 
-def _described(tensor: Tensor, metadata: Any) -> Tensor:
+def _described(tensor: Tensor, storage: Storage, metadata: Any) -> Tensor:
     """The tensor that lazy conjugation and negation stand for: here they make a copy."""
     for name, meant in (metadata or {}).items():
         if name not in ("conj", "neg") or type(meant) is not bool:
             raise ValueError("a tensor is described by metadata that is not known")
         if meant:
+            if tensor.array.nbytes > storage.nbytes():  # a copy could take all memory
+                raise ValueError("an expanded tensor is conjugated or negated lazily")
             tensor = wrap((conj_physical if name == "conj" else neg)(tensor).array)
     return tensor
 
