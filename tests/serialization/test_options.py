@@ -14,7 +14,9 @@ import pytest
 
 import wengert
 from serialization.support import archive, assembled, tensor, there_and_back
+from standin.backend import PLACE
 from wengert import serialization
+from wengert.core.devices import CPU
 
 
 class Point:
@@ -414,6 +416,20 @@ def test_tensors_of_devices_that_are_not_here():
         for target in ("cpu", {place: "cpu"}, lambda storage, location: storage):
             content.seek(0)
             assert wengert.load(content, map_location=target).device.type == "cpu"
+
+
+@pytest.mark.parametrize(("target", "expected"), [
+    (None, PLACE), (PLACE, PLACE), ("standin:0", PLACE), ("cpu", CPU), ({"standin:0": "cpu"}, CPU),
+    (lambda storage, _: storage.cpu(), CPU), (lambda storage, _: storage.to(PLACE), PLACE),
+])  # fmt: skip
+def test_tensors_of_another_device(target, expected):
+    base = wengert.arange(6.0, device=PLACE)
+    value = [base, base.view(2, 3).t()[1:]]
+    made = there_and_back(wengert, wengert, value, map_location=target)
+    assert made[0].device == made[1].device == expected
+    assert made[1].tolist() == [[1, 4], [2, 5]] and made[1].storage_offset() == 1
+    made[0].zero_()
+    assert made[1].tolist() == [[0, 0], [0, 0]]
 
 
 def test_storages():
