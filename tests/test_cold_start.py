@@ -55,6 +55,8 @@ FIRST_STEPS = [
     "x = wengert.ones(2); y = x.abs_(); assert y is x",
     "import copy; assert copy.deepcopy(wengert.ones(2)).sum() == 2",
     "import pickle; assert pickle.loads(pickle.dumps(wengert.cat)) is wengert.cat",
+    "import io; f = io.BytesIO(); wengert.save(wengert.ones(2), f); f.seek(0); "
+    "assert wengert.load(f).sum() == 2",
     "import numpy; assert isinstance(numpy.cumsum(wengert.ones(3), 0), wengert.Tensor)",
     "from wengert import stack, Tensor; assert stack([Tensor([1.0])]).shape == (1, 1)",
     "assert wengert.ops.aten.sort.default(wengert.ones(2))[1][0] == 0",
@@ -109,7 +111,7 @@ import wengert
 import wengert.operators.sorting, wengert.tensor.printing
 
 public = {"_C", "_library", "autograd", "compiler", "cuda", "demo", "func", "library", "nn", "ops",
-          "overrides", "random", "types", "utils"}
+          "overrides", "random", "serialization", "types", "utils"}
 shown = {name for name in dir(wengert) if isinstance(getattr(wengert, name), ModuleType)}
 assert shown == public, shown ^ public
 

@@ -95,13 +95,15 @@ def is_inference(input: Tensor) -> _Any:
 # Modules and names that are imported when first asked for.
 _MODULES = (
     "_C", "_library", "compiler", "cuda", "demo", "func", "library", "nn", "ops", "overrides",
-    "types", "utils",
+    "serialization", "types", "utils",
 )  # fmt: skip
 _NAMES = {
     "Tag": "library",
     "compile": "compiler",
     "is_anomaly_check_nan_enabled": "autograd.anomaly_mode",
     "is_anomaly_enabled": "autograd.anomaly_mode",
+    "load": "serialization",
+    "save": "serialization",
     "set_printoptions": "tensor.printing",
     "vmap": "func",
 }
