@@ -55,7 +55,7 @@ class Storage:
         return len(self) * self.dtype.itemsize
 
     def to(self, device: Any) -> Storage:
-        """The same elements on a device; this storage if they are already there."""
+        """A storage with these elements on a device; this one if they are already there."""
         place = as_device(device)
         if place.type == "meta":
             return Storage(meta.empty((len(self),), self.dtype.numpy), self.dtype)
@@ -63,11 +63,11 @@ class Storage:
         return self if moved is self.array else Storage(moved, self.dtype)
 
     def cpu(self) -> Storage:
-        """The same elements in the memory of the host."""
+        """A storage with these elements in the memory of the host."""
         return self.to("cpu")
 
     def cuda(self, device: Any = None) -> Storage:
-        """The same elements on a GPU."""
+        """A storage with these elements on a GPU."""
         return self.to("cuda" if device is None else device)
 
     def __repr__(self) -> str:
