@@ -40,6 +40,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("tensor",),
     ("library",),
     ("utils", "func", "nn"),
+    ("optim",),
     *((f"compiler.{room}",) for room in COMPILER),
     ("compiler",),
     # These use the package as programs do, by its public names.
