@@ -61,11 +61,7 @@ def combinations(name):
     """All combinations of options of an optimizer that it accepts, without defaults."""
     options = OPTIONS[name]
     for values in itertools.product(*options.values()):
-        given = {
-            key: value
-            for key, value in zip(options, values)
-            if value is not options[key][0]
-        }
+        given = {key: value for key, value in zip(options, values) if value is not options[key][0]}
         refused = given.get("nesterov") and ("momentum" not in given or "dampening" in given)
         if not refused and not ("foreach" in given and "fused" in given):
             yield given

@@ -223,10 +223,10 @@ def _assign(state: dict[str, Any], name: str, value: Any) -> None:
     known = state.get(name)
     if known is None:
         state[name] = value.clone()
-    elif isinstance(value, Tensor):
-        known.copy_(value)
     else:
-        known.fill_(value)
+        # A number is rounded to the default dtype even where a loaded counter has a wider one:
+        # training goes on as if it had not been interrupted.
+        known.copy_(value if isinstance(value, Tensor) else tensor(value))
 
 
 def check_options(defaults: dict[str, Any]) -> None:
