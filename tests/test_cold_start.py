@@ -56,6 +56,8 @@ FIRST_STEPS = [
     "import copy; assert copy.deepcopy(wengert.ones(2)).sum() == 2",
     "import pickle; assert pickle.loads(pickle.dumps(wengert.cat)) is wengert.cat",
     "import numpy; assert isinstance(numpy.cumsum(wengert.ones(3), 0), wengert.Tensor)",
+    "p = wengert.ones(2); p.grad = wengert.ones(2); wengert.optim.Adam([p], lr=1.0).step(); "
+    "assert p.abs().max() < 1e-6",
     "from wengert import stack, Tensor; assert stack([Tensor([1.0])]).shape == (1, 1)",
     "assert wengert.ops.aten.sort.default(wengert.ones(2))[1][0] == 0",
     "assert wengert.nn.functional.softmax(wengert.zeros(2), 0)[0] == 0.5",
