@@ -18,7 +18,11 @@ from .lbfgs import LBFGS as LBFGS
 from .optimizer import Optimizer as Optimizer
 
 _REFUSED = {
+    "Adafactor": "not there yet; nearest: Adam",
+    "Muon": "not there yet; nearest: SGD with momentum",
     "SparseAdam": "not planned because there are no sparse tensors; nearest: Adam",
+    "swa_utils": "not there yet; nearest: ASGD, which averages parameters",
+    "swap_in_optimizer_params_and_state": "not there yet",
 }
 
 
