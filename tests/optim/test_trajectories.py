@@ -110,6 +110,17 @@ def test_parameters_without_gradients_wait(name):
 
 
 @pytest.mark.parametrize("name", OPTIONS)
+def test_counters_of_meta_tensors_are_numbers(name):
+    p = wengert.nn.Parameter(wengert.ones(3, device="meta"))
+    optimizer = getattr(wengert.optim, name)([p])
+    p.grad = wengert.ones(3, device="meta")
+    optimizer.step()
+    state = optimizer.state[p]
+    assert p.device.type == "meta"
+    assert "step" not in state or state["step"].item() == 1
+
+
+@pytest.mark.parametrize("name", OPTIONS)
 def test_steps_change_memory_in_place(name):
     params = parameters(wengert)
     memory = [p.detach().numpy() for p in params]

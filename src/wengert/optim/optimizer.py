@@ -276,8 +276,8 @@ class Optimizer:
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Take over the state and the options that `state_dict` of such an optimizer returned.
 
-        Parameters are matched by position. State gets the dtype of its parameter, the counters of
-        steps keep theirs.
+        Parameters are matched by position. State gets dtype and device of its parameter, the
+        counters of steps keep theirs.
         """
         state_dict = self._changed_by(self._optimizer_load_state_dict_pre_hooks, state_dict.copy())
         groups = deepcopy(state_dict["param_groups"])
@@ -368,7 +368,8 @@ def _cast(p: Any, value: Any, fused: bool, key: Any = None) -> Any:
     if isinstance(value, Tensor):
         if key == "step":
             return value.to(dtype=dtypes.float32) if fused else value
-        return value.to(dtype=p.dtype) if p.is_floating_point() else value
+        dtype = p.dtype if p.is_floating_point() else value.dtype
+        return value.to(dtype=dtype, device=p.device)
     if isinstance(value, dict):
         return {name: _cast(p, each, fused, name) for name, each in value.items()}
     if isinstance(value, Iterable) and not isinstance(value, (str, bytes)):

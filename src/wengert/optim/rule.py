@@ -194,7 +194,8 @@ def _without_dimensions(value: Any) -> Any:
 def _counter(value: Any, group: Group) -> Any:
     """A number of the state as a tensor: float64 only where that is the default."""
     double = dtypes.get_default_dtype() is dtypes.float64 and not group.get("fused")
-    return tensor(number(value), dtype=dtypes.float64 if double else dtypes.float32)
+    dtype = dtypes.float64 if double else dtypes.float32
+    return tensor(number(value), dtype=dtype, device="cpu")
 
 
 def _beginning(p: Any, initial: Any, group: Group) -> Any:
@@ -226,7 +227,7 @@ def _assign(state: dict[str, Any], name: str, value: Any) -> None:
     else:
         # A number is rounded to the default dtype even where a loaded counter has a wider one:
         # training goes on as if it had not been interrupted.
-        known.copy_(value if isinstance(value, Tensor) else tensor(value))
+        known.copy_(value if isinstance(value, Tensor) else tensor(value, device="cpu"))
 
 
 def check_options(defaults: dict[str, Any]) -> None:
