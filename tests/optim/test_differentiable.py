@@ -144,6 +144,17 @@ def test_learning_a_learning_rate():
     assert losses[-1] < 0.2 * losses[0]
 
 
+def test_betas_of_another_dtype(lib):
+    betas = [lib.tensor(beta, requires_grad=True) for beta in (0.5, 0.9)]
+    p = lib.tensor(START).clone()
+    optimizer = lib.optim.Adam([p], betas=tuple(betas), differentiable=True)
+    for number in (1, 2):
+        p.grad = lib.tensor(GRADIENT) * number
+        optimizer.step()
+    for slope in lib.autograd.grad(p.sum(), betas):
+        assert slope.dtype is lib.float32 and slope != 0
+
+
 def test_leaves_that_require_gradients_cannot_be_changed(lib):
     p = lib.tensor(START, requires_grad=True)
     optimizer = lib.optim.SGD([p], differentiable=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..core.tensor import Tensor
-from .rule import ZEROS, UpdateRule, options
+from .rule import ZEROS, UpdateRule, options, toward
 
 Number = float | Tensor
 Pair = tuple[Number, Number]
@@ -14,7 +14,7 @@ Pair = tuple[Number, Number]
 
 def _averaged(g: Any, s: Any, o: Any) -> None:
     """Move the averages of gradients and of their squares."""
-    s.exp_avg = s.exp_avg.lerp(g, 1 - o.betas[0])
+    s.exp_avg = toward(g, s.exp_avg, 1 - o.betas[0])
     s.exp_avg_sq = s.exp_avg_sq * o.betas[1] + (1 - o.betas[1]) * g * g
 
 
@@ -124,7 +124,7 @@ class Adamax(UpdateRule):
         return {"step": 0.0, "exp_avg": ZEROS, "exp_inf": ZEROS}
 
     def update(self, p: Any, g: Any, s: Any, o: Any) -> Any:
-        s.exp_avg = s.exp_avg.lerp(g, 1 - o.betas[0])
+        s.exp_avg = toward(g, s.exp_avg, 1 - o.betas[0])
         s.exp_inf = (s.exp_inf * o.betas[1]).maximum(g.abs() + o.eps)
         size = o.lr / (1 - o.betas[0] ** s.step)
         return p - size * (s.exp_avg / s.exp_inf)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..core.tensor import Tensor
-from .rule import ZEROS, Filled, UpdateRule, options
+from .rule import ZEROS, Filled, UpdateRule, options, toward
 
 Number = float | Tensor
 
@@ -104,7 +104,7 @@ class RMSprop(UpdateRule):
         s.square_avg = s.square_avg * o.alpha + (1 - o.alpha) * g * g
         square = s.square_avg
         if o.centered:
-            s.grad_avg = s.grad_avg.lerp(g, 1 - o.alpha)
+            s.grad_avg = toward(g, s.grad_avg, 1 - o.alpha)
             square = square - s.grad_avg * s.grad_avg
         change = g / (square.sqrt() + o.eps)
         if o.momentum > 0:

@@ -58,6 +58,11 @@ def options(arguments: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def toward(value: Any, average: Any, weight: Any) -> Any:
+    """A running average, moved toward a value; the weight may be a tensor of any dtype."""
+    return average + weight * (value - average)
+
+
 class UpdateRule(Optimizer):
     """An optimizer that changes each parameter by itself, by the formula in `update`."""
 
