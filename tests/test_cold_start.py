@@ -58,6 +58,8 @@ FIRST_STEPS = [
     "import io; f = io.BytesIO(); wengert.save(wengert.ones(2), f); f.seek(0); "
     "assert wengert.load(f).sum() == 2",
     "import numpy; assert isinstance(numpy.cumsum(wengert.ones(3), 0), wengert.Tensor)",
+    "p = wengert.ones(2); p.grad = wengert.ones(2); wengert.optim.Adam([p], lr=1.0).step(); "
+    "assert p.abs().max() < 1e-6",
     "from wengert import stack, Tensor; assert stack([Tensor([1.0])]).shape == (1, 1)",
     "assert wengert.ops.aten.sort.default(wengert.ones(2))[1][0] == 0",
     "assert wengert.nn.functional.softmax(wengert.zeros(2), 0)[0] == 0.5",
@@ -111,7 +113,7 @@ import wengert
 import wengert.operators.sorting, wengert.tensor.printing
 
 public = {"_C", "_library", "autograd", "compiler", "cuda", "demo", "func", "library", "nn", "ops",
-          "overrides", "random", "serialization", "types", "utils"}
+          "optim", "overrides", "random", "serialization", "types", "utils"}
 shown = {name for name in dir(wengert) if isinstance(getattr(wengert, name), ModuleType)}
 assert shown == public, shown ^ public
 

@@ -41,6 +41,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("library",),
     ("utils", "func", "nn"),
     ("serialization",),
+    ("optim",),
     *((f"compiler.{room}",) for room in COMPILER),
     ("compiler",),
     # These use the package as programs do, by its public names.

@@ -28,6 +28,7 @@ from .core.layouts import memory_format as memory_format
 from . import nn as nn
 from .autograd.grad_mode import no_grad as no_grad
 from . import ops as ops
+from . import optim as optim
 from . import overrides as overrides
 from . import random as random
 from . import serialization as serialization
