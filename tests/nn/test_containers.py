@@ -95,7 +95,7 @@ def test_module_dict(lib):
     assert len(table) == 0 and len(other) == 2
     for wrong, kind, phrase in [
         (lambda: table.update(1), TypeError, "iterable of key/value pairs, but got int"),
-        (lambda: table.update([1]), TypeError, "element #0 should be Iterable; is int"),
+        (lambda: table.update([1]), TypeError, "element #0 should be Iterable; is ?int"),
         (lambda: table.update([("a",)]), ValueError, "element #0 has length 1; 2 is required"),
         (lambda: table.update({"a": 1}), TypeError, "int is not a Module subclass"),
         (lambda: table["absent"], KeyError, "absent"),

@@ -147,8 +147,9 @@ def test_layer(text):
         gradients = [t.grad for t in (*leaves, *layer.parameters())]
         results.append([result, *[g for g in gradients if g is not None]])
     assert len(results[0]) == len(results[1])
+    tolerance = 1e-7 if "Hardsigmoid" in text else 1e-9  # PyTorch's slope is a sixth in float32
     for one, other in zip(*results, strict=True):
-        torch.testing.assert_close(numbers(one), numbers(other), rtol=1e-9, atol=1e-9)
+        torch.testing.assert_close(numbers(one), numbers(other), rtol=tolerance, atol=tolerance)
 
 
 @pytest.mark.parametrize("text", LAYERS)
@@ -166,9 +167,11 @@ def test_copies(text):
 @pytest.mark.parametrize("name", sorted({text.partition("(")[0] for text in LAYERS}))
 def test_signature(name):
     ours, theirs = (inspect.signature(getattr(lib.nn, name)) for lib in (wengert, torch))
-    assert [(p.name, p.default) for p in ours.parameters.values()] == [
-        (p.name, p.default) for p in theirs.parameters.values()
-    ]
+    found, expected = (
+        [(p.name, p.default) for p in signature.parameters.values()] for signature in (ours, theirs)
+    )
+    takes_none = [name for name, _ in expected] == ["args", "kwargs"] and name != "Identity"
+    assert found == ([] if takes_none else expected)
     assert getattr(wengert.nn, name).__doc__
 
 
@@ -252,7 +255,7 @@ def test_initial_values(lib):
 def test_dropout_while_training(lib):
     layer = lib.nn.Dropout(0.25)
     result = layer(lib.ones(2000))
-    assert set(result.round(decimals=3).unique().tolist()) == {0.0, pytest.approx(1.333)}
+    assert result.unique().tolist() == [0.0, pytest.approx(4 / 3)]
     assert 0.15 < (result == 0).float().mean().item() < 0.35
     channels = lib.nn.Dropout2d()(lib.ones(1, 100, 2, 2)).flatten(2)
     assert (channels == channels[..., :1]).all().item()

@@ -72,7 +72,7 @@ class Layer(Module):
 
     _parameter_declarations: ClassVar[dict[str, ParameterDeclaration]] = {}
     _field_defaults: ClassVar[dict[str, Any]] = {}
-    _shown: ClassVar[str] = ""
+    _shown: ClassVar[str | None] = None
     _buffer_fields: ClassVar[frozenset[str]] = frozenset()
     _passing_fields: ClassVar[frozenset[str]] = frozenset()
 
@@ -101,11 +101,6 @@ class Layer(Module):
             fields = _fields_of(function)
         if fields is not None:
             cls._field_defaults = _defaults(fields)
-            cls._shown = ", ".join(
-                name + "?" * (name == "inplace")
-                for name in cls._field_defaults
-                if name not in cls._passing_fields
-            )
             if "__init__" not in vars(cls):
                 cls.__init__ = _constructor(cls, fields)  # type: ignore[method-assign]
         if shown is not None:
@@ -143,8 +138,15 @@ class Layer(Module):
 
     def extra_repr(self) -> str:
         """The fields, as the declaration shows them."""
+        shown = self._shown
+        if shown is None:
+            shown = ", ".join(
+                name + "?" * (name == "inplace")
+                for name in self._field_defaults
+                if name not in self._passing_fields
+            )
         parts = []
-        for entry in self._shown.split(", ") if self._shown else ():
+        for entry in shown.split(", ") if shown else ():
             name = entry.strip("*?")
             value = getattr(self, name)
             if name in self._parameter_declarations:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Self
 
 from ...core.tensor import Tensor
@@ -20,12 +20,11 @@ def _as_parameter(value: Any) -> Any:
     return value
 
 
-def _line(key: Any, value: Any) -> str:
+def _line(key: Any, value: Any, type_of: Callable[[Tensor], Any]) -> str:
     if isinstance(value, Tensor):
         size = "x".join(map(str, value.shape))
         kind = "Parameter" if isinstance(value, Parameter) else "Tensor"
-        name = typename(value).replace("wengert.", "torch.")
-        return f"  ({key}): {kind} containing: [{name} of size {size}]"
+        return f"  ({key}): {kind} containing: [{type_of(value)} of size {size}]"
     return f"  ({key}): Object of type: {type(value).__name__}"
 
 
@@ -83,7 +82,7 @@ class ParameterList(Module):
 
     def extra_repr(self) -> str:
         """One line for each value."""
-        return "\n".join([_line(i, value) for i, value in enumerate(self)])
+        return "\n".join([_line(i, value, lambda t: t.dtype) for i, value in enumerate(self)])
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Refused: a list computes nothing."""
@@ -187,7 +186,7 @@ class ParameterDict(Module):
 
     def extra_repr(self) -> str:
         """One line for each value."""
-        return "\n".join([_line(key, value) for key, value in self.items()])
+        return "\n".join([_line(key, value, typename) for key, value in self.items()])
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Refused: a dictionary computes nothing."""
