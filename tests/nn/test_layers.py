@@ -10,6 +10,12 @@ import wengert
 
 torch = pytest.importorskip("torch")
 
+PLAIN = [
+    "CELU", "ELU", "GELU", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh",
+    "LeakyReLU", "LogSigmoid", "Mish", "ReLU", "ReLU6", "SELU", "SiLU",
+    "Sigmoid", "Softplus", "Softshrink", "Softsign", "Tanh", "Tanhshrink",
+]  # fmt: skip
+
 # The text of a constructor call, and the shapes of the inputs: a list is a tensor of classes.
 ROWS, PICTURES = [(5, 3)], [(2, 3, 4, 4)]
 LAYERS = {
@@ -60,14 +66,11 @@ LAYERS = {
     "CELU(0.5, inplace=True)": ROWS,
     **{
         f"{name}()": ROWS
-        for name in (
-            "CELU ELU GELU Hardshrink Hardsigmoid Hardswish Hardtanh LeakyReLU LogSigmoid Mish "
-            "ReLU ReLU6 SELU SiLU Sigmoid Softplus Softshrink Softsign Tanh Tanhshrink"
-        ).split()
+        for name in PLAIN
     },
     **{
         f"{name}(inplace=True)": ROWS
-        for name in "ReLU ReLU6 SELU SiLU Mish Hardsigmoid Hardswish".split()
+        for name in ["ReLU", "ReLU6", "SELU", "SiLU", "Mish", "Hardsigmoid", "Hardswish"]
     },
     **{
         f"{name}Loss(reduction={reduction!r})": [(5, 3), (5, 3)]
@@ -87,6 +90,12 @@ LAYERS = {
     "CrossEntropyLoss(reduction='none')": [(2, 3, 4), [2, 4]],
     "NLLLoss(reduction='sum')": [(5, 3), [5]],
     "NLLLoss(lib.tensor([1., 2., 3.]), ignore_index=2)": [(5, 3), [5]],
+    **{
+        f"{kind}Pad{n}d({padding!r}{', 0.5' * (kind == 'Constant')})": [(2, 3, *(4,) * n)]
+        for kind in ("Constant", "Zero", "Reflection", "Replication", "Circular")
+        for n in (1, 2, 3)
+        for padding in (1, (2, 1) * n)
+    },
     "Embedding(3, 4)": [[5]],
     "Embedding(3, 4, padding_idx=-1)": [[2, 5]],
     "Embedding(3, 4, max_norm=0.5, norm_type=1.0, scale_grad_by_freq=True)": [[5]],
@@ -130,9 +139,7 @@ def test_layer(text):
     assert repr(ours) == repr(theirs)
     shapes = [{name: tuple(t.shape) for name, t in m.state_dict().items()} for m in (ours, theirs)]
     assert shapes[0] == shapes[1]
-    public = [
-        {k: v for k, v in vars(m).items() if not k.startswith("_")} for m in (ours, theirs)
-    ]
+    public = [{k: v for k, v in vars(m).items() if not k.startswith("_")} for m in (ours, theirs)]
     assert public[0] == public[1]
     results = []
     for lib, layer in ((wengert, ours), (torch, theirs)):
@@ -199,6 +206,7 @@ def test_bce_loss(lib):
         ("Softmax2d()(lib.ones(2, 2))", ValueError, "expected input to be 3D or 4D, got 2D"),
         ("Bilinear(3, 2, 4)(lib.ones(2, 3), lib.ones(2, 3))", RuntimeError, "does not match"),
         ("Bilinear(3, 2, 4)(lib.ones(2, 3), lib.ones(1, 2))", RuntimeError, "do not match"),
+        ("CircularPad1d(1)(lib.ones(3))", ValueError, "expected 2D or 3D input .got 1D input"),
         ("MSELoss(reduction='some')(lib.ones(2), lib.ones(2))", ValueError, "not a valid value"),
     ],
 )

@@ -61,9 +61,7 @@ def test_forward_hooks_replace_arguments_and_results(lib):
 def test_always_called_hooks(lib):
     model, seen = doubling(lib, fails=True), []
     model.register_forward_hook(lambda module, args, output: seen.append("never"))
-    model.register_forward_hook(
-        lambda module, args, output: seen.append(output), always_call=True
-    )
+    model.register_forward_hook(lambda module, args, output: seen.append(output), always_call=True)
 
     def failing(module, args, output):
         raise KeyError("hook")
@@ -77,17 +75,13 @@ def test_always_called_hooks(lib):
 
 def test_always_called_hooks_run_once(lib):
     model, seen = doubling(lib), []
-    model.register_forward_hook(
-        lambda module, args, output: seen.append("first"), always_call=True
-    )
+    model.register_forward_hook(lambda module, args, output: seen.append("first"), always_call=True)
 
     def failing(module, args, output):
         raise KeyError("hook")
 
     model.register_forward_hook(failing)
-    model.register_forward_hook(
-        lambda module, args, output: seen.append("last"), always_call=True
-    )
+    model.register_forward_hook(lambda module, args, output: seen.append("last"), always_call=True)
     with pytest.raises(KeyError, match="hook"):
         model(lib.tensor(1.0))
     assert seen == ["first", "last"]

@@ -79,9 +79,11 @@ class Sequential(Indexed):
 
     def __init__(self, *args: Any) -> None:
         super().__init__()
-        named = args[0] if len(args) == 1 and isinstance(args[0], OrderedDict) else None
-        for name, module in named.items() if named is not None else enumerate(args):
-            self.add_module(name if named is not None else str(name), module)
+        named: dict[str, Any] = {str(i): module for i, module in enumerate(args)}
+        if len(args) == 1 and isinstance(args[0], OrderedDict):
+            named = args[0]
+        for name, module in named.items():
+            self.add_module(name, module)
 
     def forward(self, input: Any) -> Any:
         """The result of the last module."""
@@ -136,9 +138,7 @@ class Sequential(Indexed):
 
     def _times(self, other: Any) -> int:
         if not isinstance(other, int):
-            raise TypeError(
-                f"unsupported operand type(s) for *: {type(self)} and {type(other)}"
-            )
+            raise TypeError(f"unsupported operand type(s) for *: {type(self)} and {type(other)}")
         if other <= 0:
             raise ValueError(f"Non-positive multiplication factor {other} for {type(self)}")
         return other

@@ -144,9 +144,7 @@ class Hooked:
         """
         return self._add_backward_hook(self._backward_pre_hooks, hook, prepend)
 
-    def register_full_backward_hook(
-        self, hook: Callable, prepend: bool = False
-    ) -> RemovableHandle:
+    def register_full_backward_hook(self, hook: Callable, prepend: bool = False) -> RemovableHandle:
         """Call `hook(module, grad_input, grad_output)` when the gradients of the inputs are known.
 
         It may return other gradients of the inputs.
@@ -198,7 +196,7 @@ class HookedCall:
         self.called: set[int] = set()
 
     def run(self, args: tuple, kwargs: dict[str, Any]) -> Any:
-        """Call the module; where it fails, the hooks that are always called run before it raises."""
+        """Call the module; if it fails, hooks that are always called run before it raises."""
         module = self.module
         always = _global_forward_hooks_always_called or module._forward_hooks_always_called
         try:

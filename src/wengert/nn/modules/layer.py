@@ -47,9 +47,7 @@ class ParameterDeclaration(NamedTuple):
         return tuple(shape)
 
 
-def parameter(
-    *sizes: str | int, init: Callable[[Any, Parameter], Any], when: str = ""
-) -> Any:
+def parameter(*sizes: str | int, init: Callable[[Any, Parameter], Any], when: str = "") -> Any:
     """Declare a parameter of a layer.
 
     `sizes` are numbers or names of fields. `init` gets the layer and the parameter. `when` names
@@ -108,9 +106,7 @@ class Layer(Module):
         if declares_function:
             cls.forward = _forward(cls, function)  # type: ignore[method-assign]
 
-    def _construct(
-        self, values: dict[str, Any], device: Any = None, dtype: Any = None
-    ) -> None:
+    def _construct(self, values: dict[str, Any], device: Any = None, dtype: Any = None) -> None:
         """Set fields and buffers, check them, make the parameters and give them values."""
         Module.__init__(self)
         for name, value in values.items():
@@ -188,7 +184,7 @@ def _constructor(cls: type[Layer], fields: str) -> Any:
         cls,
         "__init__",
         f"""
-        def __init__({', '.join(['self', *signature])}):
+        def __init__({", ".join(["self", *signature])}):
             self._construct({{{values}}}{passed})
         """,
         {},
@@ -215,8 +211,8 @@ def _forward(cls: type[Layer], function: Any) -> Any:
         cls,
         "forward",
         f"""
-        def forward({', '.join(['self', *inputs])}):
-            return function({', '.join(passed)})
+        def forward({", ".join(["self", *inputs])}):
+            return function({", ".join(passed)})
         """,
         {"function": function, "__doc__": function.__doc__},
     )

@@ -83,33 +83,29 @@ class Bilinear(Layer, fields="in1_features, in2_features, out_features, bias=Tru
 class Embedding(
     Layer,
     fields=(
-            "num_embeddings, embedding_dim, padding_idx=None, max_norm=None, norm_type=2.0, "
-            "scale_grad_by_freq=False, sparse=False, _weight=None, _freeze=False"
-        ),
+        "num_embeddings, embedding_dim, padding_idx=None, max_norm=None, norm_type=2.0, "
+        "scale_grad_by_freq=False, sparse=False, _weight=None, _freeze=False"
+    ),
     shown=(
-            "*num_embeddings, *embedding_dim, padding_idx?, max_norm?, norm_type?, "
-            "scale_grad_by_freq?, sparse?"
-        ),
+        "*num_embeddings, *embedding_dim, padding_idx?, max_norm?, norm_type?, "
+        "scale_grad_by_freq?, sparse?"
+    ),
     passing="_weight _freeze",
 ):
     """Looks rows up in a table of parameters."""
 
-    weight = parameter(
-        "num_embeddings", "embedding_dim", init=lambda layer, t: layer._draw_rows(t)
-    )
+    weight = parameter("num_embeddings", "embedding_dim", init=lambda layer, t: layer._draw_rows(t))
     forward = F.embedding
 
     def _prepare(self, values: dict[str, Any]) -> None:
         """Check the padding index, and count a negative one from the end."""
-        index, count = self.padding_idx, self.num_embeddings
+        index, count = values["padding_idx"], values["num_embeddings"]
         if index is not None:
             if index >= count or index < -count:
                 raise AssertionError("padding_idx must be within num_embeddings")
             self.padding_idx = index % count
 
-    def _construct(
-        self, values: dict[str, Any], device: Any = None, dtype: Any = None
-    ) -> None:
+    def _construct(self, values: dict[str, Any], device: Any = None, dtype: Any = None) -> None:
         given = values["_weight"]
         if given is None:
             super()._construct(values, device, dtype)

@@ -53,9 +53,7 @@ class KLDivLoss(Loss, fields=f"{_REDUCTION}, log_target=False"):
 
 class NLLLoss(
     Loss,
-    fields=(
-            "weight=None, size_average=None, ignore_index=-100, reduce=None, reduction='mean'"
-        ),
+    fields=("weight=None, size_average=None, ignore_index=-100, reduce=None, reduction='mean'"),
     buffers="weight",
 ):
     """The negative logarithms of the probabilities of target classes."""
@@ -66,9 +64,9 @@ class NLLLoss(
 class CrossEntropyLoss(
     Loss,
     fields=(
-            "weight=None, size_average=None, ignore_index=-100, reduce=None, reduction='mean', "
-            "label_smoothing=0.0"
-        ),
+        "weight=None, size_average=None, ignore_index=-100, reduce=None, reduction='mean', "
+        "label_smoothing=0.0"
+    ),
     buffers="weight",
 ):
     """Cross entropy of softmax with target classes or probabilities."""

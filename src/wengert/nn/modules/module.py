@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable
 from typing import Any, Self
 
 from ...core.loading import load
@@ -47,6 +48,13 @@ _TABLES: dict[str, type] = {
 }
 
 
+def _missing_forward(self: Any, *input: Any) -> Any:
+    """What the module computes; every subclass defines it."""
+    raise NotImplementedError(
+        f'Module [{type(self).__name__}] is missing the required "forward" function'
+    )
+
+
 class Module(Hooked, Stateful, Convertible):
     """Holds parameters, buffers and other modules, and computes by its method `forward`.
 
@@ -70,6 +78,8 @@ class Module(Hooked, Stateful, Convertible):
     call_super_init = False
     dump_patches = False
     training: bool
+    #: A function of any arguments: what subclasses define takes those of its own.
+    forward: Callable[..., Any] = _missing_forward
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if not self.call_super_init:
@@ -89,12 +99,6 @@ class Module(Hooked, Stateful, Convertible):
             fields[name] = kind()
         if self.call_super_init:
             super().__init__(*args, **kwargs)
-
-    def forward(self, *input: Any) -> Any:
-        """What the module computes; every subclass defines it."""
-        raise NotImplementedError(
-            f'Module [{type(self).__name__}] is missing the required "forward" function'
-        )
 
     def train(self, mode: bool = True) -> Self:
         """Set training mode, on or off, for this module and all in it."""
@@ -129,9 +133,7 @@ class Module(Hooked, Stateful, Convertible):
     def __repr__(self) -> str:
         extra = self.extra_repr()
         lines = extra.split("\n") if extra else []
-        children = [
-            f"({name}): {indented(repr(module))}" for name, module in self._modules.items()
-        ]
+        children = [f"({name}): {indented(repr(module))}" for name, module in self._modules.items()]
         if not children and len(lines) <= 1:
             return f"{self._get_name()}({extra})"
         body = "".join(f"  {line}\n" for line in lines + children)

@@ -15,9 +15,7 @@ class _DropoutNd(Layer, shown="p, inplace"):
     def _prepare(self, values: dict[str, Any]) -> None:
         """Check the probability."""
         if not 0 <= self.p <= 1:
-            raise ValueError(
-                f"dropout probability has to be between 0 and 1, but got {self.p}"
-            )
+            raise ValueError(f"dropout probability has to be between 0 and 1, but got {self.p}")
 
 
 _DROPOUT = "p=0.5, inplace=False"

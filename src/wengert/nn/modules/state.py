@@ -30,7 +30,8 @@ class _IncompatibleKeys(NamedTuple):
             f"unexpected_keys={self.unexpected_keys!r})"
         )
 
-    __str__ = __repr__
+    def __str__(self) -> str:
+        return repr(self)
 
 
 class Stateful(Registry):
@@ -177,8 +178,8 @@ class Stateful(Registry):
             else:
                 hook(*arguments)
         assign = local_metadata.get("assign_to_params_buffers", False)
-        own = {**self._parameters, **self._persistent_buffers()}
-        own = {name: value for name, value in own.items() if value is not None}
+        tables = {**self._parameters, **self._persistent_buffers()}
+        own = {name: value for name, value in tables.items() if value is not None}
         for name, value in own.items():
             key = prefix + name
             if key in state_dict:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
+from types import GeneratorType
 from typing import Any
 
 from ...autograd.grad_mode import no_grad
@@ -68,8 +69,9 @@ def clip_grad_norm_(
 
     Returns the norm before. `foreach` does not change the result.
     """
+    is_generator = isinstance(parameters, GeneratorType)
     parameters = _listed(parameters)
-    if not parameters:
+    if is_generator and not parameters:
         warnings.warn(
             "`parameters` is an empty generator, no gradient clipping will occur.", stacklevel=2
         )

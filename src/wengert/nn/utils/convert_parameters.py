@@ -30,4 +30,6 @@ def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
 
 def _check_devices(parameters: list[Tensor]) -> None:
     if len({each.device for each in parameters}) > 1:
-        raise TypeError("Found two parameters on different devices, this is currently not supported.")
+        raise TypeError(
+            "Found two parameters on different devices, this is currently not supported."
+        )
