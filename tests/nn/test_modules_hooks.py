@@ -81,10 +81,14 @@ def test_always_called_hooks_run_once(lib):
         raise KeyError("hook")
 
     model.register_forward_hook(failing)
-    model.register_forward_hook(lambda module, args, output: seen.append("last"), always_call=True)
+    model.register_forward_hook(
+        lambda module, args, output: seen.append((args[0].item(), output.item())),
+        always_call=True,
+    )
+    model.register_forward_pre_hook(lambda module, args: args[0] + 1)
     with pytest.raises(KeyError, match="hook"):
         model(lib.tensor(1.0))
-    assert seen == ["first", "last"]
+    assert seen == ["first", (2.0, 4.0)]
 
 
 def test_full_backward_hooks(lib):
@@ -143,11 +147,15 @@ def test_backward_hooks_without_inputs_that_need_gradients(lib):
     handle = model.register_full_backward_hook(
         lambda module, grads, outs: seen.append((grads, outs[0].tolist()))
     )
-    model(lib.ones(1, 2)).sum().backward()
+    with pytest.warns(UserWarning, match="since no inputs require gradients"):
+        model(lib.ones(1, 2)).sum().backward()
     assert seen == [((None,), [[1.0]])]
     handle.remove()
     model.register_full_backward_hook(lambda module, grads, outs: (lib.ones(1),))
-    with pytest.raises(RuntimeError, match="where no input requires gradient"):
+    with (
+        pytest.warns(UserWarning, match="since no inputs require gradients"),
+        pytest.raises(RuntimeError, match="where no input requires gradient"),
+    ):
         model(lib.ones(1, 2)).sum().backward()
 
 

@@ -43,7 +43,9 @@ class Hardtanh(
                 )
                 setattr(self, new, values[old])
         if self.max_val <= self.min_val:
-            raise AssertionError("max_val must be larger than min_val")
+            raise AssertionError(
+                f"max_val ({self.max_val}) must be greater than min_val ({self.min_val})"
+            )
 
 
 class ReLU6(Hardtanh, fields="inplace=False"):

@@ -185,59 +185,54 @@ class Hooked:
             or _global_backward_pre_hooks
         ):
             return self.forward(*args, **kwargs)
-        return HookedCall(self).run(args, kwargs)
+        return HookedCall(self, args, kwargs).run()
 
 
 class HookedCall:
-    """One call of a module that has hooks; knows which of the forward hooks have run."""
+    """One call of a module that has hooks; knows how far it has come."""
 
-    def __init__(self, module: Any) -> None:
+    def __init__(self, module: Any, args: tuple, kwargs: dict[str, Any]) -> None:
         self.module = module
+        self.args = args
+        self.kwargs = kwargs
+        self.result: Any = None
         self.called: set[int] = set()
 
-    def run(self, args: tuple, kwargs: dict[str, Any]) -> Any:
+    def run(self) -> Any:
         """Call the module; if it fails, hooks that are always called run before it raises."""
-        module = self.module
-        always = _global_forward_hooks_always_called or module._forward_hooks_always_called
         try:
-            return self._run(args, kwargs)
+            return self._run()
         except Exception:
-            if always:
-                self._run_remaining(args, kwargs)
+            self._run_remaining()
             raise
 
-    def _run(self, args: tuple, kwargs: dict[str, Any]) -> Any:
+    def _run(self) -> Any:
         module = self.module
-        args, kwargs = self._before(args, kwargs)
+        self._run_pre_hooks()
         pre_hooks = [*_global_backward_pre_hooks.values(), *module._backward_pre_hooks.values()]
         hooks = [*_global_backward_hooks.values(), *module._backward_hooks.values()]
         backward = BackwardHook(module, hooks, pre_hooks) if hooks or pre_hooks else None
         if backward is not None:
-            args = backward.setup_input_hook(args)
-        result = module.forward(*args, **kwargs)
+            self.args = backward.setup_input_hook(self.args)
+        self.result = module.forward(*self.args, **self.kwargs)
         for _, number, hook, with_kwargs, _ in self._forward_hooks():
-            self.called.add(number)
-            changed = hook(module, args, kwargs, result) if with_kwargs else hook(
-                module, args, result
-            )  # fmt: skip
-            if changed is not None:
-                result = changed
-        if backward is not None:
-            if not isinstance(result, (Tensor, tuple)):
-                warnings.warn(
-                    "For backward hooks to be called, module output should be a Tensor or a tuple "
-                    f"of Tensors but received {type(result)}",
-                    stacklevel=5,
-                )
-            result = backward.setup_output_hook(result)
-        return result
+            self._run_forward_hook(number, hook, with_kwargs)
+        if backward is None:
+            return self.result
+        if not isinstance(self.result, (Tensor, tuple)):
+            warnings.warn(
+                "For backward hooks to be called, module output should be a Tensor or a tuple "
+                f"of Tensors but received {type(self.result)}",
+                stacklevel=5,
+            )
+        return backward.setup_output_hook(self.result)
 
-    def _before(self, args: tuple, kwargs: dict[str, Any]) -> tuple[tuple, dict[str, Any]]:
+    def _run_pre_hooks(self) -> None:
         module = self.module
         own = module._forward_pre_hooks.items()
         for number, hook in [*_global_forward_pre_hooks.items(), *own]:
             if number in module._forward_pre_hooks_with_kwargs:
-                changed = hook(module, args, kwargs)
+                changed = hook(module, self.args, self.kwargs)
                 if changed is None:
                     continue
                 if not isinstance(changed, tuple) or len(changed) != 2:
@@ -245,12 +240,20 @@ class HookedCall:
                         "forward pre-hook must return None or a tuple of (new_args, new_kwargs), "
                         f"but got {changed}."
                     )
-                args, kwargs = changed
+                self.args, self.kwargs = changed
             else:
-                changed = hook(module, args)
+                changed = hook(module, self.args)
                 if changed is not None:
-                    args = changed if isinstance(changed, tuple) else (changed,)
-        return args, kwargs
+                    self.args = changed if isinstance(changed, tuple) else (changed,)
+
+    def _run_forward_hook(self, number: int, hook: Callable, with_kwargs: bool) -> None:
+        self.called.add(number)
+        if with_kwargs:
+            changed = hook(self.module, self.args, self.kwargs, self.result)
+        else:
+            changed = hook(self.module, self.args, self.result)
+        if changed is not None:
+            self.result = changed
 
     def _forward_hooks(self) -> list[tuple[str, int, Callable, bool, bool]]:
         """All forward hooks in order: kind, number, hook, with keywords or not, always or not."""
@@ -275,20 +278,13 @@ class HookedCall:
             for number, hook in hooks.items()
         ]
 
-    def _run_remaining(self, args: tuple, kwargs: dict[str, Any]) -> None:
+    def _run_remaining(self) -> None:
         """Run the hooks that are always called and were not; what they raise becomes a warning."""
-        module = self.module
-        result = None
         for kind, number, hook, with_kwargs, always in self._forward_hooks():
             if not always or number in self.called:
                 continue
-            self.called.add(number)
             try:
-                changed = hook(module, args, kwargs, result) if with_kwargs else hook(
-                    module, args, result
-                )  # fmt: skip
-                if changed is not None:
-                    result = changed
+                self._run_forward_hook(number, hook, with_kwargs)
             except Exception as error:
                 warnings.warn(
                     f"{kind} forward hook with ``always_call=True`` raised an exception that was "
@@ -374,7 +370,14 @@ class BackwardHook:
                 _check_count("Backward pre hook", "grad_output", changed, gradients)
                 gradients = changed
         self.grad_outputs = gradients
-        if self.input_positions is None:  # no node before the inputs will call the hooks
+        if (
+            self.input_positions is None and self.user_hooks
+        ):  # no node before the inputs will call the hooks
+            warnings.warn(
+                "Full backward hook is firing when gradients are computed with respect to module "
+                "outputs since no inputs require gradients.",
+                stacklevel=2,
+            )
             without = _spread([], (), self.input_count)
             for hook in self.user_hooks:
                 changed = hook(self.module, without, gradients)

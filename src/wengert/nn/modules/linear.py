@@ -102,7 +102,7 @@ class Embedding(
         index, count = values["padding_idx"], values["num_embeddings"]
         if index is not None:
             if index >= count or index < -count:
-                raise AssertionError("padding_idx must be within num_embeddings")
+                raise AssertionError("Padding_idx must be within num_embeddings")
             self.padding_idx = index % count
 
     def _construct(self, values: dict[str, Any], device: Any = None, dtype: Any = None) -> None:

@@ -70,8 +70,8 @@ class Module(Hooked, Stateful, Convertible):
     >>> scale = Scale()
     >>> scale(torch.tensor(3.0))
     tensor(6., grad_fn=<MulBackward0>)
-    >>> scale.state_dict()
-    OrderedDict({'factor': tensor(2.)})
+    >>> list(scale.state_dict().items())
+    [('factor', tensor(2.))]
     """
 
     #: Whether `__init__` passes its arguments on, for classes with several bases.

@@ -197,10 +197,13 @@ class Registry:
 
     def __getattr__(self, name: str) -> Any:
         fields = self.__dict__
-        for table in ("_parameters", "_buffers", "_modules"):
-            registered = fields.get(table)
-            if registered is not None and name in registered:
-                return registered[name]
+        if "_modules" in fields:  # else the constructor has not run
+            if name in fields["_parameters"]:
+                return fields["_parameters"][name]
+            if name in fields["_modules"]:
+                return fields["_modules"][name]
+            if name in fields["_buffers"]:
+                return fields["_buffers"][name]
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def __delattr__(self, name: str) -> None:
