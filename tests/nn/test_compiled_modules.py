@@ -94,6 +94,20 @@ def test_hooks_of_the_compiled_module():
     assert wengert.allclose(compiled(X), X.tanh() + 1)
 
 
+def test_backward_hooks_do_not_get_lost():
+    """A hook inside would not run: it is refused. One of the compiled module runs around it."""
+    model = nn.Linear(3, 2).double()
+    x = X.clone().requires_grad_()
+    handle = model.register_full_backward_hook(lambda module, grads, outs: (grads[0] * 10,))
+    with pytest.raises(RuntimeError, match="would not run the hook"):
+        wengert.compile(model)(x)
+    handle.remove()
+    compiled = wengert.compile(model)
+    compiled.register_full_backward_hook(lambda module, grads, outs: (grads[0] * 10,))
+    compiled(x).sum().backward()
+    assert wengert.allclose(x.grad, 10 * model.weight.sum(0).expand(4, 3))
+
+
 def test_compile_in_place():
     model = network()
     expected = model(X)

@@ -11,6 +11,7 @@ from ...autograd.function import Function
 from ...autograd.grad_mode import is_grad_enabled
 from ...core.handles import RemovableHandle
 from ...core.tensor import Tensor
+from ...dispatch.levels import check_hookable
 from .registration import add_hook
 
 # Hooks of all modules -----------------------------------------------------------------------------
@@ -399,6 +400,8 @@ def _behind_node(values: tuple, watch: Callable[[Any], None]) -> tuple[Any, list
     tensors = [values[i] for i in positions]
     if not (is_grad_enabled() and any(t.requires_grad for t in tensors)):
         return values, None
+    for t in tensors:
+        check_hookable(t, "a module's backward hook")
     passed = BackwardHookFunction.apply(*tensors)
     node = next(t.grad_fn for t in passed if t.grad_fn is not None)
     watch(node)
