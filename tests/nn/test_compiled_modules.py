@@ -115,6 +115,11 @@ def test_compile_in_place():
     assert wengert.allclose(model(X), expected)
     assert len(model._compiled_call_impl.compilations) == 1
     assert list(model.state_dict()) == list(network().state_dict())
+    seen = []
+    handle = nn.modules.module.register_module_forward_hook(lambda *args: seen.append(1))
+    assert wengert.allclose(model(X), expected)
+    handle.remove()
+    assert len(seen) == 7
     assert pickle.loads(pickle.dumps(model))._compiled_call_impl is None
     assert wengert.compile(model, disable=True) is model
     with pytest.raises(ValueError, match="dynamic=True"):

@@ -169,8 +169,8 @@ class Hooked:
         return handle
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Run `forward` and the hooks, compiled after `compile()`."""
-        if self._compiled_call_impl is not None:
+        """Run `forward` and the hooks; after `compile()` compiled, but for hooks of all modules."""
+        if self._compiled_call_impl is not None and not has_global_hooks():
             return self._compiled_call_impl(*args, **kwargs)
         return self._call_impl(*args, **kwargs)
 
