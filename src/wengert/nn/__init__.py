@@ -1,5 +1,10 @@
-"""Building blocks of networks: functions, and the tensors that are trained."""
+"""Building blocks of networks: functions, modules, and the tensors that are trained."""
 
 from . import functional as functional
+from . import init as init
+from . import modules as modules
 from . import parameter as parameter
+from . import utils as utils
+from .modules import *  # noqa: F403
+from .parameter import Buffer as Buffer
 from .parameter import Parameter as Parameter

@@ -1,4 +1,4 @@
-"""Parameters: leaf tensors that a model owns and an optimizer changes."""
+"""What a model owns: parameters, which an optimizer changes, and buffers, which it does not."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..dispatch.torch_function import disabled_torch_function_impl
 from ..tensor.pickling import check_storage
 from ..tensor.subclasses import make_subclass
 
-__all__ = ["Parameter"]
+__all__ = ["Buffer", "Parameter"]
 
 
 class ParameterMeta(type):
@@ -64,3 +64,31 @@ class Parameter(Tensor, metaclass=ParameterMeta):
             known = type(self)(wrap(copy_array(unmarked(self.array))), self.requires_grad)
             memo[id(self)] = known
         return known
+
+
+class BufferMeta(type):
+    """Lets an instance of another subclass of Tensor be a buffer too."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        if super().__instancecheck__(instance):
+            return True
+        return (
+            cls is Buffer
+            and isinstance(instance, Tensor)
+            and getattr(instance, "_is_buffer", False)
+        )
+
+
+class Buffer(Tensor, metaclass=BufferMeta):
+    """A tensor that a module registers as a buffer when it becomes an attribute of one.
+
+    It shares the memory of `data` and is a tensor of the same class.
+    """
+
+    def __new__(cls, data: Tensor | None = None, *, persistent: bool = True) -> Any:
+        if data is None:
+            data = empty(0)
+        made = data.detach().requires_grad_(data.requires_grad)
+        made.persistent = persistent
+        made._is_buffer = True
+        return made

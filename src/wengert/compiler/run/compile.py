@@ -283,7 +283,11 @@ def compile(
         return functools.partial(compile, options=options, disable=disable)
     if not callable(model):
         raise TypeError(f"compile(): a function is needed, not {type(model).__name__}")
-    return model if disable else Compiled(model, passes, recompute)
+    if disable:
+        return model
+    if hasattr(type(model), "_as_compiled"):  # a module stays one
+        return model._as_compiled(options=options)  # type: ignore[attr-defined]
+    return Compiled(model, passes, recompute)
 
 
 def explain(function: Any) -> str:

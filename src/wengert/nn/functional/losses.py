@@ -13,17 +13,23 @@ from ...operators.softmax import log_softmax
 _REDUCTIONS = {"none": losses.NONE, "mean": losses.MEAN, "sum": losses.SUM}
 
 
+def legacy_reduction(size_average: bool | None, reduce: bool | None, stacklevel: int) -> str:
+    """The reduction that the two older arguments choose, with a warning."""
+    average = size_average is None or size_average
+    whole = reduce is None or reduce
+    reduction = ("mean" if average else "sum") if whole else "none"
+    warnings.warn(
+        f"size_average and reduce args will be deprecated, please use reduction='{reduction}' "
+        "instead.",
+        stacklevel=stacklevel,
+    )
+    return reduction
+
+
 def _reduction(reduction: str, size_average: bool | None, reduce: bool | None) -> int:
     """The number of a reduction; the two older arguments take precedence, with a warning."""
     if size_average is not None or reduce is not None:
-        average = size_average is None or size_average
-        whole = reduce is None or reduce
-        reduction = ("mean" if average else "sum") if whole else "none"
-        warnings.warn(
-            f"size_average and reduce args will be deprecated, please use reduction='{reduction}' "
-            "instead.",
-            stacklevel=4,
-        )
+        reduction = legacy_reduction(size_average, reduce, stacklevel=5)
     if reduction not in _REDUCTIONS:
         raise ValueError(f"{reduction} is not a valid value for reduction")
     return _REDUCTIONS[reduction]
