@@ -12,7 +12,7 @@ from ..core.tensor import Tensor
 from ..dispatch.operator import Operator
 from ..transforms.batching.rules import leading
 from . import diagonals
-from .along import normal_dim, packed, scalar_name
+from .along import is_half, normal_dim, packed, scalar_name
 from .contraction import multiplied_in_best_order
 from .declare import primitive
 from .joining import broadcast_tensors, cat
@@ -37,8 +37,8 @@ def matrix_power(A: Tensor, n: int, *, out: Tensor | None = None) -> Tensor:
 
 def _power(A: Tensor, n: int) -> Tensor:
     if n == 0:
-        ones = A.new_ones(A.array.shape[:-1])
-        return diagonals.diag_embed(ones)
+        identity = diagonals.diag_embed(A.new_ones(A.array.shape[:-1]))
+        return A.clone().copy_(identity)  # so that it has a gradient, of zeros
     if n < 0:
         A, n = inv(A), -n
     if n == 1:
@@ -178,13 +178,22 @@ def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> T
 
 def vander(x: Tensor, N: int | None = None) -> Tensor:
     """Rows of the powers 0, 1, ... of each element."""
+    if x.array.dtype.kind == "b" or is_half(x.array.dtype):
+        raise RuntimeError(
+            "linalg.vander supports floating point, complex, and integer tensors, but got "
+            + x.dtype.scalar_name
+        )
+    return powers(x, N)
+
+
+def powers(x: Tensor, N: int | None) -> Tensor:
+    """The same for all types."""
     if not x.array.ndim or (N is not None and N <= 1) or (N is None and x.array.shape[-1] <= 1):
         raise RuntimeError("N must be greater than 1.")
     count = x.array.shape[-1] if N is None else N
     repeated = x.unsqueeze(-1).expand((*x.array.shape, count - 1))
-    powers = cumprod(repeated, -1)
-    ones = powers.new_ones((*x.array.shape, 1))
-    return cat([ones, powers], -1)
+    higher = cumprod(repeated, -1)
+    return cat([higher.new_ones((*x.array.shape, 1)), higher], -1)
 
 
 # Tensors as matrices ------------------------------------------------------------------------------

@@ -147,5 +147,5 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     if count <= 1 or not x.array.size:
         found = x.new_ones((x.array.shape[0], count)) + 0 * x.unsqueeze(-1)
         return found.long() if found.array.dtype.kind in "biu" else found
-    powers = functions.vander(x, count)
-    return powers if increasing else powers.flip(-1)
+    found = functions.powers(x, count)
+    return found if increasing else found.flip(-1)
