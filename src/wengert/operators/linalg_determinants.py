@@ -145,7 +145,7 @@ def logdet(input: Tensor) -> Tensor:
     """The logarithms of determinants; NaN where a real one is negative."""
     sign, size = slogdet_operator.call1(input)
     if input.is_complex():
-        return size + log(sign)
+        return log(sign) + size
     return where(sign == -1, np.nan, size)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..backends import meta
 from ..core.errors import shape_text
+from ..core.layouts import contiguous_format
 from ..core.tensor import Tensor
 from ..dispatch.operator import Operator
 from ..transforms.batching.rules import leading
@@ -18,6 +19,7 @@ from .declare import primitive
 from .joining import broadcast_tensors, cat
 from .linalg_kernels import check_shape_square, into
 from .linalg_solving import inv, solve
+from .matmul import vdot
 from .scan import cumprod
 
 __all__ = []
@@ -38,11 +40,11 @@ def matrix_power(A: Tensor, n: int, *, out: Tensor | None = None) -> Tensor:
 def _power(A: Tensor, n: int) -> Tensor:
     if n == 0:
         identity = diagonals.diag_embed(A.new_ones(A.array.shape[:-1]))
-        return A.clone().copy_(identity)  # so that it has a gradient, of zeros
+        return A.clone(memory_format=contiguous_format).copy_(identity)  # so that it has a gradient, of zeros
+    if n == 1:
+        return A.clone(memory_format=contiguous_format)
     if n < 0:
         A, n = inv(A), -n
-    if n == 1:
-        return A.clone()
     result = None
     while n:
         if n & 1:
@@ -168,6 +170,8 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Tensor | None = None) ->
             "linalg.vecdot: Expected a floating point or complex tensor as input. Got "
             + x.dtype.scalar_name
         )
+    if x.array.ndim == 1 and y.array.ndim == 1:
+        return into("linalg_vecdot", vdot(x, y), out)
     return into("linalg_vecdot", (x.conj() * y).sum(dim), out)
 
 

@@ -15,7 +15,7 @@ from ..backends import meta
 from ..core.state import thread_state
 from ..core.tensor import Tensor
 from ..dispatch.out import copy_to_out
-from ..transforms.batching.moving import batch_size, padded, rank_of, with_batch
+from ..transforms.batching.moving import batch_size, padded, rank_of, reshaped, with_batch
 from .along import is_half, scalar_name
 
 INFO = np.dtype(np.int32)
@@ -155,12 +155,20 @@ def zero_pivots(x: Any) -> Any:
 
 
 def equations(operator: Any, args: tuple, dims: tuple) -> tuple[Any, int]:
-    """The batch rule of two operands whose leading dimensions broadcast."""
+    """The batch rule of two operands whose leading dimensions broadcast.
+
+    Results after the first one belong to the first operand.
+    """
     size = batch_size(args[:2], dims[:2])
-    rank = max(rank_of(args[0], dims[0]), rank_of(args[1], dims[1]))
+    own = rank_of(args[0], dims[0])
+    rank = max(own, rank_of(args[1], dims[1]))
     a = padded(with_batch(args[0], dims[0], size), 0, rank)
     b = padded(with_batch(args[1], dims[1], size), 0, rank)
-    return operator.call((a, b, *args[2:])), 0
+    out = operator.call((a, b, *args[2:]))
+    if isinstance(out, Tensor) or own == rank:
+        return out, 0
+    rest = [reshaped(x, (size, *x.array.shape[1 + rank - own :])) for x in out[1:]]
+    return (out[0], *rest), 0
 
 
 def is_recorded(x: Tensor) -> bool:

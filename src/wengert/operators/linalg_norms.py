@@ -11,7 +11,7 @@ from ..core.tensor import Tensor
 from .along import normal_dim
 from .extrema import amax, amin
 from .linalg_kernels import check_matrices, check_shape_square, into, real_dtype
-from .linalg_solving import inverse_of
+from .linalg_solving import inv_ex
 from .linalg_spectral import eigvalsh, svdvals
 from .norms import vector_norm
 from .pointwise import abs, maximum, where
@@ -62,10 +62,7 @@ def matrix_norm(
     if ord == "fro":
         return into("linalg_matrix_norm", vector_norm(A, 2, (row, column), keepdim), out)
     if ord == "nuc" or math.fabs(ord) == 2:
-        found = _of_singular_values(A, ord, (row, column))
-        if keepdim:
-            for d in sorted((row, column)):
-                found = found.unsqueeze(d)
+        found = _of_singular_values(A, ord, (row, column), keepdim)
         return into("linalg_matrix_norm", found, out)
     if math.fabs(ord) == math.inf:
         row, column = column, row
@@ -75,11 +72,14 @@ def matrix_norm(
     return into("linalg_matrix_norm", found, out)
 
 
-def _of_singular_values(A: Tensor, order: Any, dims: tuple[int, int]) -> Tensor:
-    values = svdvals(A.movedim(dims, (-2, -1)))
-    if order == "nuc":
-        return values.sum(-1)
-    return (amax if order > 0 else amin)(values, -1)
+def _of_singular_values(A: Tensor, order: Any, dims: tuple[int, int], keepdim: bool) -> Tensor:
+    ndim = A.array.ndim
+    last = (*[d for d in range(ndim) if d not in dims], *dims)
+    values = svdvals(A.permute(last))
+    found = values.sum(-1) if order == "nuc" else (amax if order > 0 else amin)(values, -1)
+    if not keepdim:
+        return found
+    return found.unsqueeze(-1).unsqueeze(-1).permute(tuple([last.index(d) for d in range(ndim)]))
 
 
 def norm(
@@ -111,16 +111,20 @@ def cond(A: Tensor, p: Any = None, *, out: Tensor | None = None) -> Tensor:
         raise RuntimeError("linalg.cond: The input tensor must have at least 2 dimensions.")
     if p is None or (not isinstance(p, str) and math.fabs(p) == 2):
         values = svdvals(A)
-        first, last = values[..., 0], values[..., -1]
+        first, last = values.narrow(-1, 0, 1), values.narrow(-1, -1, 1)
         found = last / first if p == -2 else first / last
-        return into("linalg_cond", found, out)
+        return into("linalg_cond", found.squeeze(-1), out)
     if (p not in ("fro", "nuc")) if isinstance(p, str) else math.fabs(p) not in (1, math.inf):
         raise RuntimeError(f"linalg.cond got an invalid norm type: {p}")
     check_matrices("linalg.cond", A.array)
     check_shape_square(f"linalg.cond(ord={p})", A.array.shape)
-    found = matrix_norm(A, p) * matrix_norm(inverse_of(A), p)
-    return into("linalg_cond", where(found.isnan() & ~matrix_norm(A, p).isnan(), math.inf, found),
-                out)
+    size = matrix_norm(A, p)
+    inverse, info = inv_ex(A)
+    # A singular matrix has an infinite condition number, also if it is zero.
+    is_singular = (info != 0) & ~size.isnan()
+    inverse = where(is_singular.unsqueeze(-1).unsqueeze(-1), 0, inverse)
+    found = where(is_singular, math.inf, size * matrix_norm(inverse, p))
+    return into("linalg_cond", found, out)
 
 
 def matrix_rank(

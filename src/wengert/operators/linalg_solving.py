@@ -196,7 +196,7 @@ def _triangular(
         turned = _triangular(
             xp, a.swapaxes(-1, -2), b.swapaxes(-1, -2), not upper, True, unitriangular
         )
-        return turned.swapaxes(-1, -2)
+        return columns(turned.swapaxes(-1, -2))
     offset = int(unitriangular)
     a = xp.triu(a, offset) if upper else xp.tril(a, -offset)
     if unitriangular:
@@ -226,8 +226,7 @@ def _dividing_by_zero(a: Any, b: Any) -> Any:
 
 def _triangular_meta(a: Any, b: Any, upper: bool, left: bool, unitriangular: bool) -> Any:
     check_equation("linalg.solve_triangular", a, b, left)
-    shape = _solution_shape(a, b)
-    return meta_columns(shape, a.dtype) if left else meta.empty(shape, a.dtype)
+    return meta_columns(_solution_shape(a, b), a.dtype)
 
 
 def _triangle(x: Tensor, upper: bool, unitriangular: bool) -> Tensor:
@@ -295,7 +294,7 @@ def _cholesky(xp: Any, a: Any, upper: bool, checked: str) -> Any:
         out, info = _cholesky_each(lower)
         if checked:
             raise_first(checked, info, _not_positive)
-    return (columns(out).conj().swapaxes(-1, -2) if upper else columns(out)), info
+    return columns(out.conj().swapaxes(-1, -2) if upper else out), info
 
 
 def _cholesky_each(a: Any) -> tuple[Any, Any]:
@@ -317,8 +316,7 @@ def _not_positive(order: int) -> str:
 
 def _cholesky_meta(a: Any, upper: bool, checked: str) -> Any:
     check_square("linalg.cholesky", a)
-    out = meta.empty(a.shape, a.dtype) if upper else meta_columns(a.shape, a.dtype)
-    return out, meta.empty(a.shape[:-2], INFO)
+    return meta_columns(a.shape, a.dtype), meta.empty(a.shape[:-2], INFO)
 
 
 def _half_diagonal(x: Tensor) -> Tensor:

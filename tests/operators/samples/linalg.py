@@ -220,7 +220,7 @@ def _negative_powers(make: Make) -> list[Sample]:
 
 def _tensor_inverses(make: Make) -> list[Sample]:
     return [
-        Sample(_regular(make, 4, 4).reshape(2, 2, 4), 2),
+        Sample(_regular(make, 6, 6).reshape(2, 3, 6), 2),
         Sample(_regular(make, 4, 4).reshape(4, 2, 2), ind=1),
     ]
 
@@ -243,8 +243,7 @@ def _operation(name: str, samples: Callable, path: Any = "", **facts: Any) -> Op
     return Operation(name, samples, path, **facts)
 
 
-# Small ones: of larger ones in 16 bits PyTorch makes NaN.
-_SMALL = lambda make: [Sample(make(*s, low=-0.05, high=0.05)) for s in ((3, 3), (2, 2, 2))]
+_SOME = on(((3, 3),), ((2, 2, 2),))
 _FULL = ((3, 3), (2, 2, 2), (1, 1))
 _UPPER = _square({"upper": True}, shapes=((3, 3), (2, 2, 2)))
 _VECTORS = spread(((2, 3), (2, 3)), ((3,), (3,)), ((1, 3), (2, 3)))
@@ -260,8 +259,8 @@ LINALG = [
         covers=("linalg_solve_triangular",),
     ),
     _operation("triangular_solve", spread(((2, 2), (2, 2)), ((2, 1), (3, 2, 2))), method=True),
-    _operation("linalg.det", _square(shapes=_FULL), out=True, covers=("linalg_det",)),
-    _operation("det", _square(shapes=_FULL), method=True),
+    _operation("linalg.det", _square(shapes=_FULL[:2]), out=True, covers=("linalg_det",)),
+    _operation("det", _square(shapes=_FULL[:2]), method=True),
     _operation("linalg.slogdet", _square(), out=True, covers=("linalg_slogdet",)),
     _operation("slogdet", _square(), out=True, method=True),
     _operation("logdet", _square(), method=True),
@@ -293,8 +292,8 @@ LINALG = [
     ),
     _operation("pinverse", _tall_and_wide(), method=True),
     _operation("linalg.lstsq", _overdetermined, _least_squares),
-    _operation("linalg.matrix_exp", _SMALL, covers=("linalg_matrix_exp",), half=True),
-    _operation("matrix_exp", _SMALL, method=True, half=True),
+    _operation("linalg.matrix_exp", _SOME, covers=("linalg_matrix_exp",), half=True),
+    _operation("matrix_exp", _SOME, method=True, half=True),
     _operation("linalg.matrix_power", _powers, integer=True, half=True, out=True, half_scale=20),
     _operation("matrix_power", _powers, integer=True, half=True, out=True, method=True,
                half_scale=20),
@@ -318,7 +317,7 @@ LINALG = [
     _operation("linalg.vecdot", _VECTORS, half=True, out=True, half_scale=4),
     _operation("linalg.diagonal", on(((2, 3),), ((2, 2, 3), {"offset": 1})), integer=True,
                half=True),
-    _operation("linalg.vander", on(((3,),), ((2, 3), {"N": 4})), integer=True, half=True),
+    _operation("linalg.vander", on(((3,),), ((2, 3), {"N": 4})), integer=True),
     _operation("vander", on(((3,),), ((3,), 2), ((3,), {"N": 4, "increasing": True})),
                integer=True, half=True),
     _operation("linalg.tensorinv", _tensor_inverses, out=True),
