@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-
 from ..backends import meta
 from ..core.errors import shape_text
 from ..core.layouts import contiguous_format
@@ -40,7 +39,8 @@ def matrix_power(A: Tensor, n: int, *, out: Tensor | None = None) -> Tensor:
 def _power(A: Tensor, n: int) -> Tensor:
     if n == 0:
         identity = diagonals.diag_embed(A.new_ones(A.array.shape[:-1]))
-        return A.clone(memory_format=contiguous_format).copy_(identity)  # so that it has a gradient, of zeros
+        # Written into a copy, so that there is a gradient, of zeros.
+        return A.clone(memory_format=contiguous_format).copy_(identity)
     if n == 1:
         return A.clone(memory_format=contiguous_format)
     if n < 0:

@@ -14,7 +14,8 @@ from .diagonals import diag_embed
 from .linalg_determinants import logdet
 from .linalg_functions import matrix_power
 from .linalg_kernels import check_square, into
-from .linalg_least_squares import pinv, qr as factors
+from .linalg_least_squares import pinv
+from .linalg_least_squares import qr as factors
 from .linalg_solving import cholesky_factor, inv, solve_triangular
 from .linalg_spectral import singular, svdvals
 

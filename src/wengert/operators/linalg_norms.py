@@ -118,6 +118,9 @@ def cond(A: Tensor, p: Any = None, *, out: Tensor | None = None) -> Tensor:
         raise RuntimeError(f"linalg.cond got an invalid norm type: {p}")
     check_matrices("linalg.cond", A.array)
     check_shape_square(f"linalg.cond(ord={p})", A.array.shape)
+    if p == "nuc":
+        values = svdvals(A)
+        return into("linalg_cond", values.sum(-1) * values.reciprocal().sum(-1), out)
     size = matrix_norm(A, p)
     inverse, info = inv_ex(A)
     # A singular matrix has an infinite condition number, also if it is zero.

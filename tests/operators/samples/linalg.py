@@ -1,7 +1,7 @@
 """Samples of linear algebra.
 
 Vectors of decompositions are determined up to a factor of length one, and only Hermitian matrices
-are given to what reads one triangle: there the operation is a function that takes both into account.
+are given to what reads one triangle: there the operation is a function that sees to both.
 """
 
 from __future__ import annotations
@@ -128,21 +128,6 @@ def _on_triangle(name: str, position: int) -> Callable[[Any], Callable]:
 def _sizes(found: Any) -> tuple:
     """Absolute values, which factors of length one do not change."""
     return tuple(part.abs() for part in found)
-
-
-def _of_vectors(name: str, *projected: int, change: Callable = lambda x, lib: x) -> Callable:
-    """Functions whose vectors are given by their absolute values."""
-
-    def resolve(lib: Any) -> Callable:
-        function = _named(name)(lib)
-
-        def call(x: Any, *args: Any, **kwargs: Any) -> tuple:
-            found = function(x, *args, **kwargs)
-            return tuple(p.abs() if i in projected else p for i, p in enumerate(found))
-
-        return call
-
-    return resolve
 
 
 def _eigen(lib: Any) -> Callable:
@@ -273,7 +258,9 @@ LINALG = [
         "linalg.eigh", _square({"UPLO": "U"}, shapes=((3, 3), (2, 2, 2))),
         _on_hermitian("linalg.eigh", _sizes), covers=("linalg_eigh",),
     ),
-    _operation("linalg.eigvalsh", _square({"UPLO": "U"}, shapes=_FULL), _on_hermitian("linalg.eigvalsh")),
+    _operation(
+        "linalg.eigvalsh", _square({"UPLO": "U"}, shapes=_FULL), _on_hermitian("linalg.eigvalsh")
+    ),
     _operation(
         "linalg.svd", _rectangles({"full_matrices": False}, shapes=((3, 2), (2, 3), (2, 2, 2))),
         lambda lib: lambda x, full_matrices=False: _sizes(
