@@ -32,7 +32,7 @@ def _cofactors(xp: Any, a: Any) -> Any:
     """The gradient of the determinant, conj(det A) A^-H, which exists for singular matrices too."""
     det = xp.linalg.det(a)
     singular = (det == 0)[..., None, None]
-    if not singular.any():
+    if not singular.any().item():
         return xp.conj(det)[..., None, None] * _adjoint(xp, xp.linalg.inv(a))
     u, s, vh = xp.linalg.svd(xp.where(singular, a, xp.eye(a.shape[-1], dtype=a.dtype)))
     others = xp.where(xp.eye(s.shape[-1], dtype=bool), 1, s[..., None, :]).prod(-1)

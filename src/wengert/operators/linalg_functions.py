@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from ..backends import meta
+from ..backends.backend import backend_of
 from ..core.errors import shape_text
 from ..core.layouts import contiguous_format
 from ..core.tensor import Tensor
@@ -76,8 +77,7 @@ def _matrix_exp(xp: Any, a: Any) -> Any:
         return a.copy()
     if a.shape[-1] == 1:
         return xp.exp(a)
-    from scipy.linalg import expm
-
+    expm = backend_of(a).scipy_linalg("expm")
     return packed(expm(a)).astype(a.dtype, copy=False)
 
 

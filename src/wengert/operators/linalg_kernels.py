@@ -179,11 +179,6 @@ def is_recorded(x: Tensor) -> bool:
     )
 
 
-def array_of(x: Tensor) -> Any:
-    """The elements of a tensor if they are known here, else None."""
-    return x.array if type(x.array) is np.ndarray else None
-
-
 def into(name: str, result: Any, out: Any, exact: bool = False) -> Any:
     """The result, or `out` with the result written into it."""
     return result if out is None else copy_to_out(name, result, out, (), exact)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..backends import meta
+from ..backends.backend import has_elements, is_array
 from ..core.dtypes import finfo, from_numpy
 from ..core.tensor import Tensor
 from ..dispatch.operator import Operator
@@ -178,17 +179,17 @@ def _check_pinv(a: Any, hermitian: bool) -> None:
         check_square("linalg.pinv", a)
 
 
-def tolerance(a: Any, largest: Any, atol: Any, rtol: Any) -> Any:
+def tolerance(xp: Any, a: Any, largest: Any, atol: Any, rtol: Any) -> Any:
     """What counts as zero among singular values, of which the `largest` are given."""
     if rtol is None:
         known = atol is not None and not (isinstance(atol, (int, float)) and atol <= 0)
         rtol = 0.0 if known else max(a.shape[-2:]) * finfo(from_numpy(a.dtype)).eps
     limit = largest * _as_column(rtol)
-    return limit if atol is None else np.maximum(limit, _as_column(atol))
+    return limit if atol is None else xp.maximum(limit, _as_column(atol))
 
 
 def _as_column(value: Any) -> Any:
-    return value[..., None] if isinstance(value, np.ndarray) else value
+    return value[..., None] if is_array(value) else value
 
 
 def _pinv(xp: Any, a: Any, atol: Any, rtol: Any, hermitian: bool) -> Any:
@@ -202,7 +203,7 @@ def _pinv(xp: Any, a: Any, atol: Any, rtol: Any, hermitian: bool) -> Any:
     else:
         u, values, vh = xp.linalg.svd(a, False)
         size = values
-    limit = tolerance(a, size.max(-1, keepdims=True), atol, rtol)
+    limit = tolerance(xp, a, size.max(-1, keepdims=True), atol, rtol)
     inverse = xp.where(size > limit, 1 / xp.where(size > limit, values, 1), 0).astype(a.dtype)
     product = (xp.conj(vh.swapaxes(-1, -2)) * inverse[..., None, :]) @ xp.conj(
         u.swapaxes(-1, -2)
@@ -374,7 +375,7 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
         left_over = A @ solution - right
         residuals = (left_over.conj() * left_over).sum(-2)
         residuals = residuals.real if residuals.is_complex() else residuals
-        if array_has_low_rank(rank, n):
+        if _has_low_rank(rank, n):
             residuals = values.new_empty((0,))
     else:
         residuals = values.new_empty((0,))
@@ -386,6 +387,6 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
     return linalg_lstsq(solution, residuals, rank, values)
 
 
-def array_has_low_rank(rank: Tensor, full: int) -> bool:
+def _has_low_rank(rank: Tensor, full: int) -> bool:
     """Whether some of the ranks are known here to be below `full`."""
-    return type(rank.array) is np.ndarray and bool((rank.array < full).any())
+    return has_elements(rank.array) and (rank.array < full).any().item()
