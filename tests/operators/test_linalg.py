@@ -1,5 +1,8 @@
 """Linear algebra: what is refused, and how; matrices that fail; empty and singular ones."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -177,3 +180,17 @@ def test_large_matrices_have_exponentials():
     x = 4 * np.random.default_rng(4).normal(size=(2, 6, 6))
     got, want = [lib.linalg.matrix_exp(lib.tensor(x)).numpy() for lib in (wengert, torch)]
     np.testing.assert_allclose(got, want, rtol=1e-8, atol=1e-8 * np.abs(want).max())
+
+
+@pytest.mark.parametrize("dim", [None, (0, 1)])
+def test_nuclear_norm_by_its_old_name(dim):
+    torch = pytest.importorskip("torch")
+    x = np.random.default_rng(5).normal(size=(3, 2))
+    got, want = [lib.norm(lib.tensor(x), "nuc", dim).item() for lib in (wengert, torch)]
+    np.testing.assert_allclose(got, want)
+
+
+def test_import_of_the_package_does_not_import_it():
+    code = "import sys, wengert; print([m for m in sys.modules if 'linalg' in m and 'weng' in m])"
+    made = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert made.stdout.strip() == "[]"
