@@ -94,7 +94,7 @@ def is_inference(input: Tensor) -> _Any:
 
 # Modules and names that are imported when first asked for.
 _MODULES = (
-    "_C", "_library", "compiler", "cuda", "demo", "func", "library", "nn", "ops", "optim",
+    "_C", "_library", "compiler", "cuda", "demo", "func", "library", "linalg", "nn", "ops", "optim",
     "overrides", "serialization", "types", "utils",
 )  # fmt: skip
 _NAMES = {

@@ -81,3 +81,24 @@ class aminmax(NamedResult):
     fields = ("min", "max")
     min = property(itemgetter(0))
     max = property(itemgetter(1))
+
+
+def _named(name: str, *fields: str) -> type[NamedResult]:
+    """A class of results with the given names."""
+    body: dict[str, Any] = {each: property(itemgetter(i)) for i, each in enumerate(fields)}
+    return type(name, (NamedResult,), {"__slots__": (), "fields": fields, **body})
+
+
+linalg_inv_ex = _named("linalg_inv_ex", "inverse", "info")
+linalg_solve_ex = _named("linalg_solve_ex", "result", "info")
+linalg_cholesky_ex = _named("linalg_cholesky_ex", "L", "info")
+linalg_slogdet = _named("linalg_slogdet", "sign", "logabsdet")
+slogdet = _named("slogdet", "sign", "logabsdet")
+linalg_qr = _named("linalg_qr", "Q", "R")
+qr = _named("qr", "Q", "R")
+linalg_eigh = _named("linalg_eigh", "eigenvalues", "eigenvectors")
+linalg_eig = _named("linalg_eig", "eigenvalues", "eigenvectors")
+linalg_svd = _named("linalg_svd", "U", "S", "Vh")
+svd = _named("svd", "U", "S", "V")
+linalg_lstsq = _named("linalg_lstsq", "solution", "residuals", "rank", "singular_values")
+triangular_solve = _named("triangular_solve", "solution", "cloned_coefficient")

@@ -20,12 +20,28 @@ NODES = {
     "nn.functional.scaled_dot_product_attention": "one softmax serves masked rows too",
     "nn.functional.pad": "index_select, where PyTorch has a node for every mode and number of "
     "dimensions",
+    "linalg.solve": "vectors on the right side are matrices of one column",
+    "linalg.solve_ex": "the same",
+    "linalg.tensorsolve": "the same",
+    "linalg.lstsq": "the same",
+    "triangular_solve": "made of linalg.solve_triangular, as linalg's other functions are",
+    "cholesky_solve": "the same",
+    "cholesky_inverse": "the same",
+    "linalg.cond": "chooses infinity for singular matrices, where PyTorch replaces NaN",
+    "linalg.cross": "made of products, where PyTorch has a node for it",
+    "cross": "the same",
+    "linalg.multi_dot": "the product itself, where PyTorch returns a view of it",
+    "vander": "joined from two parts, where PyTorch writes into one tensor",
 }  # fmt: skip
 #: Results that are views in one of the libraries alone.
 VIEWS = {
     **dict.fromkeys(["conj", "adjoint", "Tensor.H", "Tensor.mH"], "a conjugate is a copy"),
     **{name: NODES[name] for name in ("chain_matmul", "einsum", "Tensor.sum_to_size")},
     "nn.functional.linear": "rows of a batch are multiplied as one matrix in every layout",
+    **{
+        name: NODES[name]
+        for name in ("linalg.solve", "linalg.solve_ex", "linalg.lstsq", "linalg.multi_dot")
+    },
 }
 #: Expressions whose graph is another than PyTorch's; 2 stands for any number.
 EXPRESSIONS = {

@@ -109,6 +109,12 @@ def _layouts_of(lib, operation, sample, layouts, device="cpu"):
 DECLARED = {
     "Tensor.__getitem__": "PyTorch orders what tensors of indices select as their own memory is",
     **dict.fromkeys(["conj", "adjoint", "Tensor.H", "Tensor.mH"], "a conjugate is a copy"),
+    **dict.fromkeys(
+        ["linalg.solve", "linalg.solve_ex"], "PyTorch lays out a batch of vectors as a matrix"
+    ),
+    "triangular_solve": "the copy of the matrix is in row-major order, as other copies are",
+    "cholesky_inverse": "the result of a product, in row-major order",
+    "linalg.lstsq": "PyTorch's solution is a part of a larger tensor",
 }
 
 

@@ -6,6 +6,7 @@ take arrays of NumPy's: there the program says that values move.
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -114,6 +115,20 @@ for _name in _UFUNCS.split():
     globals()[_name] = Ufunc(_name)
 for _name in _FUNCTIONS.split():
     globals()[_name] = _function(_name)
+
+
+_LINALG = "cholesky det eig eigh eigvals eigvalsh inv qr slogdet solve svd"
+
+
+def _matrix_function(name: str) -> Any:
+    numpy_function = getattr(np.linalg, name)
+    return lambda *args, **options: _quietly(numpy_function, *args, **options)
+
+
+linalg = SimpleNamespace(
+    LinAlgError=np.linalg.LinAlgError,
+    **{name: _matrix_function(name) for name in _LINALG.split()},
+)
 
 
 def asarray(a: Any, dtype: Any = None, order: str = "K") -> Array:

@@ -28,6 +28,8 @@ from .backend import PLACE
 #: What the stand-in refuses, by the names of the samples, with the reason that the error gives.
 REFUSED = {
     "erf": "scipy.special.erf",
+    "linalg.matrix_exp": "scipy.linalg.expm",
+    "matrix_exp": "scipy.linalg.expm",
     "nn.functional.gelu": "scipy.special.erf",
     "scatter_reduce": "multiply.at",
 }

@@ -372,12 +372,13 @@ def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
 
     The product of one matrix is a copy.
     """
-    result = _multiplied_in_best_order(list(matrices))
+    result = multiplied_in_best_order(list(matrices))
     result = result.clone() if len(matrices) == 1 else result
     return result if out is None else copy_to_out("chain_matmul", result, out)
 
 
-def _multiplied_in_best_order(matrices: list[Tensor]) -> Tensor:
+def multiplied_in_best_order(matrices: list[Tensor]) -> Tensor:
+    """Product of matrices with the fewest multiplications of numbers."""
     if not matrices:
         raise RuntimeError("chain_matmul(): Expected one or more matrices")
     for i, matrix in enumerate(matrices):

@@ -41,6 +41,17 @@ DEFERRED: dict[str, tuple[str, ...]] = {
         "dstack", "hsplit", "hstack", "meshgrid", "row_stack", "split", "split_with_sizes", "stack",
         "tensor_split", "unbind", "vsplit", "vstack",
     ),
+    "linalg_determinants": (),
+    "linalg_functions": (),
+    "linalg_least_squares": (),
+    "linalg_names": (
+        "cholesky", "cholesky_inverse", "cholesky_solve", "cross", "det", "inverse", "logdet",
+        "matrix_exp", "matrix_power", "pinverse", "qr", "slogdet", "svd", "triangular_solve",
+        "vander",
+    ),
+    "linalg_norms": (),
+    "linalg_solving": (),
+    "linalg_spectral": (),
     "losses": (),
     "matmul": (
         "bmm", "dot", "ger", "kron", "matmul", "mm", "mv", "outer", "trace", "vdot",
@@ -87,7 +98,7 @@ FUNCTIONS_ONLY = frozenset((
     "constant_pad_nd", "cumulative_trapezoid", "diagonal_copy", "dstack", "einsum", "embedding",
     "hstack", "imag", "linear", "meshgrid", "native_layer_norm", "one_hot", "polar", "real",
     "row_stack", "rsub", "searchsorted", "softmin", "stack", "std_mean", "tensordot", "trapezoid",
-    "var_mean", "view_as_complex", "view_as_real", "vstack", "where",
+    "vander", "var_mean", "view_as_complex", "view_as_real", "vstack", "where",
 ))  # fmt: skip
 METHODS_ONLY = frozenset((
     "expand", "expand_as", "index", "linear", "one_hot", "repeat", "reshape_as", "softmin",

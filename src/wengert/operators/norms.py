@@ -7,6 +7,7 @@ from typing import Any
 
 from ..core import dtypes
 from ..core.dtypes import from_numpy
+from ..core.loading import load
 from ..core.tensor import Tensor
 from ..transforms.batching.rules import along
 from .along import in_dtype, normal_dims, packed, reduced, restore_dims, scalar_name, working_dtype
@@ -133,10 +134,15 @@ def norm(
     *,
     out: Tensor | None = None,
 ) -> Tensor:
-    """The p-norm over all or the given dimensions; 'fro' is the Euclidean norm."""
+    """The p-norm over all or the given dimensions; 'fro' is the Euclidean norm.
+
+    The nuclear norm, 'nuc', is that of matrices.
+    """
     if isinstance(p, str):
         if p == "nuc":
-            raise NotImplementedError("norm(): the nuclear norm is not implemented")
+            matrix_norm = load("operators.linalg_norms").matrix_norm
+            dims = tuple(range(input.array.ndim)) if dim is None else dim
+            return matrix_norm(input, "nuc", dims, keepdim, dtype=dtype, out=out)
         if p != "fro":
             raise RuntimeError(f"linalg.matrix_norm: Order {p} not supported.")
         p = 2

@@ -1,6 +1,7 @@
 """The table of operations and their samples."""
 
 from .indexing import INDEXING
+from .linalg import LINALG
 from .networks import NETWORKS
 from .pointwise import POINTWISE
 from .products import PRODUCTS
@@ -11,6 +12,6 @@ from .table import DType, Fixed, Make, Operation, Sample
 
 OPERATIONS: list[Operation] = [
     *POINTWISE, *REDUCTIONS, *SORTING, *VIEWS, *COPIES, *JOINING, *ARRANGING, *PRODUCTS, *INDEXING,
-    *NETWORKS,
+    *NETWORKS, *LINALG,
 ]  # fmt: skip
 BY_NAME = {operation.name: operation for operation in OPERATIONS}
