@@ -191,7 +191,7 @@ def vander(x: Tensor, N: int | None = None) -> Tensor:
 
 
 def powers(x: Tensor, N: int | None) -> Tensor:
-    """The same for all types."""
+    """Rows of the powers 0, 1, ... of each element, of any type."""
     if not x.array.ndim or (N is not None and N <= 1) or (N is None and x.array.shape[-1] <= 1):
         raise RuntimeError("N must be greater than 1.")
     count = x.array.shape[-1] if N is None else N

@@ -97,7 +97,7 @@ def columns(x: Any) -> Any:
 
 
 def meta_columns(shape: tuple[int, ...], dtype: Any) -> Any:
-    """The same without data."""
+    """A shape-only array of matrices in column-major order."""
     return meta.empty((*shape[:-2], shape[-1], shape[-2]), dtype).swapaxes(-1, -2)
 
 
