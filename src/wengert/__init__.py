@@ -86,8 +86,8 @@ def is_inference(input: Tensor) -> _Any:
 
 # Modules and names that are imported when first asked for.
 _MODULES = (
-    "_C", "_library", "compiler", "cuda", "demo", "func", "library", "nn", "ops", "overrides",
-    "types", "utils",
+    "_C", "_library", "compiler", "cuda", "demo", "func", "library", "nn", "ops",
+    "overrides", "special", "types", "utils",
 )  # fmt: skip
 _NAMES = {
     "Tag": "library",

@@ -81,3 +81,10 @@ class aminmax(NamedResult):
     fields = ("min", "max")
     min = property(itemgetter(0))
     max = property(itemgetter(1))
+
+
+class frexp(NamedResult):
+    __slots__ = ()
+    fields = ("mantissa", "exponent")
+    mantissa = property(itemgetter(0))
+    exponent = property(itemgetter(1))

@@ -11,6 +11,7 @@ NODES = {
     "Tensor.sum_to_size": "sums dimensions away in one step, PyTorch in two",
     "trapezoid": "weights and sums, where PyTorch sums and subtracts the ends",
     "cumulative_trapezoid": "the same",
+    "special.ndtr": "one operator, exact for small probabilities, where PyTorch adds one to erf",
     "nn.functional.linear": "multiplies by the transpose without a node for the transpose",
     "nn.functional.nll_loss": "takes inputs of any number of dimensions without reshaping them",
     "nn.functional.cross_entropy": "the same, and numbers that PyTorch multiplies by inside are "

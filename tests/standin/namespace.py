@@ -25,8 +25,8 @@ float16, float32, float64, complex64, complex128 = (
 _UFUNCS = """
     abs absolute add arccos arccosh arcsin arcsinh arctan arctan2 arctanh bitwise_and bitwise_or
     bitwise_xor ceil conj conjugate copysign cos cosh divide divmod equal exp exp2 expm1 floor
-    floor_divide fmax fmin fmod frexp greater greater_equal heaviside hypot invert isfinite
-    isinf isnan ldexp left_shift less less_equal log log10 log1p log2 logaddexp logaddexp2
+    floor_divide fmax fmin fmod frexp gcd greater greater_equal heaviside hypot invert isfinite
+    isinf isnan lcm ldexp left_shift less less_equal log log10 log1p log2 logaddexp logaddexp2
     logical_and logical_not logical_or logical_xor maximum minimum mod multiply negative
     nextafter not_equal positive power reciprocal remainder right_shift rint sign signbit sin
     sinh sqrt square subtract tan tanh true_divide trunc

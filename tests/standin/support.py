@@ -9,6 +9,7 @@ import numpy as np
 
 import wengert
 from operators.samples import DType, Operation, Sample
+from operators.samples.special import BY_SCIPY
 from operators.support import (
     assert_close,
     assert_same,
@@ -27,6 +28,7 @@ from .backend import PLACE
 
 #: What the stand-in refuses, by the names of the samples, with the reason that the error gives.
 REFUSED = {
+    **dict.fromkeys(BY_SCIPY, "scipy.special"),
     "erf": "scipy.special.erf",
     "nn.functional.gelu": "scipy.special.erf",
     "scatter_reduce": "multiply.at",

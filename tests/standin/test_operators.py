@@ -68,6 +68,8 @@ def test_forward_mode(operation, sample):
 
 def written(operation):
     name = operation.name.rpartition(".")[2]
+    if name == "heaviside":  # it has no derivative
+        return False
     return accepted(operation) and operation.method and hasattr(wengert.Tensor, name + "_")
 
 

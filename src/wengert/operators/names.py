@@ -25,6 +25,13 @@ DEFERRED: dict[str, tuple[str, ...]] = {
         "triu_",
     ),
     "extrema": ("amax", "amin", "aminmax", "argmax", "argmin", "max", "min"),
+    "floats": (
+        "clamp_max", "clamp_max_", "clamp_min", "clamp_min_", "copysign", "copysign_", "deg2rad",
+        "deg2rad_", "float_power", "float_power_", "fmax", "fmin", "frac", "frac_", "frexp", "gcd",
+        "gcd_", "heaviside", "heaviside_", "isneginf", "isposinf", "isreal", "lcm", "lcm_", "ldexp",
+        "ldexp_", "logaddexp", "logaddexp2", "nan_to_num", "nan_to_num_", "nextafter", "nextafter_",
+        "rad2deg", "rad2deg_", "signbit",
+    ),
     "getitem": ("index", "index_put", "index_put_"),
     "indexing": (
         "argwhere", "embedding", "index_add", "index_add_", "index_copy", "index_copy_",
@@ -64,6 +71,15 @@ DEFERRED: dict[str, tuple[str, ...]] = {
         "argsort", "bucketize", "kthvalue", "median", "mode", "msort", "nanmedian", "nanquantile",
         "quantile", "searchsorted", "sort", "topk", "unique", "unique_consecutive",
     ),
+    "special_bessel": ("i0", "i0_"),
+    "special_errors": (
+        "erfc", "erfc_", "erfinv", "erfinv_", "logit", "logit_", "sinc", "sinc_", "xlogy", "xlogy_",
+    ),
+    "special_gamma": (
+        "digamma", "digamma_", "igamma", "igamma_", "igammac", "igammac_", "lgamma", "lgamma_",
+        "mvlgamma", "mvlgamma_", "polygamma", "polygamma_",
+    ),
+    "special_polynomials": (),
     "strides": ("as_strided", "unfold"),
     "views": (
         "adjoint", "broadcast_to", "expand", "expand_as", "flatten", "moveaxis", "movedim",
@@ -90,8 +106,8 @@ FUNCTIONS_ONLY = frozenset((
     "var_mean", "view_as_complex", "view_as_real", "vstack", "where",
 ))  # fmt: skip
 METHODS_ONLY = frozenset((
-    "expand", "expand_as", "index", "linear", "one_hot", "repeat", "reshape_as", "softmin",
-    "sum_to_size", "unfold", "view", "view_as",
+    "expand", "expand_as", "float_power_", "index", "linear", "one_hot", "polygamma_", "repeat",
+    "reshape_as", "softmin", "sum_to_size", "unfold", "view", "view_as",
 ))  # fmt: skip
 #: Ours for the names of NumPy's ufuncs, where they differ.
 NUMPY_NAMES = {

@@ -7,10 +7,11 @@ from .products import PRODUCTS
 from .reductions import REDUCTIONS
 from .shapes import ARRANGING, COPIES, JOINING, VIEWS
 from .sorting import SORTING
+from .special import SPECIAL
 from .table import DType, Fixed, Make, Operation, Sample
 
 OPERATIONS: list[Operation] = [
     *POINTWISE, *REDUCTIONS, *SORTING, *VIEWS, *COPIES, *JOINING, *ARRANGING, *PRODUCTS, *INDEXING,
-    *NETWORKS,
+    *NETWORKS, *SPECIAL,
 ]  # fmt: skip
 BY_NAME = {operation.name: operation for operation in OPERATIONS}
