@@ -108,8 +108,8 @@ from types import ModuleType
 import wengert
 import wengert.operators.sorting, wengert.tensor.printing
 
-public = {"_C", "_library", "autograd", "compiler", "cuda", "demo", "func", "library", "nn", "ops",
-          "overrides", "random", "types", "utils"}
+public = {"_C", "_library", "autograd", "compiler", "cuda", "demo", "fft", "func", "library",
+          "nn", "ops", "overrides", "special", "random", "types", "utils"}
 shown = {name for name in dir(wengert) if isinstance(getattr(wengert, name), ModuleType)}
 assert shown == public, shown ^ public
 

@@ -11,6 +11,18 @@ NODES = {
     "Tensor.sum_to_size": "sums dimensions away in one step, PyTorch in two",
     "trapezoid": "weights and sums, where PyTorch sums and subtracts the ends",
     "cumulative_trapezoid": "the same",
+    "trapz": "the same",
+    "cdist": "made of norms where the norm is not the Euclidean one",
+    "pdist": "made of indexing and norms",
+    "dist": "made of a difference and linalg.vector_norm",
+    "cross": "made of products of rolled vectors",
+    "cov": "one product of matrices, whose factors PyTorch makes in another order",
+    "renorm": "made of linalg.vector_norm and a product",
+    "index_reduce": "scatter_reduce with indices that are expanded",
+    "combinations": "selects by indices, where PyTorch selects by a mask",
+    "vander": "joins the ones to the powers, where PyTorch writes into memory",
+    "gradient": "weights and sums of parts in another order",
+    **dict.fromkeys(["fft.ihfft2", "fft.ihfftn"], "one transform, where PyTorch has two"),
     "special.ndtr": "one operator, exact for small probabilities, where PyTorch adds one to erf",
     "nn.functional.linear": "multiplies by the transpose without a node for the transpose",
     "nn.functional.nll_loss": "takes inputs of any number of dimensions without reshaping them",
@@ -26,6 +38,9 @@ NODES = {
 VIEWS = {
     **dict.fromkeys(["conj", "adjoint", "Tensor.H", "Tensor.mH"], "a conjugate is a copy"),
     **{name: NODES[name] for name in ("chain_matmul", "einsum", "Tensor.sum_to_size")},
+    **dict.fromkeys(
+        ["fft.ifft", "fft.ihfft", "fft.ihfft2", "fft.ihfftn"], "a conjugate is a copy"
+    ),
     "nn.functional.linear": "rows of a batch are multiplied as one matrix in every layout",
 }
 #: Expressions whose graph is another than PyTorch's; 2 stands for any number.

@@ -13,6 +13,7 @@ import pytest
 
 import wengert
 from operators.samples import VIEWS, DType, Fixed
+from operators.samples.fourier import FOURIER
 from operators.support import call, each, results
 from width import tries
 
@@ -109,6 +110,12 @@ def _layouts_of(lib, operation, sample, layouts, device="cpu"):
 DECLARED = {
     "Tensor.__getitem__": "PyTorch orders what tensors of indices select as their own memory is",
     **dict.fromkeys(["conj", "adjoint", "Tensor.H", "Tensor.mH"], "a conjugate is a copy"),
+    **dict.fromkeys(
+        ["select_scatter", "slice_scatter", "diagonal_scatter"], "gaps in memory are not copied"
+    ),
+    **dict.fromkeys(
+        [operation.name for operation in FOURIER], "SciPy transforms into memory without gaps"
+    ),
 }
 
 

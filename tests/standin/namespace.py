@@ -39,7 +39,7 @@ _FUNCTIONS = """
     ascontiguousarray atleast_1d atleast_2d bincount broadcast_arrays broadcast_to clip
     concatenate copyto count_nonzero cross cumprod cumsum diag diagonal diff digitize dot einsum
     empty empty_like expand_dims eye fill_diagonal flatnonzero flip full full_like identity imag
-    indices inner isclose iscomplexobj kron linspace matmul max mean median meshgrid min
+    indices inner isclose isin iscomplexobj kron linspace matmul max mean median meshgrid min
     moveaxis nan_to_num nonzero ones ones_like outer pad partition prod ravel real repeat
     reshape result_type roll rollaxis rot90 round searchsorted select sort split squeeze stack
     std sum swapaxes take take_along_axis tensordot tile trace transpose tri tril triu unique
