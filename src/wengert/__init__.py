@@ -96,7 +96,12 @@ _NAMES = {
     "is_anomaly_enabled": "autograd.anomaly_mode",
     "set_printoptions": "tensor.printing",
     "vmap": "func",
-}
+    **dict.fromkeys(
+        ("celu", "cosine_similarity", "pairwise_distance", "prelu", "rms_norm", "selu",
+         "threshold"),
+        "nn.functional",
+    ),
+}  # fmt: skip
 _FUNCTIONS = _registration.deferred_functions()
 
 

@@ -16,7 +16,6 @@ NODES = {
     "pdist": "made of indexing and norms",
     "dist": "made of a difference and linalg.vector_norm",
     "cross": "made of products of rolled vectors",
-    "cov": "one product of matrices, whose factors PyTorch makes in another order",
     "renorm": "made of linalg.vector_norm and a product",
     "index_reduce": "scatter_reduce with indices that are expanded",
     "combinations": "selects by indices, where PyTorch selects by a mask",

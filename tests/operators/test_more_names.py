@@ -79,3 +79,13 @@ def test_results_without_gradient(lib):
 def test_an_empty_batch_is_transformed():
     assert wengert.fft.fft(wengert.zeros(0, 4)).shape == (0, 4)
     assert wengert.fft.rfft(wengert.zeros(0, 4)).shape == (0, 3)
+
+
+@pytest.mark.parametrize("name", ["celu", "cosine_similarity", "pairwise_distance", "selu"])
+def test_functions_of_networks_that_the_package_has_too(name):
+    torch = pytest.importorskip("torch")
+    found = []
+    for lib in (wengert, torch):
+        rows = [lib.tensor([[0.5, -1.0, 2.0]]), lib.tensor([[1.0, 1.5, -0.5]])]
+        found.append(getattr(lib, name)(*rows[: 2 if "_" in name else 1]).flatten().tolist())
+    assert found[0] == pytest.approx(found[1], rel=1e-5)
