@@ -106,6 +106,7 @@ _isin_operator = nondifferentiable(
     shape=shapes.as_first,
     batch=one_by_one("Every example has a set of its own."),
     aten="isin",
+    overload="Tensor_Tensor",
     doc="Whether elements are among the test elements.",
 )
 

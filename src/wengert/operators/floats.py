@@ -106,6 +106,7 @@ _frexp = primitive(
     batch=batched,
     name="FrexpBackward0",
     aten="frexp",
+    overload="Tensor",
     doc="Mantissa, of size 0.5 to 1, and exponent of two.",
 )
 frexp = returning(return_types.frexp, _frexp)
@@ -275,6 +276,7 @@ ldexp = elementwise(
     },
     dtype=promote_float,
     overload="Tensor",
+    inplace_overload="",
     doc="`input * 2 ** other`.",
 )
 

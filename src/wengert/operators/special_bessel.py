@@ -69,9 +69,9 @@ i1e: Operator = elementwise(
 )
 
 
-def _undifferentiated(name: str, kernel: Any, doc: str) -> Operator:
+def _undifferentiated(name: str, kernel: Any, doc: str, word: str = "self") -> Operator:
     return nondifferentiable(
-        f"special_{name}(Tensor self) -> Tensor",
+        f"special_{name}(Tensor {word}) -> Tensor",
         kernel,
         broadcasts=True,
         dtype=promote_float,
@@ -91,7 +91,7 @@ def _spherical(xp: Any, x: Any) -> Any:
     ))  # fmt: skip
 
 
-airy_ai = _undifferentiated("airy_ai", _airy, "Airy function Ai")
+airy_ai = _undifferentiated("airy_ai", _airy, "Airy function Ai", "x")
 bessel_j0 = _undifferentiated(
     "bessel_j0", by_scipy("j0"), "Bessel function of the first kind of order zero"
 )
@@ -117,11 +117,11 @@ modified_bessel_k1 = _undifferentiated(
     "modified_bessel_k1", by_scipy("k1"), "Modified Bessel function of the second kind, order one"
 )
 scaled_modified_bessel_k0 = _undifferentiated(
-    "scaled_modified_bessel_k0", by_scipy("k0e"), "`exp(x) * modified_bessel_k0(x)`"
+    "scaled_modified_bessel_k0", by_scipy("k0e"), "`exp(x) * modified_bessel_k0(x)`", "x"
 )
 scaled_modified_bessel_k1 = _undifferentiated(
-    "scaled_modified_bessel_k1", by_scipy("k1e"), "`exp(x) * modified_bessel_k1(x)`"
+    "scaled_modified_bessel_k1", by_scipy("k1e"), "`exp(x) * modified_bessel_k1(x)`", "x"
 )
 spherical_bessel_j0 = _undifferentiated(
-    "spherical_bessel_j0", _spherical, "Spherical Bessel function of the first kind, order zero"
+    "spherical_bessel_j0", _spherical, "Spherical Bessel function of the first kind", "x"
 )

@@ -70,7 +70,6 @@ polygamma_operator: Operator = elementwise(
     dtype=promote_float,
     refuses="c",
     name="PolygammaBackward0",
-    aten="polygamma",
     doc="The derivative of order `n` of the digamma function.",
 )
 
