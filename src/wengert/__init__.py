@@ -94,8 +94,8 @@ def is_inference(input: Tensor) -> _Any:
 
 # Modules and names that are imported when first asked for.
 _MODULES = (
-    "_C", "_library", "compiler", "cuda", "demo", "func", "library", "linalg", "nn", "ops", "optim",
-    "overrides", "serialization", "types", "utils",
+    "_C", "_library", "compiler", "cuda", "demo", "fft", "func", "library", "linalg", "nn", "ops",
+    "optim", "overrides", "serialization", "special", "types", "utils",
 )  # fmt: skip
 _NAMES = {
     "Tag": "library",
@@ -106,7 +106,12 @@ _NAMES = {
     "save": "serialization",
     "set_printoptions": "tensor.printing",
     "vmap": "func",
-}
+    **dict.fromkeys(
+        ("celu", "cosine_similarity", "pairwise_distance", "prelu", "rms_norm", "selu",
+         "threshold"),
+        "nn.functional",
+    ),
+}  # fmt: skip
 _FUNCTIONS = _registration.deferred_functions()
 
 
@@ -118,9 +123,17 @@ def __getattr__(name: str) -> _Any:
         return _load(name)
     if name in _NAMES:
         return getattr(_load(_NAMES[name]), name)
+    if name in _inplace_functions():
+        return getattr(Tensor, name)
     if name == "__all__":  # what `from wengert import *` takes: no modules
-        return sorted(each for each in {*_own_names(), *_FUNCTIONS, *_NAMES} if each[0] != "_")
+        names = {*_own_names(), *_FUNCTIONS, *_inplace_functions(), *_NAMES}
+        return sorted(each for each in names if each[0] != "_")
     raise AttributeError(f"module 'wengert' has no attribute {name!r}")
+
+
+def _inplace_functions() -> frozenset[str]:
+    """The names of in-place methods that are functions too."""
+    return _load("tensor.inplace_functions").FUNCTIONS
 
 
 def _own_names() -> list[str]:
@@ -129,4 +142,5 @@ def _own_names() -> list[str]:
 
 
 def __dir__() -> list[str]:
-    return sorted({*_own_names(), *_FUNCTIONS, *_MODULES, *_NAMES, "autograd", "random"})
+    names = {*_own_names(), *_FUNCTIONS, *_MODULES, *_NAMES, *_inplace_functions()}
+    return sorted({*names, "autograd", "random"})

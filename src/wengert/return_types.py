@@ -83,6 +83,13 @@ class aminmax(NamedResult):
     max = property(itemgetter(1))
 
 
+class frexp(NamedResult):
+    __slots__ = ()
+    fields = ("mantissa", "exponent")
+    mantissa = property(itemgetter(0))
+    exponent = property(itemgetter(1))
+
+
 def _named(name: str, *fields: str) -> type[NamedResult]:
     """A class of results with the given names."""
     body: dict[str, Any] = {each: property(itemgetter(i)) for i, each in enumerate(fields)}

@@ -11,6 +11,16 @@ NODES = {
     "Tensor.sum_to_size": "sums dimensions away in one step, PyTorch in two",
     "trapezoid": "weights and sums, where PyTorch sums and subtracts the ends",
     "cumulative_trapezoid": "the same",
+    "trapz": "the same",
+    "cdist": "made of norms where the norm is not the Euclidean one",
+    "pdist": "made of indexing and norms",
+    "dist": "made of a difference and linalg.vector_norm",
+    "renorm": "made of linalg.vector_norm and a product",
+    "index_reduce": "scatter_reduce with indices that are expanded",
+    "combinations": "selects by indices, where PyTorch selects by a mask",
+    "gradient": "weights and sums of parts in another order",
+    **dict.fromkeys(["fft.ihfft2", "fft.ihfftn"], "one transform, where PyTorch has two"),
+    "special.ndtr": "one operator, exact for small probabilities, where PyTorch adds one to erf",
     "nn.functional.linear": "multiplies by the transpose without a node for the transpose",
     "nn.functional.nll_loss": "takes inputs of any number of dimensions without reshaping them",
     "nn.functional.cross_entropy": "the same, and numbers that PyTorch multiplies by inside are "
@@ -29,7 +39,7 @@ NODES = {
     "cholesky_inverse": "the same",
     "linalg.cond": "chooses infinity for singular matrices, where PyTorch replaces NaN",
     "linalg.cross": "made of products, where PyTorch has a node for it",
-    "cross": "the same",
+    "cross": "made of products, where PyTorch has a node for it",
     "linalg.multi_dot": "the product itself, where PyTorch returns a view of it",
     "vander": "joined from two parts, where PyTorch writes into one tensor",
 }  # fmt: skip
@@ -37,6 +47,9 @@ NODES = {
 VIEWS = {
     **dict.fromkeys(["conj", "adjoint", "Tensor.H", "Tensor.mH"], "a conjugate is a copy"),
     **{name: NODES[name] for name in ("chain_matmul", "einsum", "Tensor.sum_to_size")},
+    **dict.fromkeys(
+        ["fft.ifft", "fft.ihfft", "fft.ihfft2", "fft.ihfftn"], "a conjugate is a copy"
+    ),
     "nn.functional.linear": "rows of a batch are multiplied as one matrix in every layout",
     **{
         name: NODES[name]

@@ -23,7 +23,8 @@ KINDS = ("real", "complex", "integer")
 SIZE = 2
 #: Operations that read values: what each of them would return has no common shape, or is no tensor.
 READERS = {
-    "allclose", "argwhere", "equal", "nonzero", "unique", "unique_consecutive", "where of one",
+    "allclose", "argwhere", "bincount", "equal", "nonzero", "unique", "unique_consecutive",
+    "where of one",
 }  # fmt: skip
 #: Operations in which a mask decides the shape of the result.
 MASKED = {"Tensor.__getitem__", "masked_select"}

@@ -19,7 +19,7 @@ WAIVED: dict[str, str] = {
     "unfold_backward": "the transpose of unfold, sampled through its gradients",
 }
 #: Recorded only so that a backward pass through them can say that there is no derivative.
-REFUSED = {"_unique2", "_unique_consecutive"}
+REFUSED = {"_unique2", "_unique_consecutive", "heaviside"}
 #: Arguments that take whole numbers or truth values and therefore have no derivative.
 DISCRETE = {"condition", "index", "indices", "mask", "target", "sorter"}
 #: Class weights, which are refused if they require grad, the number in `number - tensor`, and

@@ -13,6 +13,7 @@ import pytest
 
 import wengert
 from operators.samples import VIEWS, DType, Fixed
+from operators.samples.fourier import FOURIER
 from operators.support import call, each, results
 from width import tries
 
@@ -115,6 +116,12 @@ DECLARED = {
     "triangular_solve": "the copy of the matrix is in row-major order, as other copies are",
     "cholesky_inverse": "the result of a product, in row-major order",
     "linalg.lstsq": "PyTorch's solution is a part of a larger tensor",
+    **dict.fromkeys(
+        ["select_scatter", "slice_scatter", "diagonal_scatter"], "gaps in memory are not copied"
+    ),
+    **dict.fromkeys(
+        [operation.name for operation in FOURIER], "SciPy transforms into memory without gaps"
+    ),
 }
 
 

@@ -16,7 +16,7 @@ from operators.support import (
 from wengert.autograd.graph import allow_mutation_on_saved_tensors, saved_tensors_hooks
 from wengert.utils.checkpoint import checkpoint
 
-WITHOUT_GRADIENT = {"unique", "unique_consecutive"}
+WITHOUT_GRADIENT = {"heaviside", "unique", "unique_consecutive"}
 SEVERAL_VIEWS = {"chunk", "split", "split_with_sizes", "unbind"}
 
 

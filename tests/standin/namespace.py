@@ -26,8 +26,8 @@ float16, float32, float64, complex64, complex128 = (
 _UFUNCS = """
     abs absolute add arccos arccosh arcsin arcsinh arctan arctan2 arctanh bitwise_and bitwise_or
     bitwise_xor ceil conj conjugate copysign cos cosh divide divmod equal exp exp2 expm1 floor
-    floor_divide fmax fmin fmod frexp greater greater_equal heaviside hypot invert isfinite
-    isinf isnan ldexp left_shift less less_equal log log10 log1p log2 logaddexp logaddexp2
+    floor_divide fmax fmin fmod frexp gcd greater greater_equal heaviside hypot invert isfinite
+    isinf isnan lcm ldexp left_shift less less_equal log log10 log1p log2 logaddexp logaddexp2
     logical_and logical_not logical_or logical_xor maximum minimum mod multiply negative
     nextafter not_equal positive power reciprocal remainder right_shift rint sign signbit sin
     sinh sqrt square subtract tan tanh true_divide trunc
@@ -40,7 +40,7 @@ _FUNCTIONS = """
     ascontiguousarray atleast_1d atleast_2d bincount broadcast_arrays broadcast_to clip
     concatenate copyto count_nonzero cross cumprod cumsum diag diagonal diff digitize dot einsum
     empty empty_like expand_dims eye fill_diagonal flatnonzero flip full full_like identity imag
-    indices inner isclose iscomplexobj kron linspace matmul max mean median meshgrid min
+    indices inner isclose isin iscomplexobj kron linspace matmul max mean median meshgrid min
     moveaxis nan_to_num nonzero ones ones_like outer pad partition prod ravel real repeat
     reshape result_type roll rollaxis rot90 round searchsorted select sort split squeeze stack
     std sum swapaxes take take_along_axis tensordot tile trace transpose tri tril triu unique

@@ -80,6 +80,10 @@ class Backend:
         """A function of scipy.linalg for arrays of this class."""
         raise NotImplementedError(f"it needs scipy.linalg.{name}, of which there is no such form")
 
+    def fourier(self, name: str) -> Any:
+        """The function of that name in scipy.fft."""
+        raise NotImplementedError(f"it needs scipy.fft.{name}, of which there is no such form")
+
     def accumulate(self, name: str, array: Any, dim: int) -> Any:
         """The results of an associative ufunc up to each place along a dimension.
 

@@ -64,6 +64,11 @@ class NumpyBackend(Backend):
 
         return getattr(linalg, name)
 
+    def fourier(self, name: str) -> Any:
+        from scipy import fft
+
+        return getattr(fft, name)
+
     def accumulate(self, name: str, array: Any, dim: int) -> Any:
         return getattr(np, name).accumulate(array, axis=dim)
 

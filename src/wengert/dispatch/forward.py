@@ -60,7 +60,9 @@ def _may_share(a: Tensor, b: Tensor) -> bool:
 def _note_in_saved(t: Tensor, node: Any) -> None:
     """Give the output `t` that its node saved the tangent that `t` has got by now."""
     for item in () if node is None else node.kept_items():
-        if isinstance(item, SavedVariable) and item.is_output and item.output_nr == t.output_index:
+        if not isinstance(item, SavedVariable) or not item.is_output:
+            continue
+        if item.needs_grad and item.output_nr == t.output_index:  # indices, say, have no number
             item.tangent = tangent_of(t)
 
 

@@ -20,11 +20,25 @@ DEFERRED: dict[str, tuple[str, ...]] = {
         "polar", "real", "resolve_conj", "resolve_neg", "view_as_complex", "view_as_real",
     ),
     "contraction": ("chain_matmul", "einsum", "inner", "tensordot"),
+    "counting": (
+        "bincount", "combinations", "gradient", "histc", "isin", "trapz", "unravel_index",
+    ),
     "diagonals": (
         "diag", "diag_embed", "diagflat", "diagonal", "diagonal_copy", "tril", "tril_", "triu",
         "triu_",
     ),
+    "distances": (
+        "cdist", "corrcoef", "cov", "dist", "pdist", "renorm", "renorm_",
+    ),
     "extrema": ("amax", "amin", "aminmax", "argmax", "argmin", "max", "min"),
+    "floats": (
+        "clamp_max", "clamp_max_", "clamp_min", "clamp_min_", "copysign", "copysign_", "deg2rad",
+        "deg2rad_", "float_power", "float_power_", "fmax", "fmin", "frac", "frac_", "frexp", "gcd",
+        "gcd_", "heaviside", "heaviside_", "isneginf", "isposinf", "isreal", "lcm", "lcm_", "ldexp",
+        "ldexp_", "logaddexp", "logaddexp2", "nan_to_num", "nan_to_num_", "nextafter", "nextafter_",
+        "rad2deg", "rad2deg_", "signbit",
+    ),
+    "fourier": (),
     "getitem": ("index", "index_put", "index_put_"),
     "indexing": (
         "argwhere", "embedding", "index_add", "index_add_", "index_copy", "index_copy_",
@@ -75,11 +89,23 @@ DEFERRED: dict[str, tuple[str, ...]] = {
         "argsort", "bucketize", "kthvalue", "median", "mode", "msort", "nanmedian", "nanquantile",
         "quantile", "searchsorted", "sort", "topk", "unique", "unique_consecutive",
     ),
+    "special_bessel": ("i0", "i0_"),
+    "special_errors": (
+        "erfc", "erfc_", "erfinv", "erfinv_", "logit", "logit_", "sinc", "sinc_", "xlogy", "xlogy_",
+    ),
+    "special_gamma": (
+        "digamma", "digamma_", "igamma", "igamma_", "igammac", "igammac_", "lgamma", "lgamma_",
+        "mvlgamma", "mvlgamma_", "polygamma", "polygamma_",
+    ),
+    "special_polynomials": (),
     "strides": ("as_strided", "unfold"),
     "views": (
         "adjoint", "broadcast_to", "expand", "expand_as", "flatten", "moveaxis", "movedim",
         "narrow", "permute", "ravel", "reshape", "reshape_as", "select", "squeeze", "swapaxes",
         "swapdims", "t", "transpose", "unflatten", "unsqueeze", "view", "view_as",
+    ),
+    "write_parts": (
+        "diagonal_scatter", "index_reduce", "index_reduce_", "select_scatter", "slice_scatter",
     ),
     "write_view": (),
 }  # fmt: skip
@@ -94,15 +120,17 @@ ALIASES = {
 #: What is no method of Tensor, and what is no function.
 FUNCTIONS_ONLY = frozenset((
     "atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_tensors", "bucketize",
-    "cartesian_prod", "cat", "chain_matmul", "column_stack", "complex", "concat", "concatenate",
-    "constant_pad_nd", "cumulative_trapezoid", "diagonal_copy", "dstack", "einsum", "embedding",
-    "hstack", "imag", "linear", "meshgrid", "native_layer_norm", "one_hot", "polar", "real",
-    "row_stack", "rsub", "searchsorted", "softmin", "stack", "std_mean", "tensordot", "trapezoid",
-    "vander", "var_mean", "view_as_complex", "view_as_real", "vstack", "where",
+    "cartesian_prod", "cat", "cdist", "chain_matmul", "column_stack", "combinations", "complex",
+    "concat", "concatenate", "constant_pad_nd", "cumulative_trapezoid", "diagonal_copy", "dstack",
+    "einsum", "embedding", "gradient", "hstack", "imag", "isin", "linear", "meshgrid",
+    "native_layer_norm", "one_hot", "pdist", "polar", "real", "row_stack", "rsub", "searchsorted",
+    "softmin", "stack", "std_mean", "tensordot", "trapezoid", "trapz", "unravel_index", "vander",
+    "var_mean", "view_as_complex", "view_as_real", "vstack", "where",
 ))  # fmt: skip
 METHODS_ONLY = frozenset((
-    "expand", "expand_as", "index", "linear", "one_hot", "repeat", "reshape_as", "softmin",
-    "sum_to_size", "unfold", "view", "view_as",
+    "expand", "expand_as", "float_power_", "index", "index_reduce_", "linear", "one_hot",
+    "polygamma_", "renorm_", "repeat", "reshape_as", "softmin", "sum_to_size", "unfold", "view",
+    "view_as",
 ))  # fmt: skip
 #: Ours for the names of NumPy's ufuncs, where they differ.
 NUMPY_NAMES = {

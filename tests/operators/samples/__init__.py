@@ -1,5 +1,6 @@
 """The table of operations and their samples."""
 
+from .fourier import FOURIER
 from .indexing import INDEXING
 from .linalg import LINALG
 from .networks import NETWORKS
@@ -8,10 +9,12 @@ from .products import PRODUCTS
 from .reductions import REDUCTIONS
 from .shapes import ARRANGING, COPIES, JOINING, VIEWS
 from .sorting import SORTING
+from .special import SPECIAL
+from .structural import STRUCTURAL
 from .table import DType, Fixed, Make, Operation, Sample
 
 OPERATIONS: list[Operation] = [
     *POINTWISE, *REDUCTIONS, *SORTING, *VIEWS, *COPIES, *JOINING, *ARRANGING, *PRODUCTS, *INDEXING,
-    *NETWORKS, *LINALG,
+    *NETWORKS, *LINALG, *SPECIAL, *STRUCTURAL, *FOURIER,
 ]  # fmt: skip
 BY_NAME = {operation.name: operation for operation in OPERATIONS}

@@ -154,6 +154,8 @@ class Operation:
     own_dtype: bool = False
     #: Tolerances for 16-bit floats, by which the error of intermediate results grows.
     half_scale: float = 1.0
+    #: By how much the error of PyTorch's own results is larger.
+    inexact: float = 1.0
     #: Whether the gradient is the derivative, or something else by definition.
     true_gradient: bool = True
     #: Whether results are too coarse to take differences of.
