@@ -19,7 +19,7 @@ def with_fact(name):
 
 
 def operands(name, count):
-    if name.startswith("bitwise"):
+    if name.startswith("bitwise") or name in ("gcd", "lcm"):
         values = [wengert.tensor([-3, 0, 5, 7]), wengert.tensor([2, 1, -5, 7])]
     elif name.startswith("logical"):
         values = [wengert.tensor([True, False, True]), wengert.tensor([True, True, False])]

@@ -89,3 +89,10 @@ def test_functions_of_networks_that_the_package_has_too(name):
         rows = [lib.tensor([[0.5, -1.0, 2.0]]), lib.tensor([[1.0, 1.5, -0.5]])]
         found.append(getattr(lib, name)(*rows[: 2 if "_" in name else 1]).flatten().tolist())
     assert found[0] == pytest.approx(found[1], rel=1e-5)
+
+
+@pytest.mark.parametrize("name", ["gcd", "lcm"])
+def test_divisors_of_floats_are_refused(lib, name):
+    x = lib.tensor([4.0, 6.0])
+    with pytest.raises((RuntimeError, NotImplementedError), match="not implemented for 'Float'"):
+        getattr(lib, name)(x, x)

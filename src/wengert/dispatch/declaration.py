@@ -111,6 +111,8 @@ class Declaration(BaseOperator):
                         if self.broadcasts and not _ndarrays.in_row_order(args):
                             return self._in_order(out, args)
                         return out
+                elif "f" in self.refuses:
+                    self._refuse(args)
                 if self.broadcasts and not _ndarrays.in_row_order(args):
                     return self._run_in_order(args)
             elif self.widens and _only_halves(args):

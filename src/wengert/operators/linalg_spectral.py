@@ -122,10 +122,10 @@ def _eigh_tangent(t: Tensor, values: Tensor, vectors: Tensor) -> tuple:
 
 
 _eigh_operator = primitive(
-    'linalg_eigh(Tensor A, str UPLO="L") -> (Tensor eigenvalues, Tensor eigenvectors)',
+    'linalg_eigh(Tensor self, str UPLO="L") -> (Tensor eigenvalues, Tensor eigenvectors)',
     _eigh,
     lambda g, out0, out1: _eigh_gradient(g, out0, out1),
-    lambda tangents, out0, out1: _eigh_tangent(tangents["A"], out0, out1),
+    lambda tangents, out0, out1: _eigh_tangent(tangents["self"], out0, out1),
     widens=False,
     meta=_eigh_meta,
     batch=leading,

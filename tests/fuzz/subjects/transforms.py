@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from fuzz.operands import dtype_of, entries, floating, leaf, literal, operand
-from fuzz.subjects.operators import called
+from fuzz.subjects.operators import OPERATIONS, called
 from fuzz.writing import Writer, step
-from operators.samples import OPERATIONS
 
 INNER = {"operators": 5, "views": 2, "inplace": 2, "modes": 1}
 SHAPES = [(3,), (2, 3), (2, 2), (), (3, 2), (4,), (2, 1), (2, 3, 4), (3, 4), (2, 6), (3, 3)]
