@@ -20,8 +20,37 @@ def pytest_configure(config):
     width.full = config.getoption("--full")
 
 
+#: Files that cross every operator with everything else.
+CROSSINGS = ("test_recording.py", "test_saving.py", "test_subclasses.py")
+
+
+def mark_families(items):
+    """Mark tests of operators that have no rules of their own kind: families of similar functions.
+
+    Uncompiled they are left to the long run, and so is what crosses them with everything else.
+    """
+    from operators.samples.fourier import FOURIER
+    from operators.samples.linalg import LINALG
+    from operators.samples.special import SPECIAL
+    from operators.samples.structural import STRUCTURAL
+
+    names = {operation.name for operation in (*FOURIER, *LINALG, *SPECIAL, *STRUCTURAL)}
+    for item in items:
+        parameters = getattr(getattr(item, "callspec", None), "params", {}).values()
+        if any(getattr(each, "name", each) in names for each in parameters if _is_named(each)):
+            item.add_marker("full" if item.path.name in CROSSINGS else "slow")
+
+
+def _is_named(parameter):
+    return isinstance(getattr(parameter, "name", parameter), str)
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
     """Leave out what is marked full, whatever else is chosen, unless --full is given."""
+    of_operators = [item for item in items if item.path.parent.name == "operators"]
+    if of_operators:
+        mark_families(of_operators)
     left_out = [] if width.full else [item for item in items if item.get_closest_marker("full")]
     if left_out:
         config.hook.pytest_deselected(items=left_out)
