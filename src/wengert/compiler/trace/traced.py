@@ -6,6 +6,7 @@ made after it has run, by the same views, so that what they share is shared agai
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ...autograd.grad_mode import is_grad_enabled, set_grad_enabled
@@ -68,6 +69,10 @@ class Traced:
         self.captured: list[Tensor] = []
         self.identified: list[tuple[int, Tensor]] = []  # arguments that were captured as well
         self.mutated: list[int] = []
+        #: Inputs that get a new `.grad`: the first results after those of the function.
+        self.given_gradients: list[int] = []
+        #: Puts the results after these where the function has put them.
+        self.store: Callable[[list[Any]], None] | None = None
         #: Where `.grad` was read: the number of the argument, or None, the tensor, what it was.
         self.gradients: list[tuple[int | None, Tensor, Tensor | None]] = []
 
@@ -102,13 +107,20 @@ class Traced:
         return self.result_of(inputs, outputs)
 
     def result_of(self, inputs: list[Tensor], outputs: tuple) -> Any:
-        """The function's result from inputs and outputs of the graph."""
+        """The function's result from inputs and outputs of the graph; what the function stores,
+        gradients among them, is stored."""
         made: dict[Recipe, Tensor] = {}
         supply = iter(self.recipes)
         leaves = [
             next(supply).follow(inputs, outputs, made) if literal is TENSOR else literal
             for literal in self.literals
         ]
+        count, given = self.out_tree.num_leaves, len(self.given_gradients)
+        for place, gradient in zip(self.given_gradients, leaves[count:], strict=False):
+            inputs[place].grad = gradient
+        if self.store is not None:
+            self.store(leaves[count + given :])
+        del leaves[count:]
         return leaves[0] if self.out_tree.is_leaf() else tree_unflatten(leaves, self.out_tree)
 
     def __str__(self) -> str:
