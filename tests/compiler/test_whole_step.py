@@ -81,7 +81,8 @@ def test_steps_are_those_of_the_optimizer(name, dtype):
 
         return step, optimizer
 
-    assert_alike(make, dtype)
+    # A float32 counter times a number is rounded once more than times a tensor of float64.
+    assert_alike(make, dtype, exact=name != "NAdam")
 
 
 def test_by_hand():
