@@ -271,3 +271,40 @@ def test_backward_beyond_the_function_is_refused():
         compiled(w * 2)
     wengert.compile(lambda y: y.sum().backward())(w * 2)
     assert w.grad.tolist() == [2, 2]
+
+
+@pytest.mark.parametrize("retain", [True, False])
+def test_the_graph_of_the_loss_is_used_up(retain):
+    w = wengert.tensor([1.0, 2.0], requires_grad=True)
+
+    def f():
+        loss = w.square().sum()
+        loss.backward(retain_graph=retain)
+        return loss
+
+    compiled = wengert.compile(f, fullgraph=True)
+    for run in (f, compiled):
+        w.grad = None
+        loss = run()
+        assert loss.requires_grad and loss.grad_fn is not None
+        if retain:
+            loss.backward()
+            assert w.grad.tolist() == [4, 8]
+        else:
+            with pytest.raises(RuntimeError, match="backward through the graph a second time"):
+                loss.backward()
+            assert w.grad.tolist() == [2, 4]
+    kinds = [node.kind for node in compiled.compilations[0].traced.graph.nodes()]
+    assert kinds.count("wengert::mul") <= 2
+
+
+def test_a_graph_that_saves_nothing_is_not_used_up():
+    w = wengert.tensor([1.0, 2.0], requires_grad=True)
+
+    def f():
+        total = (w + 1).sum()
+        total.backward()
+        return total
+
+    wengert.compile(f, fullgraph=True)().backward()
+    assert w.grad.tolist() == [2, 2]

@@ -19,6 +19,8 @@ from ...core.scopes import Assigned
 from ...core.state import thread_state
 from ...core.tensor import Tensor, node_of, set_fields
 from ...core.trees.pytree import TreeSpec, tree_flatten, tree_unflatten
+from ...tape.node import Node as TapeNode
+from ...tape.saved import Freed
 from ...tensor.pickling import user_attributes
 from ..ir import primitives as prim
 from ..ir.graph import Graph
@@ -245,6 +247,10 @@ class CaptureLevel(TraceLevel):
                 continue
             traced.literals.append(TENSOR)
             t = self.inside(leaf)
+            if shared and self._is_spent_result(t, known):
+                symbol = self.cut_off(self.symbol_of(t))
+                found = Recipe(False, self.graph.register_output(symbol), is_spent=True)
+                known[id(t.array)] = found
             if shared:
                 traced.recipes.append(self.recipe(t, known))
             else:
@@ -273,6 +279,21 @@ class CaptureLevel(TraceLevel):
         traced.offsets = [(places.get(id(t)), t, begin) for t, begin in self.offsets.values()]
         traced.identified = [(i, t) for i, t in enumerate(given) if id(t) in self.met]
         return traced
+
+    def _is_spent_result(self, t: Tensor, known: dict[int, Recipe]) -> bool:
+        """Whether a tensor was computed here, and a backward here has freed what its own needs."""
+        array: Any = t.array
+        if array.origin is not None or id(array) in known or self._place(t) is not None:
+            return False
+        pending, seen = [t.node], set[int]()
+        while pending:
+            node = pending.pop()
+            if isinstance(node, TapeNode) and id(node) not in seen:
+                seen.add(id(node))
+                if type(node.saved) is Freed:
+                    return True
+                pending.extend(node.next_nodes)
+        return False
 
     def recipe(self, t: Tensor, known: dict[int, Recipe]) -> Recipe:
         """How a tensor is made from inputs and outputs of the graph."""

@@ -9,13 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ...autograd.function_node import Error
 from ...autograd.grad_mode import is_grad_enabled, set_grad_enabled
-from ...core.tensor import Tensor
+from ...core.tensor import Tensor, set_fields
 from ...core.trees.pytree import TreeSpec, tree_flatten, tree_unflatten
 from ..interpret.program import run
 from ..ir.graph import Graph
 from .steps import Step
 
+_SPENT = (
+    "Trying to backward through the graph a second time (or directly access saved tensors after "
+    "they have already been freed): the compiled function has called backward() itself. Specify "
+    "retain_graph=True in that call to go through the graph again."
+)
 #: Stands in a list of results for one that is a tensor.
 TENSOR = object()
 
@@ -23,10 +29,11 @@ TENSOR = object()
 class Recipe:
     """A result: an input or an output of the graph, or one step away from another recipe's.
 
-    What was detached and changed afterwards has a `history`, which is that of an output.
+    What was detached and changed afterwards has a `history`, which is that of an output. One that
+    `is_spent` has a history that a backward inside the function has used up.
     """
 
-    __slots__ = ("is_input", "index", "before", "step", "history")
+    __slots__ = ("is_input", "index", "before", "step", "history", "is_spent")
 
     def __init__(
         self,
@@ -34,7 +41,9 @@ class Recipe:
         index: int = 0,
         before: Recipe | None = None,
         step: Step | None = None,
+        is_spent: bool = False,
     ) -> None:
+        self.is_spent = is_spent
         self.is_input = is_input
         self.index = index
         self.before = before
@@ -51,6 +60,8 @@ class Recipe:
                     found.copy_(outputs[self.history])
             else:
                 found = (inputs if self.is_input else outputs)[self.index]
+            if self.is_spent and is_grad_enabled():
+                set_fields(found, node=Error(_SPENT, (found,)), needs_grad=True)
             made[self] = found
         return found
 
