@@ -94,8 +94,8 @@ def is_inference(input: Tensor) -> _Any:
 
 # Modules and names that are imported when first asked for.
 _MODULES = (
-    "_C", "_library", "compiler", "cuda", "demo", "fft", "func", "library", "linalg", "nn", "ops",
-    "optim", "overrides", "serialization", "special", "types", "utils",
+    "_C", "_library", "compiler", "cuda", "demo", "fft", "func", "library", "linalg", "masked", "nn",
+    "ops", "optim", "overrides", "serialization", "signal", "special", "types", "utils",
 )  # fmt: skip
 _NAMES = {
     "Tag": "library",
@@ -110,6 +110,10 @@ _NAMES = {
         ("celu", "cosine_similarity", "pairwise_distance", "prelu", "rms_norm", "selu",
          "threshold"),
         "nn.functional",
+    ),
+    **dict.fromkeys(
+        ("bartlett_window", "blackman_window", "hamming_window", "hann_window", "kaiser_window"),
+        "creation.windows",
     ),
 }  # fmt: skip
 _FUNCTIONS = _registration.deferred_functions()

@@ -40,6 +40,7 @@ DEFERRED: dict[str, tuple[str, ...]] = {
     ),
     "fourier": (),
     "getitem": ("index", "index_put", "index_put_"),
+    "histograms": ("histogram", "histogramdd", "nonzero_static"),
     "indexing": (
         "argwhere", "embedding", "index_add", "index_add_", "index_copy", "index_copy_",
         "index_fill", "index_fill_", "index_select", "masked_fill", "masked_fill_",
@@ -88,6 +89,7 @@ DEFERRED: dict[str, tuple[str, ...]] = {
         "gather", "scatter", "scatter_", "scatter_add", "scatter_add_", "scatter_reduce",
         "scatter_reduce_",
     ),
+    "short_fourier": ("istft", "stft"),
     "softmax": ("log_softmax", "logsumexp", "softmax", "softmin"),
     "sorting": (
         "argsort", "bucketize", "kthvalue", "median", "mode", "msort", "nanmedian", "nanquantile",
@@ -103,6 +105,13 @@ DEFERRED: dict[str, tuple[str, ...]] = {
     ),
     "special_polynomials": (),
     "strides": ("as_strided", "unfold"),
+    "view_copies": (
+        "alias_copy", "as_strided_copy", "as_strided_scatter", "detach_copy", "expand_copy",
+        "narrow_copy", "permute_copy", "select_copy", "slice_copy", "split_copy",
+        "split_with_sizes_copy", "squeeze_copy", "t_copy", "transpose_copy", "unbind_copy",
+        "unfold_copy", "unsafe_chunk", "unsafe_split", "unsafe_split_with_sizes", "unsqueeze_copy",
+        "view_as_complex_copy", "view_as_real_copy", "view_copy",
+    ),
     "views": (
         "adjoint", "broadcast_to", "expand", "expand_as", "flatten", "moveaxis", "movedim",
         "narrow", "permute", "ravel", "reshape", "reshape_as", "select", "squeeze", "swapaxes",
@@ -123,14 +132,17 @@ ALIASES = {
 }  # fmt: skip
 #: What is no method of Tensor, and what is no function.
 FUNCTIONS_ONLY = frozenset((
-    "atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_tensors", "bucketize",
-    "cartesian_prod", "cat", "cdist", "chain_matmul", "column_stack", "combinations", "complex",
-    "concat", "concatenate", "constant_pad_nd", "cumulative_trapezoid", "diagonal_copy", "dstack",
-    "einsum", "embedding", "gradient", "hstack", "imag", "isin", "linear", "lobpcg", "lu_unpack",
-    "meshgrid", "native_layer_norm", "one_hot", "pca_lowrank", "pdist", "polar", "real",
-    "row_stack", "rsub", "searchsorted", "softmin", "stack", "std_mean", "svd_lowrank", "tensordot",
-    "trapezoid", "trapz", "unravel_index", "vander", "var_mean", "view_as_complex", "view_as_real",
-    "vstack", "where",
+    "alias_copy", "as_strided_copy", "atleast_1d", "atleast_2d", "atleast_3d", "block_diag",
+    "broadcast_tensors", "bucketize", "cartesian_prod", "cat", "cdist", "chain_matmul",
+    "column_stack", "combinations", "complex", "concat", "concatenate", "constant_pad_nd",
+    "cumulative_trapezoid", "detach_copy", "diagonal_copy", "dstack", "einsum", "embedding",
+    "expand_copy", "gradient", "histogramdd", "hstack", "imag", "isin", "linear", "lobpcg",
+    "lu_unpack", "meshgrid", "native_layer_norm", "one_hot", "pca_lowrank", "pdist", "permute_copy",
+    "polar", "real", "row_stack", "rsub", "searchsorted", "select_copy", "slice_copy", "softmin",
+    "split_copy", "split_with_sizes_copy", "squeeze_copy", "stack", "std_mean", "svd_lowrank",
+    "t_copy", "tensordot", "transpose_copy", "trapezoid", "trapz", "unbind_copy", "unfold_copy",
+    "unravel_index", "unsqueeze_copy", "vander", "var_mean", "view_as_complex",
+    "view_as_complex_copy", "view_as_real", "view_as_real_copy", "view_copy", "vstack", "where",
 ))  # fmt: skip
 METHODS_ONLY = frozenset((
     "expand", "expand_as", "float_power_", "index", "index_reduce_", "linear", "one_hot",

@@ -193,7 +193,7 @@ def _add_windows(xp: Any, g: Any, input_sizes: tuple, dim: int, size: int, step:
 unfold = linear(
     "unfold(Tensor(a) self, int dimension, int size, int step) -> Tensor(a)",
     _unfold,
-    lambda g, self_shape, dimension, size, step: _unfold_backward.call(
+    lambda g, self_shape, dimension, size, step: add_windows.call(
         (g, self_shape, dimension, size, step)
     ),
     view=True,
@@ -202,7 +202,7 @@ unfold = linear(
     doc="All windows of `size` indices of a dimension, `step` apart, as a last dimension.",
     public="method",
 )
-_unfold_backward: Operator = linear(
+add_windows: Operator = linear(
     "unfold_backward(Tensor grad_in, int[] input_sizes, int dim, int size, int step) -> Tensor",
     _add_windows,
     lambda g, dim, size, step: unfold.call((g, dim, size, step)),
