@@ -2,6 +2,7 @@
 
 from .core.tensor import AbstractOperator as _AbstractOperator
 from .dispatch.overridable import Overridable as _Overridable
+from .operators import linalg_lu as _linalg_lu
 from .operators.linalg_determinants import det as det
 from .operators.linalg_determinants import slogdet as slogdet
 from .operators.linalg_functions import cross as cross
@@ -20,10 +21,8 @@ from .operators.linalg_ldl import ldl_solve as ldl_solve
 from .operators.linalg_least_squares import lstsq as lstsq
 from .operators.linalg_least_squares import pinv as pinv
 from .operators.linalg_least_squares import qr as qr
-from .operators.linalg_lu import factors as lu
 from .operators.linalg_lu import lu_factor as lu_factor
 from .operators.linalg_lu import lu_factor_ex as lu_factor_ex
-from .operators.linalg_lu import solution as lu_solve
 from .operators.linalg_norms import cond as cond
 from .operators.linalg_norms import matrix_norm as matrix_norm
 from .operators.linalg_norms import matrix_rank as matrix_rank
@@ -44,6 +43,9 @@ from .operators.linalg_spectral import svd as svd
 from .operators.linalg_spectral import svdvals as svdvals
 from .operators.matmul import matmul as matmul
 from .operators.norms import vector_norm as vector_norm
+
+lu = _linalg_lu.factors
+lu_solve = _linalg_lu.solution
 
 
 def _make_overridable() -> None:

@@ -54,3 +54,8 @@ def is_anomaly_enabled() -> bool:
 def is_anomaly_check_nan_enabled() -> bool:
     return anomaly.check_nan
 
+
+
+def set_anomaly_enabled(mode: bool, check_nan: bool = True) -> None:
+    """Switch anomaly detection on or off for the process, see `detect_anomaly`."""
+    anomaly.enabled, anomaly.check_nan = bool(mode), bool(check_nan)
