@@ -66,7 +66,8 @@ _CALLED: dict[str, str] = {
         ClassType Code CompilationUnit CompleteArgumentSpec ComplexType ConcreteModuleType
         ConcreteModuleTypeBuilder DeviceObjType DictType EnumType ErrorReport ExecutionPlan
         FileCheck FloatType FunctionSchema Future FutureType Gradient Graph GraphExecutorState
-        IODescriptor InferredType IntType InterfaceType JITException ListType LiteScriptModule LockingLogger
+        IODescriptor InferredType IntType InterfaceType JITException ListType LiteScriptModule
+        LockingLogger
         LoggerBase ModuleDict Node NoneType NoopLogger NumberType OperatorInfo OptionalType
         ParameterDict PyObjectType RRefType ScriptClass ScriptClassFunction ScriptDict
         ScriptDictIterator ScriptDictKeyIterator ScriptFunction ScriptList ScriptListIterator

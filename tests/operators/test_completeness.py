@@ -21,7 +21,9 @@ WAIVED: dict[str, str] = {
 #: Recorded only so that a backward pass through them can say that there is no derivative.
 REFUSED = {"_unique2", "_unique_consecutive", "heaviside"}
 #: Arguments that take whole numbers or truth values and therefore have no derivative.
-DISCRETE = {"condition", "index", "indices", "mask", "target", "sorter"}
+DISCRETE = {
+    "LU_pivots", "condition", "index", "indices", "mask", "pivots", "sorter", "target",
+}  # fmt: skip
 #: Class weights, which are refused if they require grad, the number in `number - tensor`, and
 #: statistics that stand for functions of the input.
 CONSTANT = {

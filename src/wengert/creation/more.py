@@ -85,7 +85,7 @@ def from_file(
             file.write(bytes(max(missing, 0)))
     mode: Any = "r+" if shared else "c"
     array = np.memmap(filename, kind.numpy, mode, shape=(count,)) if count else np.empty(0)
-    made = wrap(array.view(np.ndarray)).to(device if device is not None else "cpu")
+    made = wrap(np.array(array, copy=False)).to(device if device is not None else "cpu")
     return require_grad(made, True) if requires_grad else made
 
 

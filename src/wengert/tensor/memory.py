@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..backends.allocation import new_array
-from ..backends.geometry import memory_as
+from ..backends.geometry import memory_as, strided
 from ..backends.placement import of_array
 from ..core.arrays import unmarked
 from ..core.layouts import contiguous_format, keeps_order
@@ -140,7 +140,6 @@ def share_memory_(self: Tensor) -> Tensor:
     count = self.untyped_storage().nbytes()
     memory = np.frombuffer(mmap.mmap(-1, count), np.uint8)
     memory[...] = self.untyped_storage().bytes()
-    shared = np.ndarray(
-        array.shape, array.dtype, memory, self.storage_offset() * array.itemsize, array.strides
-    )
+    offset = self.storage_offset() * array.itemsize
+    shared = strided(memory.view(array.dtype), array.shape, array.strides, offset)
     return _give(self, shared, "share_memory_")
