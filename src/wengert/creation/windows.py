@@ -73,7 +73,7 @@ def _declared(*schemas: str) -> Callable[[Callable[..., Any]], Overridable]:
 
 @_declared("hann_window")
 def hann_window(blank: Blank, window_length: int, periodic: bool = True) -> Any:
-    """The raised cosine, from zero to one and back to zero."""
+    """The raised cosine, from zero up to one and down, `periodic` or symmetric."""
     return _window(blank, window_length, periodic, lambda n: general_cosine(n, HANN))
 
 
@@ -95,13 +95,13 @@ def hamming_window(
 
 @_declared("blackman_window")
 def blackman_window(blank: Blank, window_length: int, periodic: bool = True) -> Any:
-    """A sum of three cosines, with low side lobes."""
+    """A sum of three cosines with low side lobes, `periodic` or symmetric."""
     return _window(blank, window_length, periodic, lambda n: general_cosine(n, BLACKMAN))
 
 
 @_declared("bartlett_window")
 def bartlett_window(blank: Blank, window_length: int, periodic: bool = True) -> Any:
-    """The triangle from zero to one and back to zero."""
+    """The triangle from zero up to one and down, `periodic` or symmetric."""
     return _window(blank, window_length, periodic, bartlett)
 
 
@@ -109,5 +109,5 @@ def bartlett_window(blank: Blank, window_length: int, periodic: bool = True) -> 
 def kaiser_window(
     blank: Blank, window_length: int, periodic: bool = True, beta: float = 12.0
 ) -> Any:
-    """The window of Kaiser; `beta` trades the width of the main lobe for the height of others."""
+    """The window of Kaiser, whose main lobe is the wider and whose others are lower with `beta`."""
     return _window(blank, window_length, periodic, lambda n: kaiser(n, beta))

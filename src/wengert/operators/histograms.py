@@ -14,14 +14,14 @@ from ..creation.ranges import linspace
 from ..dispatch.out import copy_to_out
 from ..transforms.batching.rules import one_by_one
 from .along import scalar_name
-from .declare import composite, nondifferentiable
+from .declare import composite, nondifferentiable, primitive
 from .linalg_kernels import into
 
 __all__ = ["histogram", "histogramdd", "nonzero_static"]
 
 
 def _check_points(x: Any, edges: list, weight: Any) -> None:
-    if x.dtype.kind != "f" or x.dtype.itemsize == 2:
+    if x.dtype.kind not in "fV":
         raise NotImplementedError(f"\"histogramdd\" not implemented for '{scalar_name(x.dtype)}'")
     for dim, each in enumerate(edges):
         if each.dtype != x.dtype:
@@ -45,6 +45,9 @@ def _check_points(x: Any, edges: list, weight: Any) -> None:
 
 def _counts(xp: Any, x: Any, edges: list, weight: Any, density: bool) -> Any:
     _check_points(x, edges, weight)
+    dtype = x.dtype
+    if dtype.itemsize == 2:  # compared and added up in single precision
+        x, edges = x.astype(np.float32), [each.astype(np.float32) for each in edges]
     sizes = tuple([len(each) - 1 for each in edges])
     points = x.reshape(-1, len(edges))
     place, inside = 0, xp.ones(points.shape[0], bool)
@@ -56,23 +59,31 @@ def _counts(xp: Any, x: Any, edges: list, weight: Any, density: bool) -> Any:
         place = place * sizes[dim] + found
     weights = None if weight is None else weight.reshape(-1)[inside].astype(np.float64)
     counts = xp.bincount(place[inside], weights, minlength=math.prod(sizes))
-    out = counts.reshape(sizes).astype(x.dtype)
+    out = counts.reshape(sizes).astype(x.dtype, copy=False)
     if density:
         out = out / out.sum()
         for dim, each in enumerate(edges):
             shape = [1] * len(sizes)
             shape[dim] = -1
             out = out / xp.diff(each).reshape(shape)
-    return out
+    return out.astype(dtype, copy=False)
 
 
-_histogram = nondifferentiable(
+def _refused(t: Any) -> Any:
+    raise RuntimeError("derivative for aten::_histogramdd_from_bin_cts is not implemented")
+
+
+_histogram = primitive(
     "_histogramdd(Tensor self, Tensor[] bins, Tensor? weight, bool density) -> Tensor",
     _counts,
+    {"self": _refused, "weight": _refused},
+    lambda tangents: _refused(tangents),
+    widens=False,
     meta=lambda x, edges, weight, density: meta.empty(
         tuple([each.shape[0] - 1 for each in edges]), x.dtype
     ),
     batch=one_by_one("Every example has edges of its own."),
+    name="NotImplemented",
     doc="How many points, or how much weight, lies in each cell of a grid.",
 )
 

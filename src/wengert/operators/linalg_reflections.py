@@ -125,7 +125,7 @@ def _identity(like: Tensor, m: int, n: int) -> Tensor:
 
 @composite(also="")
 def orgqr(input: Tensor, input2: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The first columns of a product of Householder reflections, as `geqrf` gives them."""
+    """Another name of linalg.householder_product(), by that of LAPACK's routine."""
     return householder_product(input, input2, out=out)
 
 

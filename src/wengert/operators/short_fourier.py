@@ -5,13 +5,36 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from ..backends import meta
 from ..core.tensor import Tensor
-from .fourier import FULL, NONE, ROOT, c2c, c2r, r2c
+from ..transforms.batching.rules import elementwise
+from .declare import linear
+from .fourier import FULL, NONE, ROOT, c2c, c2r, prepared, r2c
 from .nn import constant_pad_nd
 from .padding import continued
 from .strides import add_windows, unfold
 
 __all__ = ["istft", "stft"]
+
+
+def _check_covering(xp: Any, envelope: Any) -> Any:
+    if envelope.size and bool((abs(envelope).min() < 1e-11).item()):
+        raise RuntimeError(
+            "istft(): window overlap add min is zero: the windows do not cover every sample of the "
+            "signal, so it cannot be found again"
+        )
+    return envelope.copy()
+
+
+_covering = linear(
+    "_covering(Tensor self) -> Tensor",
+    _check_covering,
+    lambda g: g,
+    meta=lambda envelope: meta.empty(envelope.shape, envelope.dtype),
+    batch=elementwise,
+    raises="values",
+    doc="The sum of squared windows, refused where it is zero.",
+)
 
 
 def _prepared_window(
@@ -78,7 +101,7 @@ def stft(
     if align_to_window:
         before = (n_fft - length) // 2
         input = constant_pad_nd(input, (before, n_fft - length - before))
-    pieces = unfold(input, -1, n_fft, hop) * window
+    pieces = prepared(unfold(input, -1, n_fft, hop) * window, False)
     scale = ROOT if normalized else NONE
     dims = (pieces.array.ndim - 1,)
     if is_complex:
@@ -153,10 +176,9 @@ def istft(
     scale = ROOT if normalized else FULL
     if return_complex:
         pieces = c2c.call((spectra, (2,), scale, False))
-    elif half_only:
-        pieces = c2r.call((spectra, (2,), scale, n_fft))
-    else:
-        pieces = c2c.call((spectra, (2,), scale, False)).real
+    else:  # of the transform of a real signal, half is enough
+        half = spectra if half_only else spectra.narrow(2, 0, n_fft // 2 + 1)
+        pieces = c2r.call((half, (2,), scale, n_fft))
     batch, count = pieces.array.shape[:2]
     whole = n_fft + hop * (count - 1)
     signal = add_windows.call((pieces * window, (batch, whole), 1, n_fft, hop))
@@ -169,12 +191,7 @@ def istft(
         end = whole - n_fft // 2 if center else whole
     shown = min(end, whole) - start
     signal, envelope = signal.narrow(1, start, shown), envelope.narrow(1, start, shown)
-    if bool(envelope.detach().abs().min() < 1e-11):
-        raise RuntimeError(
-            f"istft({n_fft=}, hop_length={hop}, win_length={width}, {center=}): window overlap add "
-            "min: the windows do not cover every sample of the signal, so it cannot be found again"
-        )
-    signal = signal / envelope
+    signal = signal / _covering.call1(envelope)
     if end > whole:
         warnings.warn(
             "The length of signal is shorter than the length parameter. Result is being padded "

@@ -7,15 +7,21 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..backends import meta
+from ..backends.geometry import may_overlap, seen_from, span, strided
 from ..core import dtypes
 from ..core.errors import shape_text
 from ..core.layouts import contiguous_format
 from ..core.tensor import Tensor
+from ..dispatch.operator import Operator
 from ..dispatch.out import copy_to_out
+from ..transforms.batching.rules import one_by_one
 from . import joining, views
 from .complex import view_as_complex, view_as_real
-from .declare import composite
-from .strides import as_strided, unfold
+from .declare import composite, primitive
+from .getitem import tangent_of
+from .pointwise import zeros_like
+from .strides import as_strided, as_strided_relative, laid_out, unfold
 
 __all__ = [
     "alias_copy", "as_strided_copy", "as_strided_scatter", "detach_copy", "expand_copy",
@@ -168,7 +174,7 @@ def view_as_real_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 @_function
 def view_as_complex_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Complex numbers made of pairs in the last dimension, copied."""
-    return _copied("view_as_complex_copy", view_as_complex(input), out)
+    return _copied("view_as_complex_copy", view_as_complex(input.contiguous()), out)
 
 
 @_function
@@ -218,17 +224,74 @@ def unsafe_split_with_sizes(
 # A part replaced ----------------------------------------------------------------------------------
 
 
+def _write_strided(
+    xp: Any,
+    x: Any,
+    src: Any,
+    size: tuple[int, ...],
+    stride: tuple[int, ...],
+    offset: int,
+    layout: tuple[int, ...],
+) -> Any:
+    if tuple(size) != src.shape:
+        raise RuntimeError(
+            "expected src to have a size equal to the slice of self. src size = "
+            f"{shape_text(src.shape)}, slice size = {shape_text(size)}"
+        )
+    reach = span(x.shape, layout)
+    if offset < 0 or (offset + span(size, stride) > reach and src.size):
+        raise RuntimeError(
+            f"as_strided_scatter(): sizes {shape_text(size)}, strides {shape_text(stride)} from "
+            f"{offset} elements after the first one on are out of bounds for a tensor that has "
+            f"{reach} elements of memory"
+        )
+    out = laid_out(xp, x, layout)
+    item = x.dtype.itemsize
+    strided(out, size, tuple([s * item for s in stride]), offset * item)[...] = src
+    return out
+
+
+def _written_meta(x: Any, src: Any, size: Any, stride: Any, offset: int, layout: Any) -> Any:
+    item = x.dtype.itemsize
+    return meta.of_strides(x.shape, tuple([s * item for s in layout]), x.dtype)
+
+
+def _without(g: Tensor, *place: Any) -> Tensor:
+    """The gradient with zeros in the part that was replaced."""
+    return _scatter.call((g, zeros_like(as_strided_relative.call((g, *place))), *place))
+
+
+_scatter: Operator = primitive(
+    "_as_strided_scatter(Tensor self, Tensor src, int[] size, int[] stride, int offset, "
+    "int[] layout) -> Tensor",
+    _write_strided,
+    {
+        "self": lambda g, size, stride, offset, layout: _without(
+            g, size, stride, offset, layout
+        ),
+        "src": lambda g, size, stride, offset, layout: as_strided_relative.call(
+            (g, size, stride, offset, layout)
+        ),
+    },
+    lambda tangents, self, src, size, stride, offset, layout: _scatter.call(
+        (
+            tangent_of(tangents, "self", self), tangent_of(tangents, "src", src),
+            size, stride, offset, layout,
+        )
+    ),
+    widens=False,
+    meta=_written_meta,
+    batch=one_by_one("Every example has memory of its own."),
+    name="AsStridedScatterBackward0",
+    doc="A tensor with a strided part of its memory replaced.",
+)  # fmt: skip
+
+
 def as_strided_scatter(
     input: Tensor, src: Tensor, size: Any, stride: Any, storage_offset: int | None = None
 ) -> Tensor:
     """The tensor with what as_strided() would show of it replaced by `src`."""
-    offset = 0 if storage_offset is None else storage_offset - input.storage_offset()
-    copy = input.clone()
-    target = as_strided(copy, size, stride, copy.storage_offset() + offset)
-    if target.array.shape != src.array.shape:
-        raise RuntimeError(
-            "expected src to have a size equal to the slice of self. src size = "
-            f"{shape_text(src.array.shape)}, slice size = {shape_text(target.array.shape)}"
-        )
-    target.copy_(src)
-    return copy
+    steps = tuple([s // input.array.itemsize for s in input.array.strides])
+    if may_overlap(input.array.shape, steps):  # elements that are one in memory become several
+        input = input.contiguous()
+    return _scatter.call((input, src, *seen_from(input.array, size, stride, storage_offset)))
