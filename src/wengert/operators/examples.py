@@ -229,10 +229,6 @@ wengert.Size([3])
 >>> wengert.flip(wengert.tensor([1, 2, 3]), (0,))
 tensor([3, 2, 1])
 """,
-    "roll": """\
->>> wengert.roll(wengert.tensor([1, 2, 3]), 1)
-tensor([3, 1, 2])
-""",
     "tril": """\
 >>> wengert.tril(wengert.ones(2, 2))
 tensor([[1., 0.],
