@@ -30,12 +30,13 @@ def mark_families(items):
 
     Uncompiled they are left to the long run, and so is what crosses them with everything else.
     """
+    from operators.samples.factors import FACTORS
     from operators.samples.fourier import FOURIER
     from operators.samples.linalg import LINALG
     from operators.samples.special import SPECIAL
     from operators.samples.structural import STRUCTURAL
 
-    names = {operation.name for operation in (*FOURIER, *LINALG, *SPECIAL, *STRUCTURAL)}
+    names = {operation.name for operation in (*FACTORS, *FOURIER, *LINALG, *SPECIAL, *STRUCTURAL)}
     for item in items:
         parameters = getattr(getattr(item, "callspec", None), "params", {}).values()
         if any(getattr(each, "name", each) in names for each in parameters if _is_named(each)):

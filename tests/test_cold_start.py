@@ -113,8 +113,8 @@ import wengert
 import wengert.operators.sorting, wengert.tensor.printing
 
 public = {"_C", "_library", "autograd", "compiler", "cuda", "demo", "fft", "func", "library",
-          "linalg", "nn", "ops", "optim", "overrides", "random", "serialization", "special",
-          "types", "utils"}
+          "linalg", "masked", "nn", "ops", "optim", "overrides", "random", "serialization",
+          "signal", "special", "storage", "types", "utils"}
 shown = {name for name in dir(wengert) if isinstance(getattr(wengert, name), ModuleType)}
 assert shown == public, shown ^ public
 

@@ -133,13 +133,18 @@ def stub_text() -> str:
     """What `__init__.pyi` should say."""
     import wengert
 
-    imports, values, functions = [], [], []
+    imports, classes, values, functions = [], [], [], []
     for name in sorted(dir(wengert)):
         if name.startswith("_") and name not in ("__version__", "__compiled__"):
             continue
         value = getattr(wengert, name)
         if isinstance(value, ModuleType):
             imports.append(f"from . import {name} as {name}")
+        elif isinstance(value, type) and type(value) is not type and name != value.__name__:
+            values.append(f"{name} = {value.__name__}")
+        elif isinstance(value, type) and type(value) is not type and not _defined(value):
+            base = "Tensor" if name.endswith("Tensor") else "TypedStorage"
+            classes.append(f"class {name}({base}): ...")
         elif isinstance(value, type):
             imports.append(f"from .{_home(value)} import {value.__name__} as {name}")
         elif callable(value):
@@ -158,7 +163,16 @@ def stub_text() -> str:
         f"from builtins import {name} as _{name}" for name in ("bool", "complex", "float", "int")
     )
     number = "_Number = _int | _float | _complex\n"
-    return "\n".join([head + builtins, *imports, "", number, *values, "", *functions]) + "\n"
+    parts = [head + builtins, *imports, "", *classes, number, *values, "", *functions]
+    return "\n".join(parts) + "\n"
+
+
+def _defined(value: type) -> bool:
+    """Whether a class is written down; those of tensors and storages of one type are made."""
+    try:
+        return bool(_home(value))
+    except LookupError:
+        return False
 
 
 def _home(value: type) -> str:

@@ -39,7 +39,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("autograd",),
     ("tensor",),
     ("library",),
-    ("utils", "func", "nn"),
+    ("utils", "func", "nn", "signal", "masked"),
     ("serialization",),
     ("optim",),
     *((f"compiler.{room}",) for room in COMPILER),

@@ -56,6 +56,9 @@ try:
     from .core.dtypes import set_default_dtype as set_default_dtype
     from .core.dtypes import short as short
     from .core.dtypes import uint8 as uint8
+    from .core.dtypes import uint16 as uint16
+    from .core.dtypes import uint32 as uint32
+    from .core.dtypes import uint64 as uint64
     from .core.layouts import contiguous_format as contiguous_format
     from .core.layouts import layout as layout
     from .core.layouts import memory_format as memory_format
@@ -70,6 +73,7 @@ try:
     from .tensor import registration as _registration
 
     newaxis = None
+    legacy_contiguous_format = contiguous_format
 
     if not __compiled__:
         from . import installation as _installation
@@ -94,14 +98,20 @@ def is_inference(input: Tensor) -> _Any:
 
 # Modules and names that are imported when first asked for.
 _MODULES = (
-    "_C", "_library", "compiler", "cuda", "demo", "fft", "func", "library", "linalg", "nn", "ops",
-    "optim", "overrides", "serialization", "special", "types", "utils",
+    "_C", "_library", "compiler", "cuda", "demo", "fft", "func", "library", "linalg", "masked",
+    "nn", "ops", "optim", "overrides", "serialization", "signal", "special", "storage", "types",
+    "utils",
 )  # fmt: skip
 _NAMES = {
+    "DisableTorchFunction": "_C",
+    "DisableTorchFunctionSubclass": "_C",
     "Tag": "library",
     "compile": "compiler",
+    "cond": "compiler",
+    "while_loop": "compiler",
     "is_anomaly_check_nan_enabled": "autograd.anomaly_mode",
     "is_anomaly_enabled": "autograd.anomaly_mode",
+    "set_anomaly_enabled": "autograd.anomaly_mode",
     "load": "serialization",
     "save": "serialization",
     "set_printoptions": "tensor.printing",
@@ -110,6 +120,37 @@ _NAMES = {
         ("celu", "cosine_similarity", "pairwise_distance", "prelu", "rms_norm", "selu",
          "threshold"),
         "nn.functional",
+    ),
+    **dict.fromkeys(
+        ("bartlett_window", "blackman_window", "hamming_window", "hann_window", "kaiser_window"),
+        "creation.windows",
+    ),
+    **dict.fromkeys(("empty_permuted", "from_file", "frombuffer", "range"), "creation.more"),
+    **dict.fromkeys(
+        ("are_deterministic_algorithms_enabled", "get_deterministic_debug_mode",
+         "get_float32_matmul_precision", "get_num_interop_threads", "get_num_threads",
+         "has_lapack", "has_mkl", "has_openmp", "has_spectral",
+         "is_deterministic_algorithms_warn_only_enabled", "is_warn_always_enabled",
+         "set_deterministic_debug_mode", "set_float32_matmul_precision", "set_flush_denormal",
+         "set_num_interop_threads", "set_num_threads", "set_warn_always",
+         "use_deterministic_algorithms"),
+        "core.settings",
+    ),
+    **dict.fromkeys(
+        ("sym_float", "sym_int", "sym_ite", "sym_max", "sym_min", "sym_not", "sym_sqrt", "sym_sum",
+         "typename"),
+        "core.symbols",
+    ),
+    **dict.fromkeys(
+        ("BFloat16Tensor", "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor",
+         "HalfTensor", "IntTensor", "LongTensor", "ShortTensor", "set_default_tensor_type"),
+        "tensor.tensor_types",
+    ),
+    **dict.fromkeys(
+        ("BFloat16Storage", "BoolStorage", "ByteStorage", "CharStorage", "ComplexDoubleStorage",
+         "ComplexFloatStorage", "DoubleStorage", "FloatStorage", "HalfStorage", "IntStorage",
+         "LongStorage", "ShortStorage", "Storage", "TypedStorage", "UntypedStorage", "is_storage"),
+        "tensor.storages",
     ),
 }  # fmt: skip
 _FUNCTIONS = _registration.deferred_functions()
@@ -128,7 +169,9 @@ def __getattr__(name: str) -> _Any:
     if name == "__all__":  # what `from wengert import *` takes: no modules
         names = {*_own_names(), *_FUNCTIONS, *_inplace_functions(), *_NAMES}
         return sorted(each for each in names if each[0] != "_")
-    raise AttributeError(f"module 'wengert' has no attribute {name!r}")
+    if name[:2] == "__":  # asked for by Python itself
+        raise AttributeError(f"module 'wengert' has no attribute {name!r}")
+    return _load("out_of_scope").look_up(__name__, name)
 
 
 def _inplace_functions() -> frozenset[str]:

@@ -41,6 +41,27 @@ NODES = {
     "linalg.cross": "made of products, where PyTorch has a node for it",
     "cross": "made of products, where PyTorch has a node for it",
     "linalg.multi_dot": "the product itself, where PyTorch returns a view of it",
+    "fill": "the number is an operand, so the node is that of a tensor",
+    "frobenius_norm": "made of linalg.vector_norm",
+    "norm_except_dim": "one norm over all other dimensions, where PyTorch reshapes",
+    **dict.fromkeys(
+        ["linalg.householder_product", "orgqr", "ormqr"],
+        "made of products with the vectors of reflections, where PyTorch has a node",
+    ),
+    "linalg.lu": "factors are packed in one matrix first, and unpacked",
+    "linalg.lu_solve": "made of linalg.solve_triangular",
+    **dict.fromkeys(["histogram", "histogramdd"], "one operator for all forms"),
+    "stft": "continues the signal by index_select, where PyTorch has a node for it",
+    **dict.fromkeys(
+        [
+            "alias_copy", "as_strided_copy", "expand_copy", "narrow_copy", "permute_copy",
+            "select_copy", "slice_copy", "split_copy", "split_with_sizes_copy", "squeeze_copy",
+            "t_copy", "transpose_copy", "unbind_copy", "unfold_copy", "unsafe_chunk",
+            "unsafe_split", "unsafe_split_with_sizes", "unsqueeze_copy", "view_as_real_copy",
+            "view_copy",
+        ],
+        "a view and a copy of it, where PyTorch has one node",
+    ),
     "vander": "joined from two parts, where PyTorch writes into one tensor",
 }  # fmt: skip
 #: Results that are views in one of the libraries alone.
@@ -50,6 +71,9 @@ VIEWS = {
     **dict.fromkeys(
         ["fft.ifft", "fft.ihfft", "fft.ihfft2", "fft.ihfftn"], "a conjugate is a copy"
     ),
+    "stft": "pieces are the last dimension by a transpose",
+    **dict.fromkeys(["linalg.lu_solve", "ormqr"], "from the right side by a transpose"),
+    "norm_except_dim": "PyTorch reshapes what it has reduced",
     "nn.functional.linear": "rows of a batch are multiplied as one matrix in every layout",
     **{
         name: NODES[name]

@@ -19,9 +19,14 @@ WAIVED: dict[str, str] = {
     "unfold_backward": "the transpose of unfold, sampled through its gradients",
 }
 #: Recorded only so that a backward pass through them can say that there is no derivative.
-REFUSED = {"_unique2", "_unique_consecutive", "heaviside"}
+REFUSED = {
+    "_geqrf", "_histogramdd", "_linalg_ldl_factor", "_linalg_ldl_solve", "_unique2",
+    "_unique_consecutive", "heaviside",
+}  # fmt: skip
 #: Arguments that take whole numbers or truth values and therefore have no derivative.
-DISCRETE = {"condition", "index", "indices", "mask", "target", "sorter"}
+DISCRETE = {
+    "LU_pivots", "condition", "index", "indices", "mask", "pivots", "sorter", "target",
+}  # fmt: skip
 #: Class weights, which are refused if they require grad, the number in `number - tensor`, and
 #: statistics that stand for functions of the input.
 CONSTANT = {
@@ -40,6 +45,15 @@ ALIASES = {
 }  # fmt: skip
 #: Functions without samples, and why.
 TRIVIAL = {
+    "detach": "the method as a function",
+    "detach_copy": "a copy of what detach() gives",
+    "get_device": "a number that every CPU tensor has: -1",
+    "is_same_size": "compares shapes",
+    "lobpcg": "starts at random; test_factors.py looks at its results",
+    "lu": "an older form of linalg.lu_factor",
+    "lu_solve": "an older form of linalg.lu_solve",
+    "pca_lowrank": "projects at random; test_factors.py looks at its results",
+    "svd_lowrank": "the same",
     "is_conj": "there are no lazy conjugates: always False",
     "is_neg": "there are no lazy negatives: always False",
 }

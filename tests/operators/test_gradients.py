@@ -81,7 +81,11 @@ def _inner(a, b):
     return float(np.real(np.sum(np.conj(a) * b)))
 
 
-@each_sample(lambda o: o.differentiable)
+#: Operations of which PyTorch's gradient is not the derivative, and what it is.
+WRONG_IN_PYTORCH = {"as_strided_scatter": "that of what was replaced, not of what remains"}
+
+
+@each_sample(lambda o: o.differentiable and o.name not in WRONG_IN_PYTORCH)
 def test_gradient_equals_pytorchs(operation, sample):
     torch = pytest.importorskip("torch")
     try:

@@ -119,6 +119,14 @@ DECLARED = {
     **dict.fromkeys(
         ["select_scatter", "slice_scatter", "diagonal_scatter"], "gaps in memory are not copied"
     ),
+    "fill": "one value in row-major order, as other results of no order are",
+    **dict.fromkeys(
+        ["linalg.householder_product", "orgqr", "ormqr"], "made of products, in row-major order"
+    ),
+    "stft": "SciPy transforms into memory without gaps",
+    **dict.fromkeys(
+        ["unsafe_chunk", "unsafe_split", "unsafe_split_with_sizes"], "copies of the parts"
+    ),
     **dict.fromkeys(
         [operation.name for operation in FOURIER], "SciPy transforms into memory without gaps"
     ),

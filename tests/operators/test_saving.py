@@ -16,7 +16,10 @@ from operators.support import (
 from wengert.autograd.graph import allow_mutation_on_saved_tensors, saved_tensors_hooks
 from wengert.utils.checkpoint import checkpoint
 
-WITHOUT_GRADIENT = {"heaviside", "unique", "unique_consecutive"}
+WITHOUT_GRADIENT = {
+    "geqrf", "heaviside", "histogram", "histogramdd", "linalg.ldl_factor", "linalg.ldl_solve",
+    "unique", "unique_consecutive",
+}  # fmt: skip
 SEVERAL_VIEWS = {"chunk", "split", "split_with_sizes", "unbind"}
 
 

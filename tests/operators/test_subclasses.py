@@ -29,7 +29,10 @@ from wengert.utils.pytree import tree_map
 KINDS = ("real", "complex", "integer")
 #: Operations that return numbers, or what they were given.
 NO_TENSORS = {"allclose", "equal"}
-WITHOUT_DERIVATIVE = {"heaviside", "unique", "unique_consecutive"}
+WITHOUT_DERIVATIVE = {
+    "geqrf", "heaviside", "histogram", "histogramdd", "linalg.ldl_factor", "linalg.ldl_solve",
+    "unique", "unique_consecutive",
+}  # fmt: skip
 #: Operations without derivative by an argument that is a constant of the samples.
 IN_PART = {"igamma", "igammac", "special.zeta"}
 

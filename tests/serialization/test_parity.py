@@ -184,7 +184,7 @@ def test_lazily_conjugated_and_negated():
     assert there_and_back(torch, wengert, source.conj().imag).tolist() == [-2, 1]
 
 
-@pytest.mark.parametrize("name", ["uint16", "uint64", "float8_e5m2"])
+@pytest.mark.parametrize("name", ["float8_e4m3fn", "float8_e5m2"])
 def test_types_that_are_not_there(name):
     source = torch.zeros(2, dtype=getattr(torch, name))
     with pytest.raises(Exception, match=f"tensors of dtype {name} are not supported"):

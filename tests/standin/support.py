@@ -32,6 +32,13 @@ REFUSED = {
     **dict.fromkeys(BY_SCIPY, "scipy.special"),
     **dict.fromkeys([o.name for o in FOURIER if "shift" not in o.name], "scipy.fft"),
     "erf": "scipy.special.erf",
+    **dict.fromkeys(
+        ["linalg.lu", "linalg.lu_factor", "linalg.lu_factor_ex", "linalg.ldl_factor",
+         "linalg.ldl_solve"],
+        "scipy.linalg.lapack",
+    ),
+    "stft": "scipy.fft",
+    "istft": "scipy.fft",
     "linalg.matrix_exp": "scipy.linalg.expm",
     "matrix_exp": "scipy.linalg.expm",
     "index_reduce": "multiply.at",

@@ -29,7 +29,9 @@ def differentiable(operation):
 
 
 def batchable(operation):
-    takes_indices_only = operation.name in ("nn.functional.one_hot", "unravel_index")
+    takes_indices_only = operation.name in (
+        "nn.functional.one_hot", "nonzero_static", "unravel_index",
+    )  # fmt: skip
     return accepted(operation) and operation.name not in NEEDS_VALUES and not takes_indices_only
 
 
@@ -100,12 +102,15 @@ def test_compiled_gradients(operation, sample):
 def test_refusals_name_the_operator_the_class_and_the_reason(name):
     operation = BY_NAME[name]
     refusals = []
-    for sample in operation.draw("real"):
+    for sample in operation.draw("real" if operation.real else "complex"):
         try:
             call(operation, wengert, support.on_device(sample))
         except NotImplementedError as refusal:
             refusals.append(str(refusal))
-    operator = r"_fft_\w+" if name.startswith("fft.") else name.rpartition(".")[2]
-    operator = {"index_reduce": "scatter_reduce"}.get(operator, operator)
+    operator = r"_fft_\w+" if name.startswith("fft.") or name == "istft" else name.rpartition(".")[2]
+    operator = {
+        "index_reduce": "scatter_reduce", "lu": "_linalg_lu_factor", "stft": r"_fft_\w+",
+        "lu_factor_ex": "_linalg_lu_factor", "ldl_solve": "_linalg_ldl_factor",
+    }.get(operator, operator)  # fmt: skip
     wanted = rf"{operator}\(\) is not supported on arrays of class Array: .*{REFUSED[name]}"
     assert refusals and all(re.search(wanted, text) for text in refusals)

@@ -48,9 +48,16 @@ class set_detect_anomaly(AnomalySwitched):
 
 
 def is_anomaly_enabled() -> bool:
+    """Whether anomaly detection is on."""
     return anomaly.enabled
 
 
 def is_anomaly_check_nan_enabled() -> bool:
+    """Whether anomaly detection looks for NaN."""
     return anomaly.check_nan
 
+
+
+def set_anomaly_enabled(mode: bool, check_nan: bool = True) -> None:
+    """Switch anomaly detection on or off for the process, see `detect_anomaly`."""
+    anomaly.enabled, anomaly.check_nan = bool(mode), bool(check_nan)

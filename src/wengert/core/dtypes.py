@@ -40,7 +40,7 @@ class dtype:
         self.scalar_name = scalar_name
         self.category = category
         self.itemsize = itemsize
-        self.is_signed = category >= INTEGRAL and name != "uint8"
+        self.is_signed = category >= INTEGRAL and name[0] != "u"
         if name != "bfloat16":
             self.numpy = np.dtype(name)
             _BY_NUMPY[self.numpy] = self
@@ -96,11 +96,17 @@ float64 = double = dtype("float64", "Double", FLOATING, 8)
 complex64 = cfloat = dtype("complex64", "ComplexFloat", COMPLEX, 8)
 complex128 = cdouble = dtype("complex128", "ComplexDouble", COMPLEX, 16)
 bool = dtype("bool", "Bool", BOOL, 1)
+uint16 = dtype("uint16", "UInt16", INTEGRAL, 2)
+uint32 = dtype("uint32", "UInt32", INTEGRAL, 4)
+uint64 = dtype("uint64", "UInt64", INTEGRAL, 8)
 
 ALL: tuple[dtype, ...] = (
     bool, uint8, int8, int16, int32, int64,
     float16, bfloat16, float32, float64, complex64, complex128,
 )  # fmt: skip
+#: Types that hold elements but promote with floating-point and complex types alone.
+UNSIGNED: tuple[dtype, ...] = (uint16, uint32, uint64)
+EVERY = ALL + UNSIGNED
 
 _BY_PYTHON: dict[Any, dtype] = {
     builtins.bool: bool,
@@ -125,7 +131,7 @@ def from_numpy(array_dtype: np.dtype[Any]) -> dtype:
     kind = array_dtype.type
     raise TypeError(
         f"can't convert np.ndarray of type {kind.__module__}.{kind.__name__}. "
-        f"The only supported types are: {', '.join(each.name for each in ALL)}."
+        f"The only supported types are: {', '.join(each.name for each in EVERY)}."
     )
 
 
@@ -192,11 +198,22 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
         )
     low, high = (type1, type2) if type1.category < type2.category else (type2, type1)
     if low.category < high.category:
+        if high.category == INTEGRAL and high in UNSIGNED:
+            raise _no_promotion(type1, type2)
         return complex128 if high is complex64 and low is float64 else high
+    if low in UNSIGNED or high in UNSIGNED:
+        raise _no_promotion(type1, type2)
     if low.itemsize == high.itemsize:
         # Neither holds the other: uint8 with int8, or the two 16-bit floats.
         return float32 if low.category == FLOATING else int16
     return low if low.itemsize > high.itemsize else high
+
+
+def _no_promotion(type1: dtype, type2: dtype) -> RuntimeError:
+    return RuntimeError(
+        "Promotion for uint16, uint32, uint64 types is not supported, attempted to promote "
+        f"{type1.scalar_name} and {type2.scalar_name}"
+    )
 
 
 def can_cast(from_: dtype, to: dtype) -> builtins.bool:

@@ -20,8 +20,10 @@ def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
 
 _C_NAMES = {
     "uint8": "unsigned char", "int8": "signed char", "int16": "short int", "int64": "long int",
-    "int32": "int", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float",
-    "float64": "double", "complex64": "c10::complex<float>", "complex128": "c10::complex<double>",
+    "int32": "int", "uint16": "unsigned short", "uint32": "unsigned int",
+    "uint64": "unsigned long", "float16": "c10::Half", "bfloat16": "c10::BFloat16",
+    "float32": "float", "float64": "double", "complex64": "c10::complex<float>",
+    "complex128": "c10::complex<double>",
 }  # fmt: skip
 
 

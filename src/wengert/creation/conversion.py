@@ -161,9 +161,11 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
     return wrap(array if device is None else transfer(array, as_device(device)))
 
 
-def legacy_array(args: tuple[Any, ...], device: Any = None) -> Any:
-    """The array of `Tensor(*args)`: sizes of a blank tensor, or data in the default type."""
-    kind = dtypes.get_default_dtype()
+def legacy_array(
+    args: tuple[Any, ...], device: Any = None, dtype: dtypes.dtype | None = None
+) -> Any:
+    """The array of `Tensor(*args)`: sizes of a blank tensor, or data, in the default type."""
+    kind = dtype or dtypes.get_default_dtype()
     given = args[0] if len(args) == 1 else None
     if isinstance(given, Tensor):
         raise RuntimeError(
@@ -356,6 +358,8 @@ def _from_numbers(numbers: Any, leaves: set[Any], kind: dtypes.dtype | None) -> 
     if inferred.category == dtypes.BOOL:
         return np.array(numbers, target.numpy)
     try:
+        if target is dtypes.uint64 and inferred.category == dtypes.INTEGRAL:
+            return _unsigned(numbers)
         wide = np.array(numbers, _WIDEST[inferred.category])
     except OverflowError:
         raise ValueError("Overflow when unpacking long long: an int exceeds 64 bits") from None
@@ -367,6 +371,14 @@ _WIDEST = {
     dtypes.FLOATING: np.dtype(np.float64),
     dtypes.COMPLEX: np.dtype(np.complex128),
 }
+
+
+def _unsigned(numbers: Any) -> Any:
+    """Whole numbers as uint64, of which half are beyond int64; negative ones wrap around."""
+    found = np.array(numbers, object)
+    return np.array([int(each) % 2**64 for each in found.reshape(-1)], np.uint64).reshape(
+        found.shape
+    )
 
 
 def _narrowed(wide: Any, target: dtypes.dtype) -> Any:

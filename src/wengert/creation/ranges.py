@@ -16,7 +16,7 @@ from .arguments import number
 from .declare import OPTIONS, Blank, maker
 
 
-def _refuse(function: str, kind: dtypes.dtype, *categories: int) -> None:
+def refuse(function: str, kind: dtypes.dtype, *categories: int) -> None:
     if kind.category in categories:
         raise NotImplementedError(f"\"{function}\" not implemented for '{kind.scalar_name}'")
 
@@ -54,7 +54,7 @@ def arange(blank: Blank, start: Any = None, end: Any = None, step: Any = 1) -> A
         raise RuntimeError(f"unsupported range: {first} -> {last}")
     if (apart > 0 and last < first) or (apart < 0 and last > first):
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
-    _refuse("arange", kind, dtypes.BOOL, dtypes.COMPLEX)
+    refuse("arange", kind, dtypes.BOOL, dtypes.COMPLEX)
     return blank.moved(_counted(first, last, apart, kind))
 
 
@@ -76,7 +76,7 @@ def _counted(first: Any, last: Any, apart: Any, kind: dtypes.dtype) -> Any:
 def linspace(blank: Blank, start: Any, end: Any, steps: int) -> Any:
     """`steps` evenly spaced numbers from `start` to `end`, both included."""
     first, last, count, kind = _ends(blank, start, end, steps)
-    _refuse("linspace", kind, dtypes.BOOL)
+    refuse("linspace", kind, dtypes.BOOL)
     if kind.category == dtypes.INTEGRAL:
         first, last = check_number(first, kind), check_number(last, kind)
     return blank.moved(retype(_spaced(first, last, count), kind))
@@ -88,7 +88,7 @@ def linspace(blank: Blank, start: Any, end: Any, steps: int) -> Any:
 def logspace(blank: Blank, start: Any, end: Any, steps: int, base: float = 10.0) -> Any:
     """`base` raised to `steps` evenly spaced exponents from `start` to `end`."""
     first, last, count, kind = _ends(blank, start, end, steps)
-    _refuse("logspace", kind, dtypes.BOOL)
+    refuse("logspace", kind, dtypes.BOOL)
     if kind.category == dtypes.INTEGRAL and count != 1:
         first, last = check_number(first, kind), check_number(last, kind)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -177,6 +177,6 @@ def _triangle(blank: Blank, indices: Any, row: Any, col: Any, offset: Any) -> An
         if extent < 0:
             raise RuntimeError(f"{name} must be non-negative, got {extent}")
     kind = blank.dtype(dtypes.int64)
-    _refuse(function, kind, dtypes.BOOL, dtypes.FLOATING, dtypes.COMPLEX)
+    refuse(function, kind, dtypes.BOOL, dtypes.FLOATING, dtypes.COMPLEX)
     pairs = np.stack(indices(rows, whole(function, "offset", offset), columns))
     return blank.moved(retype(pairs, kind))

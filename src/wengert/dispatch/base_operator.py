@@ -14,7 +14,8 @@ from ..core.errors import argument_error
 from ..core.registry import operator_named
 from ..core.state import ThreadState, overriding
 from ..core.tensor import AbstractOperator
-from .binding import bind_arguments, signature_of, signature_text
+from .binding import bind_arguments, signature_text
+from .presentation import Documentation, ModuleName, operator_documentation, operator_signature
 from .torch_function import PLAIN, override_operator
 
 _classes = classes
@@ -88,7 +89,7 @@ def function_attribute(operator: Any, name: str) -> Any:
     if name in ("__name__", "__qualname__"):
         return operator.name
     if name == "__signature__":
-        return signature_of(operator.schema)
+        return operator_signature(operator)
     if name == "_schema":
         from ..library.builtin import builtin_schema
 
@@ -106,6 +107,12 @@ class FunctionAttribute:
         if operator is None:
             raise AttributeError(self.name)
         return function_attribute(operator, self.name)
+
+
+def present(cls: Any) -> None:
+    """Let operators of a class say to Python what they do, and that they are of the package."""
+    _classes.attach(cls, "__doc__", Documentation(cls.__doc__, operator_documentation))
+    _classes.attach(cls, "__module__", ModuleName(cls.__module__))
 
 
 def without_getattr(cls: Any) -> None:

@@ -317,15 +317,3 @@ def check_operand(value: Any) -> Any:
 
 def signature_text(schema: Schema) -> str:
     return schema.text[len(schema.name) :]
-
-
-def signature_of(schema: Schema) -> Any:
-    """The schema as an `inspect.Signature`."""
-    from inspect import Parameter, Signature
-
-    parameters = []
-    for argument in schema.arguments:
-        kind = Parameter.KEYWORD_ONLY if argument.keyword_only else Parameter.POSITIONAL_OR_KEYWORD
-        default = Parameter.empty if argument.default is REQUIRED else argument.default
-        parameters.append(Parameter(_public_name(argument.name), kind, default=default))
-    return Signature(parameters)

@@ -13,7 +13,7 @@ from typing import Any
 from ..core.size import parse_size
 from ..core.state import thread_state
 from ..core.tensor import AbstractOperator, Tensor
-from .binding import signature_of
+from .presentation import signature_of
 from .schema import Schema
 from .schema_parser import parse
 from .torch_dispatch import override_function

@@ -23,7 +23,7 @@ from ..core.tensor import (
 )
 from ..tape.tangents import copy_tangent
 from .arguments import any_foreign, arrays_of
-from .base_operator import BaseOperator, function_attribute, without_getattr
+from .base_operator import BaseOperator, function_attribute, present, without_getattr
 from .binding import check_operand
 from .layers import call_layers, run_below
 from .operator import Operator
@@ -193,6 +193,7 @@ class InplaceOperator(BaseOperator):
         return function_attribute(self, name)
 
 
+present(InplaceOperator)
 if not COMPILED:
     without_getattr(InplaceOperator)
 

@@ -18,7 +18,7 @@ from ..core.ndarrays import ndarrays
 from ..core.state import ThreadState, overriding, thread_state
 from ..core.tensor import Tensor, any_requires, requires_of, wrap_as
 from .arguments import any_foreign, arrays_of, fresh, is_foreign, only_tensors
-from .base_operator import function_attribute, without_getattr
+from .base_operator import function_attribute, present, without_getattr
 from .binding import bind_arguments, check_operand
 from .declaration import Declaration
 from .layers import call_layers
@@ -194,5 +194,6 @@ class Operator(Declaration):
         return function_attribute(self, name)
 
 
+present(Operator)
 if not COMPILED:
     without_getattr(Operator)

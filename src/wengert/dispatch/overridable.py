@@ -9,9 +9,11 @@ from collections.abc import Callable, Iterable
 from types import MethodType
 from typing import Any
 
+from ..core.classes import classes
 from ..core.errors import argument_error, name_and_parameters
 from ..core.state import overriding
 from ..core.tensor import Tensor
+from .presentation import Documentation, public_documentation, public_signature
 from .torch_function import call_overridable, takes_part
 
 _HEAPTYPE = 1 << 9
@@ -52,7 +54,6 @@ class Overridable:
         self.__module__ = module
         self.__qualname__ = name or function.__name__
         self.__name__ = self.__qualname__.rpartition(".")[2]
-        self.__doc__ = function.__doc__
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if overriding.modes or _may_override(args) or (kwargs and _may_override(kwargs.values())):
@@ -66,11 +67,24 @@ class Overridable:
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else MethodType(self, instance)
 
+    @property
+    def __signature__(self) -> Any:
+        return public_signature(self.function)
+
     def __repr__(self) -> str:
         return f"<function {self.__qualname__}>"
 
     def __reduce__(self) -> str:
         return self.__qualname__
+
+
+classes.attach(
+    Overridable,
+    "__doc__",
+    Documentation(
+        Overridable.__doc__, lambda each: public_documentation(each.__name__, each.function)
+    ),
+)
 
 
 class OverridableProperty:

@@ -8,8 +8,10 @@ from cpython.object cimport PyObject
 
 from ..core.state cimport Overriding
 
+from ..core.classes import classes
 from ..core.errors import argument_error, name_and_parameters
 from ..core.state import overriding
+from .presentation import Documentation, public_documentation, public_signature
 from .torch_function import call_overridable as override_call
 from .torch_function import takes_part
 
@@ -156,6 +158,10 @@ cdef class Overridable:
     def __get__(self, instance, owner):
         return self if instance is None else PyMethod_New(self, instance)
 
+    @property
+    def __signature__(self):
+        return public_signature(self.function)
+
     def __repr__(self):
         return f"<function {self.__qualname__}>"
 
@@ -167,12 +173,21 @@ cdef Overridable _sample = Overridable(len)
 wengert_call_by_vector(Overridable, <char*>&_sample.vectorcall - <char*><PyObject*>_sample)
 
 
+classes.attach(
+    Overridable, "__doc__",
+    Documentation(
+        Overridable.__doc__, lambda each: public_documentation(each.__name__, each.function)
+    ),
+)
+
+
 cdef class OverridableProperty:
     """A property; overrides are told of its `__get__`, `__set__` and `__delete__`."""
 
     def __cinit__(self, object source, str name):
         self.fget, self.fset, self.fdel = source.fget, source.fset, source.fdel
         name_as(self, source, "wengert.tensor", name)
+        setattr(self, "__doc__", source.__doc__)
 
     def __get__(self, instance, owner):
         if instance is None:
@@ -207,4 +222,3 @@ cdef name_as(object wrapper, object wrapped, str module, str name):
     setattr(wrapper, "__module__", module)
     setattr(wrapper, "__qualname__", name)
     setattr(wrapper, "__name__", name.rpartition(".")[2])
-    setattr(wrapper, "__doc__", wrapped.__doc__)

@@ -187,4 +187,6 @@ def overloaded(whole: Any, along: Any) -> Callable[..., Any]:
                 return whole(input, **kwargs)
         return along(input, *args, **kwargs)
 
-    return presented(function, whole.name, whole.kernel.__module__, along)
+    presented(function, whole.name, whole.kernel.__module__, along)
+    function.forms = (whole, along)  # type: ignore[attr-defined]
+    return function

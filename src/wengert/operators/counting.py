@@ -167,7 +167,7 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
 
 @composite(public="function")
 def trapz(y: Tensor, x: Tensor | None = None, *, dx: Any = 1, dim: int = -1) -> Tensor:
-    """The integral of samples `y`, at the places `x` or `dx` apart, by the trapezoidal rule."""
+    """The integral of samples `y` by the trapezoidal rule: another name of trapezoid()."""
     return trapezoid_function(y, x, dx=dx, dim=dim)
 
 

@@ -183,7 +183,9 @@ def _named(name: str, pairwise: Any) -> Any:
             return whole(input, **kwargs)
         return whole.call1(input)
 
-    return presented(function, name, __name__, along)
+    presented(function, name, __name__, along)
+    function.forms = (whole, along)  # type: ignore[attr-defined]
+    return function
 
 
 max = _named("max", maximum)

@@ -25,6 +25,7 @@ from ..core.registry import operator_named, replace
 from ..core.tensor import Tensor, wrap
 from ..creation.conversion import tensor as make_tensor
 from ..dispatch.arguments import any_foreign, arrays_of
+from ..dispatch.base_operator import present
 from ..dispatch.inplace import InplaceOperator
 from ..dispatch.operator import Operator
 from ..dispatch.overlap import check_not_overlapping, check_sources, is_expanded
@@ -337,6 +338,9 @@ class UpdateOperator(InplaceOperator):
                 f"Use of {self.name} on expanded tensors is deprecated: several elements are one "
                 "in memory. Write to a clone() of it",
             )
+
+
+present(UpdateOperator)
 
 
 def update(

@@ -12,6 +12,7 @@ from ..core.registry import register
 from ..core.scopes import DualsAside
 from ..core.state import ThreadState, thread_state
 from ..core.tensor import Tensor, ViewMeta, any_requires, set_fields
+from ..dispatch.base_operator import present
 from ..dispatch.inplace import InplaceOperator
 from ..dispatch.layers import call_outside, has_inner_tangents, innermost, run_below
 from ..dispatch.operator import Operator
@@ -86,6 +87,10 @@ class InplaceAsStrided(InplaceView):
         self, input: Tensor, size: Any, stride: Any, storage_offset: int | None = None
     ) -> Tensor:
         return self.call((input, *seen_from(input.array, size, stride, storage_offset)))
+
+
+for _class in (InplaceView, InplaceAsStrided):
+    present(_class)
 
 
 def _inplace(

@@ -143,7 +143,7 @@ def _cat_sizes(shapes: list[tuple], dim: int) -> tuple[int, tuple[int, ...]]:
 def concat(
     tensors: Any, dim: int = 0, *, axis: int | None = None, out: Tensor | None = None
 ) -> Tensor:
-    """Tensors joined along an existing dimension."""
+    """Tensors joined along an existing dimension: another name of cat()."""
     return cat(tensors, dim, axis=axis, out=out)
 
 

@@ -77,13 +77,13 @@ def det(input: Tensor) -> Tensor:
 
 
 def slogdet(input: Tensor, *, out: Any = None) -> Any:
-    """Signs of determinants, and the logarithms of their absolute values."""
+    """Signs of determinants and logarithms of their sizes: another name of linalg.slogdet()."""
     found = return_types.slogdet(determinants.slogdet_operator.call1(input))
     return into("slogdet", found, out)
 
 
 def inverse(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The inverses of square matrices."""
+    """The inverses of square matrices: another name of linalg.inv()."""
     return inv(input, out=out)
 
 

@@ -29,6 +29,7 @@ from .linalg_kernels import (
     real_dtype,
 )
 from .linalg_solving import inverse_of, solve
+from .pointwise import zeros_like
 
 __all__ = []
 
@@ -36,9 +37,8 @@ __all__ = []
 
 
 def _identity(x: Tensor) -> Tensor:
-    """The unit matrix with as many rows as the last dimension of `x` has elements, as bools."""
-    n = x.array.shape[-1]
-    return diag_embed(x.new_ones((n,))).bool()
+    """Unit matrices, as bools, with as many rows as the vectors `x` have elements."""
+    return diag_embed(zeros_like(x) + 1).bool()
 
 
 def _differences(values: Tensor) -> Tensor:
@@ -47,7 +47,7 @@ def _differences(values: Tensor) -> Tensor:
 
 
 def _without_diagonal(x: Tensor) -> Tensor:
-    return x.masked_fill(_identity(x.detach()), 0)
+    return x.masked_fill(_identity(x.detach().diagonal(0, -2, -1)), 0)
 
 
 def _diagonal(x: Tensor) -> Tensor:

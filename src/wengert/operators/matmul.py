@@ -16,6 +16,7 @@ from ..core.classes import classes
 from ..core.registry import operator_named
 from ..core.state import overriding
 from ..core.tensor import Tensor
+from ..dispatch.base_operator import present
 from ..dispatch.binding import check_operand
 from ..dispatch.operator import Operator
 from ..dispatch.out import copy_to_out
@@ -219,6 +220,7 @@ class Matmul(Operator):
         return self if instance is None else _classes.method(self, instance)
 
 
+present(Matmul)
 matmul = Matmul()
 
 

@@ -40,6 +40,7 @@ DEFERRED: dict[str, tuple[str, ...]] = {
     ),
     "fourier": (),
     "getitem": ("index", "index_put", "index_put_"),
+    "histograms": ("histogram", "histogramdd", "nonzero_static"),
     "indexing": (
         "argwhere", "embedding", "index_add", "index_add_", "index_copy", "index_copy_",
         "index_fill", "index_fill_", "index_select", "masked_fill", "masked_fill_",
@@ -57,13 +58,17 @@ DEFERRED: dict[str, tuple[str, ...]] = {
     ),
     "linalg_determinants": (),
     "linalg_functions": (),
+    "linalg_ldl": (),
     "linalg_least_squares": (),
+    "linalg_low_rank": ("lobpcg", "pca_lowrank", "svd_lowrank"),
+    "linalg_lu": ("lu", "lu_solve", "lu_unpack"),
     "linalg_names": (
         "cholesky", "cholesky_inverse", "cholesky_solve", "cross", "det", "inverse", "logdet",
         "matrix_exp", "matrix_power", "pinverse", "qr", "slogdet", "svd", "triangular_solve",
         "vander",
     ),
     "linalg_norms": (),
+    "linalg_reflections": ("geqrf", "orgqr", "ormqr"),
     "linalg_solving": (),
     "linalg_spectral": (),
     "losses": (),
@@ -72,6 +77,10 @@ DEFERRED: dict[str, tuple[str, ...]] = {
     ),
     "nn": ("constant_pad_nd", "native_layer_norm"),
     "norms": ("norm",),
+    "older_names": (
+        "detach", "fill", "fill_", "frobenius_norm", "get_device", "is_same_size",
+        "norm_except_dim", "nuclear_norm",
+    ),
     "reduce": (
         "all", "allclose", "any", "count_nonzero", "equal", "isclose", "mean", "nanmean", "nansum",
         "prod", "std", "std_mean", "sum", "sum_to_size", "var", "var_mean",
@@ -84,6 +93,7 @@ DEFERRED: dict[str, tuple[str, ...]] = {
         "gather", "scatter", "scatter_", "scatter_add", "scatter_add_", "scatter_reduce",
         "scatter_reduce_",
     ),
+    "short_fourier": ("istft", "stft"),
     "softmax": ("log_softmax", "logsumexp", "softmax", "softmin"),
     "sorting": (
         "argsort", "bucketize", "kthvalue", "median", "mode", "msort", "nanmedian", "nanquantile",
@@ -99,6 +109,13 @@ DEFERRED: dict[str, tuple[str, ...]] = {
     ),
     "special_polynomials": (),
     "strides": ("as_strided", "unfold"),
+    "view_copies": (
+        "alias_copy", "as_strided_copy", "as_strided_scatter", "detach_copy", "expand_copy",
+        "narrow_copy", "permute_copy", "select_copy", "slice_copy", "split_copy",
+        "split_with_sizes_copy", "squeeze_copy", "t_copy", "transpose_copy", "unbind_copy",
+        "unfold_copy", "unsafe_chunk", "unsafe_split", "unsafe_split_with_sizes", "unsqueeze_copy",
+        "view_as_complex_copy", "view_as_real_copy", "view_copy",
+    ),
     "views": (
         "adjoint", "broadcast_to", "expand", "expand_as", "flatten", "moveaxis", "movedim",
         "narrow", "permute", "ravel", "reshape", "reshape_as", "select", "squeeze", "swapaxes",
@@ -119,13 +136,19 @@ ALIASES = {
 }  # fmt: skip
 #: What is no method of Tensor, and what is no function.
 FUNCTIONS_ONLY = frozenset((
-    "atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_tensors", "bucketize",
-    "cartesian_prod", "cat", "cdist", "chain_matmul", "column_stack", "combinations", "complex",
-    "concat", "concatenate", "constant_pad_nd", "cumulative_trapezoid", "diagonal_copy", "dstack",
-    "einsum", "embedding", "gradient", "hstack", "imag", "isin", "linear", "meshgrid",
-    "native_layer_norm", "one_hot", "pdist", "polar", "real", "row_stack", "rsub", "searchsorted",
-    "softmin", "stack", "std_mean", "tensordot", "trapezoid", "trapz", "unravel_index", "vander",
-    "var_mean", "view_as_complex", "view_as_real", "vstack", "where",
+    "alias_copy", "as_strided_copy", "atleast_1d", "atleast_2d", "atleast_3d", "block_diag",
+    "broadcast_tensors", "bucketize", "cartesian_prod", "cat", "cdist", "chain_matmul",
+    "column_stack", "combinations", "complex", "concat", "concatenate", "constant_pad_nd",
+    "cumulative_trapezoid", "detach", "detach_copy", "diagonal_copy", "dstack", "einsum",
+    "embedding", "expand_copy", "fill", "frobenius_norm", "get_device", "gradient", "histogramdd",
+    "hstack", "imag", "is_same_size", "isin", "linear", "lobpcg", "lu_unpack", "meshgrid",
+    "native_layer_norm", "norm_except_dim", "nuclear_norm", "one_hot", "pca_lowrank", "pdist",
+    "permute_copy", "polar", "real", "row_stack", "rsub", "searchsorted", "select_copy",
+    "slice_copy", "softmin", "split_copy", "split_with_sizes_copy", "squeeze_copy", "stack",
+    "std_mean", "svd_lowrank", "t_copy", "tensordot", "transpose_copy", "trapezoid", "trapz",
+    "unbind_copy", "unfold_copy", "unravel_index", "unsqueeze_copy", "vander", "var_mean",
+    "view_as_complex", "view_as_complex_copy", "view_as_real", "view_as_real_copy", "view_copy",
+    "vstack", "where",
 ))  # fmt: skip
 METHODS_ONLY = frozenset((
     "expand", "expand_as", "float_power_", "index", "index_reduce_", "linear", "one_hot",

@@ -243,6 +243,10 @@ def _median_index(xp: Any, x: Any, dim: int, ignores_nan: bool) -> Any:
     return xp.take_along_axis(order, rank, dim)
 
 
+def _besides(name: str) -> str:
+    return " that are not NaN" if name == "nanmedian" else ""
+
+
 def _median_of_all(name: str) -> Any:
     def kernel(xp: Any, x: Any) -> Any:
         _check_number(name, x)
@@ -260,7 +264,7 @@ def _median_of_all(name: str) -> Any:
         shape=shapes.number,
         batch=flat(f"{name}.dim", several=True),
         cost="slow",
-        doc="The median of all elements, the lower one of two.",
+        doc=f"The median of all elements{_besides(name)}, the lower one of two.",
     )
 
 
@@ -276,7 +280,8 @@ def _median_along(name: str) -> Any:
     return _selecting(
         f"{name}.dim(Tensor self, int dim, bool keepdim=False)",
         kernel,
-        "The median of all elements or along a dimension, the lower one of two, and its index.",
+        f"The median of all elements or along a dimension{_besides(name)}, the lower one of two, "
+        "and its index.",
         reduces=True,
     )
 

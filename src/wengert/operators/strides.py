@@ -39,7 +39,7 @@ def _as_strided(
     item = x.dtype.itemsize
     in_bytes = tuple([s * item for s in layout])
     if x.strides != in_bytes and not _equivalent(x.shape, x.strides, in_bytes):
-        x = _laid_out(xp, x, layout)
+        x = laid_out(xp, x, layout)
     _check_bounds(x, size, stride, offset)
     return strided(x, size, tuple([s * item for s in stride]), offset * item)
 
@@ -48,7 +48,7 @@ def _equivalent(shape: tuple, one: tuple, other: tuple) -> bool:
     return 0 in shape or all(n == 1 or a == b for n, a, b in zip(shape, one, other, strict=True))
 
 
-def _laid_out(xp: Any, x: Any, layout: tuple[int, ...]) -> Any:
+def laid_out(xp: Any, x: Any, layout: tuple[int, ...]) -> Any:
     """A copy of `x` with the given strides: a tangent of a tensor that has them."""
     item = x.dtype.itemsize
     memory = xp.zeros(max(span(x.shape, layout), 1), x.dtype)
@@ -193,7 +193,7 @@ def _add_windows(xp: Any, g: Any, input_sizes: tuple, dim: int, size: int, step:
 unfold = linear(
     "unfold(Tensor(a) self, int dimension, int size, int step) -> Tensor(a)",
     _unfold,
-    lambda g, self_shape, dimension, size, step: _unfold_backward.call(
+    lambda g, self_shape, dimension, size, step: add_windows.call(
         (g, self_shape, dimension, size, step)
     ),
     view=True,
@@ -202,7 +202,7 @@ unfold = linear(
     doc="All windows of `size` indices of a dimension, `step` apart, as a last dimension.",
     public="method",
 )
-_unfold_backward: Operator = linear(
+add_windows: Operator = linear(
     "unfold_backward(Tensor grad_in, int[] input_sizes, int dim, int size, int step) -> Tensor",
     _add_windows,
     lambda g, dim, size, step: unfold.call((g, dim, size, step)),

@@ -353,7 +353,7 @@ def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
 
 
 def swapdims(input: Tensor, dim0: int, dim1: int) -> Tensor:
-    """Two dimensions exchanged."""
+    """Two dimensions exchanged: another name of transpose()."""
     return transpose(input, dim0, dim1)
 
 

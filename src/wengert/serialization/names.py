@@ -20,7 +20,7 @@ from .storage import StorageKind
 
 #: The storages of v3 tensors have no type: they are bytes.
 UNTYPED = StorageKind(dtypes.uint8, "UntypedStorage")
-STORAGE_KINDS = {each: StorageKind(each, each.scalar_name + "Storage") for each in dtypes.ALL}
+STORAGE_KINDS = {each: StorageKind(each, each.scalar_name + "Storage") for each in dtypes.EVERY}
 
 #: What our own objects are called in files.
 OURS: dict[str, Any] = {
@@ -40,7 +40,7 @@ OURS: dict[str, Any] = {
     "torch._utils._rebuild_parameter_with_state": rebuild.rebuild_parameter_with_state,
     "torch._utils._rebuild_wrapper_subclass": rebuild.rebuild_wrapper_subclass,
     "torch._tensor._rebuild_from_type_v2": rebuild.rebuild_from_type,
-    **{f"torch.{each.name}": each for each in dtypes.ALL},
+    **{f"torch.{each.name}": each for each in dtypes.EVERY},
     **{f"torch.{kind.name}": kind for kind in STORAGE_KINDS.values()},
 }
 #: The module and the name that stand for one of our objects, by the identity of the object.
@@ -55,7 +55,7 @@ ABSENT = {
     **{
         f"torch.{name}": f"tensors of dtype {name}"
         for name in (
-            "uint16", "uint32", "uint64", "complex32", "float8_e4m3fn", "float8_e5m2",
+            "complex32", "float8_e4m3fn", "float8_e5m2",
             "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu", "float4_e2m1fn_x2",
             "quint8", "qint8", "qint32", "quint4x2", "quint2x4",
         )

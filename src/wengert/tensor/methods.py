@@ -223,6 +223,8 @@ def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
         if place is None or kind is None:
             raise ValueError(f"invalid type: '{dtype}'")
         return to(self, place, kind)
+    if isinstance(dtype, type) and isinstance(getattr(dtype, "dtype", None), dtypes.dtype):
+        return to(self, dtype.dtype)
     if isinstance(dtype, type):
         raise ValueError(f"invalid type: '{dtype.__name__}'")
     if not isinstance(dtype, dtypes.dtype):
@@ -230,7 +232,7 @@ def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
     return to(self, dtype)
 
 
-_DTYPE_OF_TENSOR_TYPE = {f"{kind.scalar_name}Tensor": kind for kind in dtypes.ALL}
+_DTYPE_OF_TENSOR_TYPE = {f"{kind.scalar_name}Tensor": kind for kind in dtypes.EVERY}
 _DEVICE_OF_TENSOR_TYPE = {
     "torch": "cpu", "wengert": "cpu", "torch.cuda": "cuda", "wengert.cuda": "cuda",
 }  # fmt: skip
@@ -264,8 +266,8 @@ def is_pinned(self: Tensor, device: Any = None) -> bool:
 
 
 def is_shared(self: Tensor) -> bool:
-    """Whether the memory is shared with other processes, which it never is."""
-    return False
+    """Whether other processes see changes of the memory, see `share_memory_`."""
+    return load("tensor.storages").is_shared(self.array)
 
 
 def _caster(name: str, target: dtypes.dtype) -> Any:
@@ -424,8 +426,17 @@ PROPERTIES = {
     "is_meta": property(lambda self: of_array(self.array).type == "meta"),
     "is_sparse": property(lambda self: False),
     "layout": property(lambda self: strided),
+    "grad_dtype": property(dtype_of, doc="The type of gradients, which is that of the tensor."),
+    "name": property(lambda self: None, doc="None: tensors have no names of their own."),
+    "volatile": property(lambda self: False, doc="False: an old word for no_grad()."),
     "is_quantized": property(lambda self: False),
     "is_nested": property(lambda self: False),
+    **{
+        f"is_{kind}": property(lambda self: False, doc=f"Whether it is {kind}: no tensor here is.")
+        for kind in (
+            "ipu", "maia", "mkldnn", "mps", "mtia", "sparse_csr", "vulkan", "xla", "xpu",
+        )
+    },
 }
 # What the package offers as functions too.
 FUNCTIONS = {
@@ -446,6 +457,7 @@ METHODS: dict[str, Any] = {
     "is_contiguous": is_contiguous,
     "contiguous": contiguous,
     "data_ptr": data_ptr,
+    "const_data_ptr": data_ptr,
     "element_size": element_size,
     "is_same_size": is_same_size,
     "is_set_to": is_set_to,

@@ -27,6 +27,7 @@ from ..operators.catalogue import MODULE_OF
 from ..operators.names import ALIASES, DEFERRED, FUNCTIONS_ONLY, METHODS_ONLY
 from ..tape.cycles import show_graph
 from . import attributes, methods, numpy_protocol, subclasses
+from .refused_methods import METHODS as REFUSED_METHODS
 
 # What a module lists in `__all__` becomes a function and a method, unless its facts say otherwise.
 CORE_MODULES: tuple[ModuleType, ...] = (
@@ -42,6 +43,21 @@ NOT_OVERRIDABLE = {
 }  # fmt: skip
 
 
+#: Methods of Tensor by the module that defines them, which is imported by their first use.
+LATER_METHODS = {
+    **dict.fromkeys(
+        ("new", "resize_", "resize_as_", "set_", "share_memory_", "storage", "storage_type",
+         "untyped_storage"),
+        "tensor.memory",
+    ),
+    **dict.fromkeys(
+        ("apply_", "dim_order", "fill_diagonal_", "map2_", "map_", "module_load",
+         "new_empty_strided", "pin_memory", "prelu", "to_dense"),
+        "tensor.more_methods",
+    ),
+}  # fmt: skip
+
+
 class _DeferredMethod:
     """Stands in Tensor for a method whose operator is not declared yet."""
 
@@ -50,6 +66,25 @@ class _DeferredMethod:
 
     def __get__(self, instance: Any, owner: type) -> Any:
         return function_of(self.name).__get__(instance, owner)
+
+
+class _LaterMethod:
+    """Stands in Tensor for a method of a module that is imported when the method is first used."""
+
+    def __init__(self, name: str, module: str) -> None:
+        self.name = name
+        self.module = module
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        source = load(self.module)
+        if self.module == "out_of_scope":
+            function = source.look_up("wengert.Tensor", self.name)
+        else:
+            function = getattr(source, self.name)
+        value = Overridable(function, module="wengert.tensor", name=f"Tensor.{self.name}")
+        if Tensor.__dict__.get(self.name) is self:
+            classes.attach(Tensor, self.name, value)
+        return getattr(instance if instance is not None else owner, self.name)
 
 
 class _DeferredMatmul(AbstractOperator):
@@ -216,6 +251,11 @@ def bind() -> dict[str, Any]:
     for name in MODULE_OF:
         if name not in FUNCTIONS_ONLY:
             classes.attach(Tensor, name, _DeferredMethod(name))
+    for name, module in LATER_METHODS.items():
+        classes.attach(Tensor, name, _LaterMethod(name, module))
+    for names in REFUSED_METHODS.values():
+        for name in names.split():
+            classes.attach(Tensor, name, _LaterMethod(name, "out_of_scope"))
     _bind_subclasses()
     _table.update(declared_operators())
     _complete_table(

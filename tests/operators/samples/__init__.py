@@ -1,5 +1,6 @@
 """The table of operations and their samples."""
 
+from .factors import FACTORS
 from .fourier import FOURIER
 from .indexing import INDEXING
 from .linalg import LINALG
@@ -15,6 +16,6 @@ from .table import DType, Fixed, Make, Operation, Sample
 
 OPERATIONS: list[Operation] = [
     *POINTWISE, *REDUCTIONS, *SORTING, *VIEWS, *COPIES, *JOINING, *ARRANGING, *PRODUCTS, *INDEXING,
-    *NETWORKS, *LINALG, *SPECIAL, *STRUCTURAL, *FOURIER,
+    *NETWORKS, *LINALG, *SPECIAL, *STRUCTURAL, *FOURIER, *FACTORS,
 ]  # fmt: skip
 BY_NAME = {operation.name: operation for operation in OPERATIONS}

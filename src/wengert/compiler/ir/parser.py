@@ -37,7 +37,7 @@ _TOKEN = re.compile(
     re.VERBOSE,
 )
 _WORDS: dict[str, Any] = {"None": None, "True": True, "False": False}
-_WORDS.update({each.name: each for each in dtypes.ALL})
+_WORDS.update({each.name: each for each in dtypes.EVERY})
 _WORDS.update(
     {
         each.name: each
@@ -316,7 +316,7 @@ class _Parser:
         return TensorType(dtype, shape, requires_grad)
 
 
-_DTYPES = {each.name: each for each in dtypes.ALL}
+_DTYPES = {each.name: each for each in dtypes.EVERY}
 
 
 def _tokens(text: str) -> list[_Token]:

@@ -6,15 +6,12 @@ import math
 import warnings
 from typing import Any
 
-import numpy as np
-
 from ...autograd.grad_mode import no_grad
 from ...backends.allocation import new_array_like
 from ...backends.backend import backend_of
-from ...backends.placement import of_array, transfer
+from ...backends.placement import of_array
 from ...core import dtypes
-from ...core.arrays import WrapperArray, made_here
-from ...core.errors import shape_text
+from ...core.arrays import WrapperArray
 from ...core.state import thread_state
 from ...core.tensor import Tensor, wrap
 from ...creation.drawing import draws
@@ -23,6 +20,7 @@ from ...creation.sampling import fill_bernoulli
 from ...operators import indexing, joining, pointwise
 from ...operators import nn as layers
 from ...operators.norms import norm, vector_norm
+from ...operators.padding import continued
 from ...operators.softmax import softmax
 from ...transforms.memory import plain
 
@@ -305,31 +303,5 @@ def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = N
         )
     for i in range(count):
         dim = ndim - 1 - i
-        before, after = widths[2 * i], widths[2 * i + 1]
-        positions = _padding_positions(input.array.shape, dim, before, after, mode)
-        place = of_array(input.array)
-        input = input.index_select(dim, made_here(wrap(transfer(positions, place))))
+        input = continued(input, dim, widths[2 * i], widths[2 * i + 1], mode)
     return input
-
-
-def _padding_positions(
-    shape: tuple[int, ...], dim: int, before: int, after: int, mode: str
-) -> Any:
-    """For each index of the padded dimension, the index its value is taken from."""
-    length = shape[dim]
-    positions = np.arange(-before, length + after)
-    if mode == "replicate":
-        return np.clip(positions, 0, length - 1)
-    if mode == "circular":
-        if max(before, after) > length:
-            raise RuntimeError("Padding value causes wrapping around more than once.")
-        first, kept = max(-before, 0), length + min(before, 0) + min(after, 0)
-        return first + (positions - first) % max(kept, 1)
-    if max(before, after) >= length:
-        raise RuntimeError(
-            "Padding size should be less than the corresponding input dimension, but got: padding "
-            f"({before}, {after}) at dimension {dim} of input {shape_text(shape)}"
-        )
-    period = max(2 * (length - 1), 1)
-    positions = np.abs(positions) % period
-    return np.where(positions >= length, period - positions, positions)

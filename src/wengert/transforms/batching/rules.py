@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+from ...core.loading import load
 from ...core.registry import operator_named
 from ...core.tensor import Tensor
 from .moving import (
@@ -289,7 +290,7 @@ def fallback(operator: Any, args: tuple, dims: tuple) -> tuple[Any, Any]:
     for position in getattr(operator, "mutated", ()):
         if dims[position] is None:
             raise unbatched_target(operator.name)
-    if not operator.batches_by_loop:
+    if not operator.batches_by_loop or load("core.settings").is_warn_always_enabled():
         operator.batches_by_loop = True
         warnings.warn(
             f"There is a performance drop because {operator.name} has no batching rule: vmap calls "
