@@ -107,7 +107,8 @@ _NAMES = {
     "set_printoptions": "tensor.printing",
     "vmap": "func",
     **dict.fromkeys(
-        ("celu", "cosine_similarity", "pairwise_distance", "prelu", "rms_norm", "selu",
+        ("conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
+         "celu", "cosine_similarity", "pairwise_distance", "prelu", "rms_norm", "selu",
          "threshold"),
         "nn.functional",
     ),

@@ -20,6 +20,7 @@ DEFERRED: dict[str, tuple[str, ...]] = {
         "polar", "real", "resolve_conj", "resolve_neg", "view_as_complex", "view_as_real",
     ),
     "contraction": ("chain_matmul", "einsum", "inner", "tensordot"),
+    "convolution": ("convolution",),
     "counting": (
         "bincount", "combinations", "gradient", "histc", "isin", "trapz", "unravel_index",
     ),
@@ -121,11 +122,11 @@ ALIASES = {
 FUNCTIONS_ONLY = frozenset((
     "atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_tensors", "bucketize",
     "cartesian_prod", "cat", "cdist", "chain_matmul", "column_stack", "combinations", "complex",
-    "concat", "concatenate", "constant_pad_nd", "cumulative_trapezoid", "diagonal_copy", "dstack",
-    "einsum", "embedding", "gradient", "hstack", "imag", "isin", "linear", "meshgrid",
-    "native_layer_norm", "one_hot", "pdist", "polar", "real", "row_stack", "rsub", "searchsorted",
-    "softmin", "stack", "std_mean", "tensordot", "trapezoid", "trapz", "unravel_index", "vander",
-    "var_mean", "view_as_complex", "view_as_real", "vstack", "where",
+    "concat", "concatenate", "constant_pad_nd", "convolution", "cumulative_trapezoid",
+    "diagonal_copy", "dstack", "einsum", "embedding", "gradient", "hstack", "imag", "isin",
+    "linear", "meshgrid", "native_layer_norm", "one_hot", "pdist", "polar", "real", "row_stack",
+    "rsub", "searchsorted", "softmin", "stack", "std_mean", "tensordot", "trapezoid", "trapz",
+    "unravel_index", "vander", "var_mean", "view_as_complex", "view_as_real", "vstack", "where",
 ))  # fmt: skip
 METHODS_ONLY = frozenset((
     "expand", "expand_as", "float_power_", "index", "index_reduce_", "linear", "one_hot",

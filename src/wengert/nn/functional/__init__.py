@@ -29,6 +29,12 @@ from .activations import softsign as softsign
 from .activations import tanh as tanh
 from .activations import tanhshrink as tanhshrink
 from .activations import threshold as threshold
+from .convolutions import conv1d as conv1d
+from .convolutions import conv2d as conv2d
+from .convolutions import conv3d as conv3d
+from .convolutions import conv_transpose1d as conv_transpose1d
+from .convolutions import conv_transpose2d as conv_transpose2d
+from .convolutions import conv_transpose3d as conv_transpose3d
 from .layers import cosine_similarity as cosine_similarity
 from .layers import dropout as dropout
 from .layers import dropout1d as dropout1d

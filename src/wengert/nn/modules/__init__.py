@@ -30,6 +30,12 @@ from .activation import Threshold as Threshold
 from .container import ModuleDict as ModuleDict
 from .container import ModuleList as ModuleList
 from .container import Sequential as Sequential
+from .conv import Conv1d as Conv1d
+from .conv import Conv2d as Conv2d
+from .conv import Conv3d as Conv3d
+from .conv import ConvTranspose1d as ConvTranspose1d
+from .conv import ConvTranspose2d as ConvTranspose2d
+from .conv import ConvTranspose3d as ConvTranspose3d
 from .linear import Bilinear as Bilinear
 from .linear import CosineSimilarity as CosineSimilarity
 from .linear import Embedding as Embedding
@@ -74,14 +80,15 @@ from .regularisation import RMSNorm as RMSNorm
 
 __all__ = [
     "BCELoss", "BCEWithLogitsLoss", "Bilinear", "CELU", "CircularPad1d", "CircularPad2d",
-    "CircularPad3d", "ConstantPad1d", "ConstantPad2d", "ConstantPad3d", "CosineSimilarity",
+    "CircularPad3d", "ConstantPad1d", "ConstantPad2d", "ConstantPad3d", "Conv1d", "Conv2d",
+    "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d", "CosineSimilarity",
     "CrossEntropyLoss", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "ELU", "Embedding",
     "Flatten", "GELU", "GLU", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "HuberLoss",
     "Identity", "KLDivLoss", "L1Loss", "LayerNorm", "LeakyReLU", "Linear", "LogSigmoid",
     "LogSoftmax", "MSELoss", "Mish", "Module", "ModuleDict", "ModuleList", "NLLLoss", "PReLU",
     "PairwiseDistance", "ParameterDict", "ParameterList", "RMSNorm", "ReLU", "ReLU6",
-    "ReflectionPad1d", "ReflectionPad2d", "ReflectionPad3d", "ReplicationPad1d",
-    "ReplicationPad2d", "ReplicationPad3d", "SELU", "Sequential", "SiLU", "Sigmoid",
-    "SmoothL1Loss", "Softmax", "Softmax2d", "Softmin", "Softplus", "Softshrink", "Softsign",
-    "Tanh", "Tanhshrink", "Threshold", "Unflatten", "ZeroPad1d", "ZeroPad2d", "ZeroPad3d",
+    "ReflectionPad1d", "ReflectionPad2d", "ReflectionPad3d", "ReplicationPad1d", "ReplicationPad2d",
+    "ReplicationPad3d", "SELU", "Sequential", "SiLU", "Sigmoid", "SmoothL1Loss", "Softmax",
+    "Softmax2d", "Softmin", "Softplus", "Softshrink", "Softsign", "Tanh", "Tanhshrink", "Threshold",
+    "Unflatten", "ZeroPad1d", "ZeroPad2d", "ZeroPad3d",
 ]  # fmt: skip

@@ -1,0 +1,135 @@
+"""Layers of signals, pictures and volumes against PyTorch."""
+
+import pytest
+
+import wengert
+from nn.test_layers import compare, made, numbers
+
+torch = pytest.importorskip("torch")
+
+CONVOLUTIONS = {
+    **{
+        f"{kind}{n}d({arguments})": [(2, 4, *(5, 4, 3)[:n])]
+        for n in (1, 2, 3)
+        for kind, arguments in (
+            ("Conv", "4, 2, 2"),
+            ("Conv", "4, 6, 3, 2, 1, groups=2, bias=False"),
+            ("ConvTranspose", "4, 2, 2"),
+            ("ConvTranspose", "4, 6, 3, 2, 1, 1, 2, False"),
+        )
+    },
+    "Conv2d(4, 2, (3, 2), padding='same', padding_mode='reflect', dilation=(1, 2))": [(2, 4, 5, 4)],
+    "Conv2d(4, 2, 3, padding=(2, 1), padding_mode='circular')": [(4, 5, 4)],
+    "Conv1d(4, 2, 3, padding='same')": [(4, 5)],
+    "Conv2d(4, 2, 3, padding='valid')": [(2, 4, 5, 4)],
+    "Conv1d(4, 2, 2, padding=1, padding_mode='replicate')": [(2, 4, 5)],
+    "ConvTranspose2d(4, 2, (2, 3), dilation=2)": [(4, 5, 4)],
+}
+LAYERS = {**CONVOLUTIONS}
+
+
+@pytest.mark.parametrize("text", LAYERS)
+def test_layer(text):
+    compare(text, LAYERS[text])
+
+
+@pytest.mark.parametrize(
+    "text, kind, phrase",
+    [
+        ("Conv2d(3, 4, 2, groups=2)", ValueError, "in_channels must be divisible by groups"),
+        ("Conv2d(4, 3, 2, groups=2)", ValueError, "out_channels must be divisible by groups"),
+        ("Conv2d(4, 4, 2, groups=0)", ValueError, "groups must be a positive integer"),
+        ("Conv2d(4, 4, 2, padding='some')", ValueError, "Invalid padding string 'some'"),
+        ("Conv2d(4, 4, 2, 2, padding='same')", ValueError, "not supported for strided"),
+        ("Conv2d(4, 4, 2, padding_mode='some')", ValueError, "padding_mode must be one of"),
+        ("ConvTranspose2d(4, 4, 2, padding_mode='reflect')", ValueError, "Only \"zeros\" padding"),
+        ("Conv2d(4, 4, 2)(lib.ones(3, 3))", RuntimeError, "Expected 3D .unbatched. or 4D"),
+        ("Conv2d(4, 4, 2)(lib.ones(1, 3, 3, 3))", RuntimeError, "to have 4 channels, but got 3"),
+        ("Conv1d(2, 2, 5)(lib.ones(1, 2, 3))", RuntimeError, "Kernel size can't be greater"),
+        ("functional.conv1d(lib.ones(1, 2, 3), lib.ones(2, 2, 2), lib.ones(3))", RuntimeError,
+         "expected bias to be 1-dimensional with 2 elements"),
+        ("functional.conv1d(lib.ones(1, 2, 3), lib.ones(2, 2, 2), stride=0)", RuntimeError,
+         "non-positive stride is not supported"),
+        ("functional.conv1d(lib.ones(1, 2, 3), lib.ones(2, 2, 2), padding=-1)", RuntimeError,
+         "negative padding is not supported"),
+        ("functional.conv1d(lib.ones(1, 2, 3), lib.ones(2, 2, 2), dilation=0)", RuntimeError,
+         "dilation should be greater than zero"),
+        ("functional.conv2d(lib.ones(1, 2, 3, 3), lib.ones(2, 2, 2, 2), stride=(1, 2, 3))",
+         RuntimeError, "expected stride to be a single integer value or a list of 2 values"),
+        ("functional.conv1d(lib.ones(1, 2, 3), lib.ones(3, 1, 2), groups=2)", RuntimeError,
+         "to be divisible by 2 at dimension 0"),
+        ("functional.conv1d(lib.ones(1, 2, 3), lib.ones(2, 2, 2).double())", RuntimeError,
+         "expected scalar type Float but found Double"),
+        ("functional.conv_transpose1d(lib.ones(1, 2, 3), lib.ones(2, 2, 2), output_padding=1)",
+         RuntimeError, "output padding must be smaller than either stride or dilation"),
+        ("functional.conv_transpose1d(lib.ones(1, 2, 3), lib.ones(2, 2, 2), padding=3)",
+         RuntimeError, "Output size is too small"),
+        ("ConvTranspose1d(2, 2, 2, 2)(lib.ones(1, 2, 3), output_size=[9])", ValueError,
+         "requested an output size of .9., but valid sizes range from .6. to .7."),
+    ],
+)  # fmt: skip
+def test_errors(lib, text, kind, phrase):
+    with pytest.raises(kind, match=phrase):
+        eval(f"lib.nn.{text}", {"lib": lib})
+
+
+def test_output_size():
+    shapes = []
+    for lib in (wengert, torch):
+        layer = lib.nn.ConvTranspose2d(2, 3, 3, stride=2, padding=1)
+        x = lib.ones(1, 2, 4, 4)
+        sizes = (None, [8, 7], lib.Size([1, 3, 7, 8]))
+        shapes.append([tuple(layer(x, output_size=size).shape) for size in sizes])
+    assert shapes[0] == shapes[1]
+
+
+def test_channels_innermost_in_memory():
+    for lib in (wengert, torch):
+        x = lib.ones(2, 5, 4, 3).permute(0, 3, 1, 2)
+        out = lib.nn.functional.conv2d(x, lib.ones(2, 3, 2, 2))
+        assert out.stride() == (24, 1, 6, 2)
+
+
+def test_one_operator_for_all_derivatives():
+    """Per-sample gradients of a small network equal those of a loop."""
+    layer = made(wengert, "Conv2d(3, 4, 2, groups=1)")
+    state = dict(layer.named_parameters())
+    x = wengert.arange(5 * 3 * 4 * 4.0, dtype=wengert.float64).reshape(5, 3, 4, 4).sin()
+
+    def loss(state, x):
+        return (wengert.func.functional_call(layer, state, (x,)) ** 3).sum()
+
+    mapped = wengert.func.vmap(wengert.func.grad(loss), (None, 0))(state, x)
+    for i in range(5):
+        single = wengert.func.grad(loss)(state, x[i])
+        for name in state:
+            torch.testing.assert_close(numbers(mapped[name][i]), numbers(single[name]))
+
+
+def test_compiled_convolution():
+    layer = made(wengert, "Conv1d(2, 3, 2, padding='same')")
+
+    def step(x):
+        (slope,) = wengert.autograd.grad((layer(x) ** 2).sum(), x, create_graph=True)
+        return (slope**2).sum()
+
+    x = wengert.arange(12.0, dtype=wengert.float64).reshape(1, 2, 6).cos().requires_grad_()
+    assert wengert.compile(step)(x).item() == pytest.approx(step(x).item())
+
+
+@pytest.mark.parametrize("name", ["conv2d", "conv_transpose2d"])
+def test_complex_convolutions(name):
+    """Gradients of complex numbers; PyTorch makes these of real convolutions."""
+    results = []
+    for lib in (wengert, torch):
+        x, weight = (
+            lib.linspace(-1, 1, 2 * n, dtype=lib.float64).cos().reshape(shape + (2,))
+            for n, shape in ((2 * 2 * 9, (2, 2, 3, 3)), (2 * 2 * 4, (2, 2, 2, 2)))
+        )
+        leaves = [lib.view_as_complex(t.contiguous()).requires_grad_() for t in (x, weight)]
+        out = getattr(lib.nn.functional, name)(*leaves, stride=2, padding=1)
+        grads = lib.autograd.grad((out * out.conj() * out).real.sum(), leaves, create_graph=True)
+        again = lib.autograd.grad(sum((g * g.conj()).real.sum() for g in grads), leaves)
+        results.append([lib.view_as_real(t).tolist() for t in (out, *grads, *again)])
+    for one, other in zip(*results, strict=True):
+        torch.testing.assert_close(torch.tensor(one), torch.tensor(other))

@@ -1,0 +1,46 @@
+"""Samples of functions of signals, pictures and volumes: convolutions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from .networks import layer
+from .table import Make, Operation, Sample
+
+
+def _convolutions(count: int) -> Callable[[Make], list[Sample]]:
+    def samples(make: Make) -> list[Sample]:
+        sizes, kernel = (5, 4, 3)[:count], (2, 3, 2)[:count]
+        return [
+            Sample(make(2, 2, *sizes), make(3, 2, *kernel), make(3)),
+            Sample(make(2, 4, *sizes), make(2, 2, *kernel), None, 2, 1, 1, 2),
+            Sample(make(1, *sizes), make(2, 1, *kernel), make(2), padding="valid"),
+        ]
+
+    return samples
+
+
+def _transposed(count: int) -> Callable[[Make], list[Sample]]:
+    def samples(make: Make) -> list[Sample]:
+        sizes, kernel = (3, 2, 2)[:count], (2, 3, 1)[:count]
+        return [
+            Sample(make(2, 2, *sizes), make(2, 3, *kernel), make(3)),
+            Sample(make(1, 4, *sizes), make(4, 1, *kernel), None, 2, 1, 1, 2),
+        ]
+
+    return samples
+
+
+def _general(make: Make) -> list[Sample]:
+    return [
+        Sample(make(1, 2, 4, 3), make(2, 2, 2, 2), make(2), [2], [1], [1], False, [0], 1),
+        Sample(make(1, 2, 2, 2), make(2, 1, 2, 2), None, [2, 1], [0, 0], [1, 2], True, [1, 1], 1),
+    ]
+
+
+SPATIAL = [
+    *[layer(f"conv{n}d", _convolutions(n), half_scale=8,
+            covers=("_convolution", "_convolution_weight") if n == 1 else ()) for n in (1, 2, 3)],
+    *[layer(f"conv_transpose{n}d", _transposed(n), half_scale=8) for n in (1, 2, 3)],
+    Operation("convolution", _general, complex=False, integer=False, method=False, half_scale=8),
+]  # fmt: skip
