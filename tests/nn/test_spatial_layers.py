@@ -25,7 +25,26 @@ CONVOLUTIONS = {
     "Conv1d(4, 2, 2, padding=1, padding_mode='replicate')": [(2, 4, 5)],
     "ConvTranspose2d(4, 2, (2, 3), dilation=2)": [(4, 5, 4)],
 }
-LAYERS = {**CONVOLUTIONS}
+NORMS = {
+    **{
+        f"{kind}{n}d(3{options})": [(2, 3, *(4, 3, 2)[:n])]
+        for n in (1, 2, 3)
+        for kind, options in (("BatchNorm", ""), ("InstanceNorm", ", affine=True"))
+    },
+    "BatchNorm1d(3)": [(4, 3)],
+    "BatchNorm1d(3).eval()": [(4, 3)],
+    "BatchNorm2d(3, affine=False, track_running_stats=False).eval()": [(2, 3, 2, 2)],
+    "BatchNorm2d(3, momentum=None, bias=False)": [(2, 3, 2, 2)],
+    "InstanceNorm1d(3, track_running_stats=True)": [(2, 3, 4)],
+    "InstanceNorm1d(3, 1e-3, track_running_stats=True).eval()": [(2, 3, 4)],
+    "InstanceNorm2d(3)": [(3, 4, 2)],
+    "GroupNorm(2, 4)": [(2, 4, 3)],
+    "GroupNorm(1, 4, bias=False)": [(2, 4)],
+    "GroupNorm(4, 4, 1e-3, False)": [(2, 4, 3, 2)],
+    "LocalResponseNorm(2)": [(2, 4, 3)],
+    "LocalResponseNorm(3, 1.0, 0.5, 2.0)": [(2, 4, 3, 2)],
+}
+LAYERS = {**CONVOLUTIONS, **NORMS}
 
 
 @pytest.mark.parametrize("text", LAYERS)
@@ -64,6 +83,27 @@ def test_layer(text):
          RuntimeError, "output padding must be smaller than either stride or dilation"),
         ("functional.conv_transpose1d(lib.ones(1, 2, 3), lib.ones(2, 2, 2), padding=3)",
          RuntimeError, "Output size is too small"),
+        ("BatchNorm1d(3)(lib.ones(2, 3, 4, 5))", ValueError, "expected 2D or 3D input .got 4D"),
+        ("BatchNorm3d(3)(lib.ones(2, 3))", ValueError, "expected 5D input .got 2D"),
+        ("BatchNorm1d(4)(lib.ones(2, 3, 2))", RuntimeError, "running_mean should contain 3"),
+        ("BatchNorm1d(3)(lib.ones(1, 3))", ValueError, "Expected more than 1 value per channel"),
+        ("BatchNorm1d(3)(lib.ones(2, 3).int())", NotImplementedError, "not implemented for 'Int'"),
+        ("functional.batch_norm(lib.ones(2, 3), None, None)", RuntimeError,
+         "running_mean must be defined in evaluation mode"),
+        ("functional.batch_norm(lib.ones(2, 3), None, None, training=True, eps=0.0)", ValueError,
+         "eps must be positive during training"),
+        ("InstanceNorm1d(3)(lib.ones(3))", ValueError, "expected 2D or 3D input .got 1D"),
+        ("InstanceNorm1d(3)(lib.ones(2, 3, 1))", ValueError, "more than 1 spatial element"),
+        ("InstanceNorm2d(3, affine=True)(lib.ones(2, 2, 3, 3))", ValueError,
+         "size at dim=1 to match num_features .3., but got: 2"),
+        ("functional.instance_norm(lib.ones(2, 3, 2), use_input_stats=False)", RuntimeError,
+         "Expected running_mean and running_var to be defined"),
+        ("GroupNorm(2, 3)", ValueError, "num_channels .3. must be divisible by num_groups .2."),
+        ("GroupNorm(3, 3)(lib.ones(2, 4, 2))", RuntimeError, "to be divisible by num_groups"),
+        ("functional.group_norm(lib.ones(3), 1)", RuntimeError, "at least 2 dimensions"),
+        ("functional.group_norm(lib.ones(2, 3), 3, lib.ones(2))", RuntimeError,
+         "Expected weight to be a vector of size equal to the number of channels"),
+        ("LocalResponseNorm(2)(lib.ones(2, 3))", ValueError, "3D or higher dimensionality"),
         ("ConvTranspose1d(2, 2, 2, 2)(lib.ones(1, 2, 3), output_size=[9])", ValueError,
          "requested an output size of .9., but valid sizes range from .6. to .7."),
     ],
@@ -133,3 +173,53 @@ def test_complex_convolutions(name):
         results.append([lib.view_as_real(t).tolist() for t in (out, *grads, *again)])
     for one, other in zip(*results, strict=True):
         torch.testing.assert_close(torch.tensor(one), torch.tensor(other))
+
+
+@pytest.mark.parametrize("momentum", [0.3, None])
+@pytest.mark.parametrize("kind", ["BatchNorm1d", "InstanceNorm1d"])
+def test_running_statistics(kind, momentum):
+    if kind == "InstanceNorm1d" and momentum is None:
+        momentum = 1.0
+    states = []
+    for lib in (wengert, torch):
+        layer = getattr(lib.nn, kind)(3, momentum=momentum, affine=True, track_running_stats=True)
+        x = lib.linspace(-1, 2, 24, dtype=lib.float64).sin().reshape(2, 3, 4)
+        layer.double()
+        for i in range(3):
+            layer(x * i + i)
+        layer.eval()
+        out = layer(x)
+        states.append([out, *layer.state_dict().values()])
+        layer.reset_running_stats()
+        assert layer.running_var.tolist() == [1, 1, 1] and not layer.num_batches_tracked.item()
+    for one, other in zip(*states, strict=True):
+        torch.testing.assert_close(numbers(one), numbers(other))
+
+
+def test_state_of_a_time_before_batches_were_counted(lib):
+    layer = lib.nn.BatchNorm1d(2)
+    state = layer.state_dict()
+    del state["num_batches_tracked"]
+    state._metadata[""]["version"] = 1
+    layer.load_state_dict(state)
+    assert layer.num_batches_tracked.item() == 0
+
+
+def test_synchronised_batches_are_refused():
+    for make in (wengert.nn.SyncBatchNorm, wengert.nn.SyncBatchNorm.convert_sync_batchnorm):
+        with pytest.raises(NotImplementedError, match="SyncBatchNorm is not supported"):
+            make(3)
+
+
+def test_norms_of_half_precision():
+    for text in ("BatchNorm1d(3)", "GroupNorm(3, 3)", "InstanceNorm1d(3)"):
+        results = []
+        for lib in (wengert, torch):
+            x = lib.linspace(-1, 2, 24).reshape(2, 3, 4).bfloat16().requires_grad_()
+            layer = eval(f"lib.nn.{text}", {"lib": lib}).bfloat16()
+            out = layer(x)
+            (out * out * out).sum().backward()
+            assert out.dtype == x.grad.dtype == lib.bfloat16
+            results.append((out, x.grad))
+        for one, other in zip(*results, strict=True):
+            torch.testing.assert_close(numbers(one), numbers(other), rtol=5e-2, atol=5e-2)

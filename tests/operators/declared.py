@@ -41,6 +41,8 @@ NODES = {
     "linalg.cross": "made of products, where PyTorch has a node for it",
     "cross": "made of products, where PyTorch has a node for it",
     "linalg.multi_dot": "the product itself, where PyTorch returns a view of it",
+    "nn.functional.batch_norm": "made of products and sums where statistics are given",
+    "nn.functional.group_norm": "layer normalisation of groups, then products and sums",
     "vander": "joined from two parts, where PyTorch writes into one tensor",
 }  # fmt: skip
 #: Results that are views in one of the libraries alone.
@@ -51,6 +53,7 @@ VIEWS = {
         ["fft.ifft", "fft.ihfft", "fft.ihfft2", "fft.ihfftn"], "a conjugate is a copy"
     ),
     "nn.functional.linear": "rows of a batch are multiplied as one matrix in every layout",
+    "nn.functional.group_norm": "a view of its groups, where nothing is scaled or shifted",
     **{
         name: NODES[name]
         for name in ("linalg.solve", "linalg.solve_ex", "linalg.lstsq", "linalg.multi_dot")

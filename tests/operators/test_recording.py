@@ -51,6 +51,7 @@ def test_memory_order(operation, sample):
 DEPENDS_DIFFERENTLY = {
     "cummax", "cummin", "cumprod", "logcumsumexp", "native_layer_norm", "nn.functional.layer_norm",
     "nn.functional.pad", "prod",
+    "nn.functional.batch_norm", "nn.functional.instance_norm",
     "convolution", *[f"nn.functional.conv{n}d" for n in (1, 2, 3)],
     *[f"nn.functional.conv_transpose{n}d" for n in (1, 2, 3)],
 }  # fmt: skip

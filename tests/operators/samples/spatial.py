@@ -38,9 +38,36 @@ def _general(make: Make) -> list[Sample]:
     ]
 
 
+def _batch_norms(make: Make) -> list[Sample]:
+    return [
+        Sample(make(3, 2), None, None, training=True),
+        Sample(make(2, 2, 3), None, None, make(2), make(2), True, 0.1, 1e-3),
+        Sample(make(2, 2, 3), make.weights(2), make.weights(2), make(2), make(2)),
+    ]
+
+
+def _instance_norms(make: Make) -> list[Sample]:
+    return [
+        Sample(make(2, 2, 3)),
+        Sample(make(1, 2, 2, 2), None, None, make(2), make(2), True, 0.1, 1e-3),
+    ]
+
+
+def _group_norms(make: Make) -> list[Sample]:
+    return [Sample(make(2, 4, 2), 2), Sample(make(2, 4), 1, make(4), make(4), 1e-3)]
+
+
+def _local_norms(make: Make) -> list[Sample]:
+    return [Sample(make(2, 3, 2), 2), Sample(make(1, 3, 2, 2), 3, 1.0, 0.5, 2.0)]
+
+
 SPATIAL = [
     *[layer(f"conv{n}d", _convolutions(n), half_scale=8,
             covers=("_convolution", "_convolution_weight") if n == 1 else ()) for n in (1, 2, 3)],
     *[layer(f"conv_transpose{n}d", _transposed(n), half_scale=8) for n in (1, 2, 3)],
     Operation("convolution", _general, complex=False, integer=False, method=False, half_scale=8),
+    layer("batch_norm", _batch_norms, half_scale=8),
+    layer("instance_norm", _instance_norms, half_scale=8),
+    layer("group_norm", _group_norms, half_scale=8),
+    layer("local_response_norm", _local_norms, half_scale=4),
 ]  # fmt: skip

@@ -57,6 +57,10 @@ from .losses import l1_loss as l1_loss
 from .losses import mse_loss as mse_loss
 from .losses import nll_loss as nll_loss
 from .losses import smooth_l1_loss as smooth_l1_loss
+from .normalisation import batch_norm as batch_norm
+from .normalisation import group_norm as group_norm
+from .normalisation import instance_norm as instance_norm
+from .normalisation import local_response_norm as local_response_norm
 
 
 def _make_overridable() -> None:
