@@ -44,7 +44,31 @@ NORMS = {
     "LocalResponseNorm(2)": [(2, 4, 3)],
     "LocalResponseNorm(3, 1.0, 0.5, 2.0)": [(2, 4, 3, 2)],
 }
-LAYERS = {**CONVOLUTIONS, **NORMS}
+POOLS = {
+    **{
+        f"{kind}{n}d({arguments})": [(2, 3, *(6, 5, 4)[:n])]
+        for n in (1, 2, 3)
+        for kind, arguments in (
+            ("MaxPool", "2"),
+            ("MaxPool", "3, 2, 1, ceil_mode=True"),
+            ("MaxPool", "2, stride=1, dilation=2"),
+            ("AvgPool", "2"),
+            ("AvgPool", "3, 2, 1, True, False"),
+            ("AvgPool", "3, 2, 1, True"),
+            ("LPPool", "2, 2"),
+            ("AdaptiveAvgPool", "3"),
+            ("AdaptiveAvgPool", "1"),
+            ("AdaptiveMaxPool", "3"),
+        )
+    },
+    "AvgPool2d(2, divisor_override=3)": [(3, 4, 4)],
+    "MaxPool2d((2, 3), (1, 2), (1, 0))": [(3, 4, 4)],
+    "LPPool1d(4.0, 2, 1, ceil_mode=True)": [(3, 5)],
+    "LPPool1d(float('inf'), 2)": [(3, 5)],
+    "AdaptiveAvgPool2d((2, None))": [(3, 5, 3)],
+    "AdaptiveMaxPool2d((None, 4))": [(3, 5, 3)],
+}
+LAYERS = {**CONVOLUTIONS, **NORMS, **POOLS}
 
 
 @pytest.mark.parametrize("text", LAYERS)
@@ -103,6 +127,31 @@ def test_layer(text):
         ("functional.group_norm(lib.ones(3), 1)", RuntimeError, "at least 2 dimensions"),
         ("functional.group_norm(lib.ones(2, 3), 3, lib.ones(2))", RuntimeError,
          "Expected weight to be a vector of size equal to the number of channels"),
+        ("MaxPool1d(2, padding=2)(lib.ones(1, 1, 4))", RuntimeError, "at most half of"),
+        ("MaxPool2d(2, padding=2)(lib.ones(1, 1, 4, 4))", RuntimeError, "at most half of"),
+        ("MaxPool2d(9)(lib.ones(1, 1, 4, 4))", RuntimeError, "Output size is too small"),
+        ("AvgPool2d(9)(lib.ones(1, 1, 4, 4))", RuntimeError, "Output size is too small"),
+        ("MaxPool2d(2, 0)(lib.ones(1, 1, 4, 4))", RuntimeError, "stride should not be zero"),
+        ("MaxPool2d((2, 2, 2))(lib.ones(1, 1, 4, 4))", RuntimeError,
+         "kernel_size must either be a single int, or a tuple of two ints"),
+        ("MaxPool2d(2)(lib.ones(4, 4))", RuntimeError, "non-empty 3D or 4D .batch mode. tensor"),
+        ("MaxPool2d(2)(lib.ones(1, 1, 4, 4).bool())", NotImplementedError, "for .Bool."),
+        ("MaxPool1d(2)(lib.ones(4))", RuntimeError, "Expected 2D or 3D .batch mode. tensor"),
+        ("AvgPool1d(2)(lib.ones(4))", RuntimeError, "Expected 2 to 3 dimensions"),
+        ("AvgPool2d(2, divisor_override=0)(lib.ones(1, 4, 4))", RuntimeError, "must be not zero"),
+        ("AdaptiveAvgPool2d(-1)(lib.ones(1, 4, 4))", RuntimeError, "must be greater than or equal"),
+        ("AdaptiveAvgPool2d(2)(lib.ones(4, 4))", RuntimeError, "Expected 3D or 4D tensor"),
+        ("AdaptiveMaxPool1d(2)(lib.ones(1, 4).int())", NotImplementedError, "for 'Int'"),
+        ("FractionalMaxPool2d(2)", ValueError, "requires specifying either an output size"),
+        ("FractionalMaxPool2d(2, output_ratio=(1.5, 0.5))", ValueError, "between 0 and 1"),
+        ("MaxUnpool2d(2)(lib.ones(1, 2, 2), lib.full((1, 2, 2), 99))", RuntimeError,
+         "Found an invalid max index: 99"),
+        ("MaxUnpool2d(2)(lib.ones(1, 2, 2), lib.ones(1, 2, 2).int())", RuntimeError,
+         "should be type int64"),
+        ("MaxUnpool2d(2)(lib.ones(1, 2, 2), lib.ones(2, 2, 2).long())", RuntimeError,
+         "Expected shape of indices to be same"),
+        ("MaxUnpool2d(2)(lib.ones(1, 2, 2), lib.ones(1, 2, 2).long(), (9, 9))", ValueError,
+         "invalid output_size"),
         ("LocalResponseNorm(2)(lib.ones(2, 3))", ValueError, "3D or higher dimensionality"),
         ("ConvTranspose1d(2, 2, 2, 2)(lib.ones(1, 2, 3), output_size=[9])", ValueError,
          "requested an output size of .9., but valid sizes range from .6. to .7."),
@@ -223,3 +272,58 @@ def test_norms_of_half_precision():
             results.append((out, x.grad))
         for one, other in zip(*results, strict=True):
             torch.testing.assert_close(numbers(one), numbers(other), rtol=5e-2, atol=5e-2)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_indices_of_pools_and_the_way_back(n):
+    results = []
+    for lib in (wengert, torch):
+        x = lib.linspace(-3, 3, 2 * 6**n, dtype=lib.float64).mul(7).sin().reshape(2, *(6,) * n)
+        x.requires_grad_()
+        pool = getattr(lib.nn, f"MaxPool{n}d")(2, return_indices=True)
+        values, indices = pool(x)
+        back = getattr(lib.nn, f"MaxUnpool{n}d")(2)(values, indices)
+        larger = getattr(lib.nn.functional, f"max_unpool{n}d")(
+            values, indices, 2, output_size=(7,) * n
+        )
+        (slope,) = lib.autograd.grad((back**3).sum() + (larger**2).sum(), x)
+        adaptive, where = getattr(lib.nn, f"AdaptiveMaxPool{n}d")(4, True)(x)
+        results.append([values, indices, back, larger, slope, adaptive, where])
+    for one, other in zip(*results, strict=True):
+        torch.testing.assert_close(numbers(one), numbers(other))
+
+
+@pytest.mark.parametrize("n", [2, 3])
+def test_fractional_pools(n):
+    results = []
+    for lib in (wengert, torch):
+        x = lib.linspace(-3, 3, 6 * 6**n, dtype=lib.float64).mul(7).sin().reshape(2, 3, *(6,) * n)
+        x.requires_grad_()
+        samples = lib.linspace(0.05, 0.95, 6 * n, dtype=lib.float64).reshape(2, 3, n)
+        layer = getattr(lib.nn, f"FractionalMaxPool{n}d")(
+            2, output_size=4, return_indices=True, _random_samples=samples
+        )
+        values, indices = layer(x)
+        (slope,) = lib.autograd.grad((values**3).sum(), x)
+        ratio = getattr(lib.nn, f"FractionalMaxPool{n}d")(3, output_ratio=0.5)
+        assert ratio(x).shape == (2, 3, *(3,) * n)
+        results.append([values, indices, slope])
+    for one, other in zip(*results, strict=True):
+        torch.testing.assert_close(numbers(one), numbers(other))
+
+
+def test_pools_of_special_values(lib):
+    infinity, nan = float("inf"), float("nan")
+    x = lib.tensor([[[-infinity, -infinity, 1.0, nan, 2.0, infinity]]])
+    values, indices = lib.nn.functional.max_pool1d(x, 2, 1, 1, return_indices=True)
+    assert str(values[0, 0].tolist()) == "[-inf, -inf, 1.0, nan, nan, inf, inf]"
+    assert indices[0, 0].tolist() == [0, 0, 2, 3, 3, 5, 5]
+    means = lib.nn.functional.adaptive_avg_pool1d(x[..., 2:], 3)
+    assert str(means[0, 0].tolist()) == "[nan, nan, inf]"
+
+
+def test_pools_of_whole_numbers(lib):
+    x = lib.tensor([[[-7, 2, 3, 9]] * 2])
+    assert lib.nn.functional.avg_pool2d(x, 2).tolist() == [[[-2, 6]]]
+    values, indices = lib.nn.functional.max_pool2d(x, 2, return_indices=True)
+    assert values.tolist() == [[[2, 9]]] and indices.tolist() == [[[1, 3]]]

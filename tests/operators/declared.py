@@ -43,6 +43,10 @@ NODES = {
     "linalg.multi_dot": "the product itself, where PyTorch returns a view of it",
     "nn.functional.batch_norm": "made of products and sums where statistics are given",
     "nn.functional.group_norm": "layer normalisation of groups, then products and sums",
+    **dict.fromkeys(
+        [f"nn.functional.adaptive_max_pool{n}d" for n in (1, 2, 3)],
+        "selects the elements of all parts, and takes the largest along a dimension",
+    ),
     "vander": "joined from two parts, where PyTorch writes into one tensor",
 }  # fmt: skip
 #: Results that are views in one of the libraries alone.
@@ -53,6 +57,10 @@ VIEWS = {
         ["fft.ifft", "fft.ihfft", "fft.ihfft2", "fft.ihfftn"], "a conjugate is a copy"
     ),
     "nn.functional.linear": "rows of a batch are multiplied as one matrix in every layout",
+    "nn.functional.max_pool1d": "a row of pictures, in PyTorch only where it is differentiated",
+    **dict.fromkeys(
+        [f"nn.functional.adaptive_max_pool{n}d" for n in (2, 3)], "a view of the largest elements"
+    ),
     "nn.functional.group_norm": "a view of its groups, where nothing is scaled or shifted",
     **{
         name: NODES[name]

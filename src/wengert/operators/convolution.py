@@ -269,15 +269,19 @@ def _turned(xp: Any, weight: Any, groups: int) -> Any:
 
 
 def channels_innermost(x: Any) -> bool:
-    """Whether pictures or volumes have the channels of each place side by side in memory."""
-    if x.ndim not in (4, 5) or x.flags.c_contiguous or not x.size:
+    """Whether pictures or volumes have the channels of each place side by side in memory.
+
+    Where lengths of one leave it open, the strides of those dimensions decide, as in PyTorch.
+    """
+    if x.ndim not in (4, 5) or not x.size or not x.strides[1]:
         return False
-    order = (0, *range(2, x.ndim), 1)
-    turned = tuple([x.shape[i] for i in order])
-    expected = row_major(turned, x.dtype.itemsize)
-    return all(
-        n == 1 or x.strides[i] == step for i, n, step in zip(order, turned, expected, strict=True)
-    )
+    least = 0
+    for dim in (1, *range(x.ndim - 1, 1, -1), 0):
+        step = x.strides[dim]
+        if step < least or (dim == 0 and least == x.strides[1]):
+            return False
+        least = step * x.shape[dim]
+    return True
 
 
 def channels_moved(xp: Any, out: Any) -> Any:

@@ -1,11 +1,12 @@
-"""Samples of functions of signals, pictures and volumes: convolutions."""
+"""Samples of functions of signals, pictures and volumes: convolutions, norms and pools."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from .networks import layer
-from .table import Make, Operation, Sample
+from .table import Fixed, Make, Operation, Sample
 
 
 def _convolutions(count: int) -> Callable[[Make], list[Sample]]:
@@ -61,6 +62,40 @@ def _local_norms(make: Make) -> list[Sample]:
     return [Sample(make(2, 3, 2), 2), Sample(make(1, 3, 2, 2), 3, 1.0, 0.5, 2.0)]
 
 
+def _pools(count: int, **options: Any) -> Callable[[Make], list[Sample]]:
+    def samples(make: Make) -> list[Sample]:
+        sizes = (5, 4, 3)[:count]
+        return [
+            Sample(make(2, 2, *sizes), 2),
+            Sample(make(1, *sizes), 3, 2, 1, ceil_mode=True, **options),
+        ]
+
+    return samples
+
+
+def _norm_pools(count: int) -> Callable[[Make], list[Sample]]:
+    def samples(make: Make) -> list[Sample]:
+        return [Sample(make.positive(1, 2, *(4, 3, 2)[:count]), 3, 2, 1)]
+
+    return samples
+
+
+def _parts(count: int) -> Callable[[Make], list[Sample]]:
+    def samples(make: Make) -> list[Sample]:
+        sizes = (5, 4, 3)[:count]
+        return [Sample(make(1, 2, *sizes), 2), Sample(make(1, *sizes), (3,) * count)]
+
+    return samples
+
+
+def _put_back(count: int) -> Callable[[Make], list[Sample]]:
+    def samples(make: Make) -> list[Sample]:
+        places = make.distinct(2**count, 4**count).array.reshape((1, *(2,) * count))
+        return [Sample(make(1, *(2,) * count), Fixed(places), 2)]
+
+    return samples
+
+
 SPATIAL = [
     *[layer(f"conv{n}d", _convolutions(n), half_scale=8,
             covers=("_convolution", "_convolution_weight") if n == 1 else ()) for n in (1, 2, 3)],
@@ -69,5 +104,14 @@ SPATIAL = [
     layer("batch_norm", _batch_norms, half_scale=8),
     layer("instance_norm", _instance_norms, half_scale=8),
     layer("group_norm", _group_norms, half_scale=8),
-    layer("local_response_norm", _local_norms, half_scale=4),
+    layer("local_response_norm", _local_norms, half_scale=4, integer=True),
+    *[layer(f"max_pool{n}d", _pools(n, dilation=1), covers=("_max_pool",)) for n in (1, 2, 3)],
+    *[layer(f"avg_pool{n}d", _pools(n, count_include_pad=False), covers=("_avg_pool",),
+            integer=True, half_scale=4) for n in (1, 2, 3)],
+    *[layer(f"lp_pool{n}d", _norm_pools(n), half_scale=8) for n in (1, 2, 3)],
+    *[layer(f"adaptive_avg_pool{n}d", _parts(n), covers=("_resample",), half_scale=4)
+      for n in (1, 2, 3)],
+    *[layer(f"adaptive_max_pool{n}d", _parts(n)) for n in (1, 2, 3)],
+    *[layer(f"max_unpool{n}d", _put_back(n), covers=("_max_unpool",),
+            needs_data="the places decide whether they are valid") for n in (1, 2, 3)],
 ]  # fmt: skip

@@ -35,6 +35,8 @@ from .convolutions import conv3d as conv3d
 from .convolutions import conv_transpose1d as conv_transpose1d
 from .convolutions import conv_transpose2d as conv_transpose2d
 from .convolutions import conv_transpose3d as conv_transpose3d
+from .fractional_pooling import fractional_max_pool2d as fractional_max_pool2d
+from .fractional_pooling import fractional_max_pool3d as fractional_max_pool3d
 from .layers import cosine_similarity as cosine_similarity
 from .layers import dropout as dropout
 from .layers import dropout1d as dropout1d
@@ -61,6 +63,24 @@ from .normalisation import batch_norm as batch_norm
 from .normalisation import group_norm as group_norm
 from .normalisation import instance_norm as instance_norm
 from .normalisation import local_response_norm as local_response_norm
+from .pooling import adaptive_avg_pool1d as adaptive_avg_pool1d
+from .pooling import adaptive_avg_pool2d as adaptive_avg_pool2d
+from .pooling import adaptive_avg_pool3d as adaptive_avg_pool3d
+from .pooling import adaptive_max_pool1d as adaptive_max_pool1d
+from .pooling import adaptive_max_pool2d as adaptive_max_pool2d
+from .pooling import adaptive_max_pool3d as adaptive_max_pool3d
+from .pooling import avg_pool1d as avg_pool1d
+from .pooling import avg_pool2d as avg_pool2d
+from .pooling import avg_pool3d as avg_pool3d
+from .pooling import lp_pool1d as lp_pool1d
+from .pooling import lp_pool2d as lp_pool2d
+from .pooling import lp_pool3d as lp_pool3d
+from .pooling import max_pool1d as max_pool1d
+from .pooling import max_pool2d as max_pool2d
+from .pooling import max_pool3d as max_pool3d
+from .pooling import max_unpool1d as max_unpool1d
+from .pooling import max_unpool2d as max_unpool2d
+from .pooling import max_unpool3d as max_unpool3d
 
 
 def _make_overridable() -> None:

@@ -11,6 +11,7 @@ from ...core.tensor import Tensor
 from ...operators.convolution import channels_innermost
 from ...operators.nn import constant_pad_nd, native_layer_norm
 from ...operators.normalisation import check_normalized, normalize_channels, per_channel
+from .pooling import avg_pool2d
 
 
 def _check_count(shape: tuple[int, ...]) -> None:
@@ -121,9 +122,10 @@ def instance_norm(
         None if t is None else t.repeat(count) for t in (running_mean, running_var, weight, bias)
     ]
     flat = input.reshape((1, count * channels, *shape[2:]))
-    out = normalized(flat, *repeated, use_input_stats, momentum, eps)
+    mean, spread, scale, shift = repeated
+    out = normalized(flat, mean, spread, scale, shift, use_input_stats, momentum, eps)
     with no_grad():
-        for running, found in ((running_mean, repeated[0]), (running_var, repeated[1])):
+        for running, found in ((running_mean, mean), (running_var, spread)):
             if running is not None and found is not None and use_input_stats:
                 running.copy_(found.reshape(count, channels).mean(0))
     return out.reshape(shape)
@@ -182,7 +184,8 @@ def local_response_norm(
         raise ValueError(f"Expected 3D or higher dimensionality input (got {ndim} dimensions)")
     if input.array.size == 0:
         return input
-    widths = (0, 0) * (ndim - 2) + (size // 2, (size - 1) // 2)
-    squares = constant_pad_nd.call((input * input, widths, 0))
-    mean = squares.unfold(1, size, 1).mean(-1)
+    shape = input.array.shape
+    squares = (input * input).reshape((shape[0], 1, shape[1], -1))
+    squares = constant_pad_nd.call((squares, (0, 0, size // 2, (size - 1) // 2), 0))
+    mean = avg_pool2d(squares, (size, 1), 1).reshape(shape)
     return input / (mean * alpha + k).pow(beta)
