@@ -68,7 +68,36 @@ POOLS = {
     "AdaptiveAvgPool2d((2, None))": [(3, 5, 3)],
     "AdaptiveMaxPool2d((None, 4))": [(3, 5, 3)],
 }
-LAYERS = {**CONVOLUTIONS, **NORMS, **POOLS}
+REARRANGED = {
+    "Upsample(7)": [(2, 3, 4)],
+    "Upsample(scale_factor=2)": [(2, 3, 4, 3)],
+    "Upsample(scale_factor=(1.5, 0.7), mode='nearest-exact')": [(2, 3, 4, 5)],
+    "Upsample((3, 7, 2))": [(1, 2, 4, 3, 4)],
+    "Upsample(scale_factor=2.5, mode='linear')": [(2, 3, 4)],
+    "Upsample([7], mode='linear', align_corners=True)": [(2, 3, 4)],
+    "Upsample(scale_factor=1.7, mode='bilinear')": [(2, 3, 4, 5)],
+    "Upsample((3, 9), mode='bilinear', align_corners=True)": [(2, 3, 4, 5)],
+    "Upsample(scale_factor=1.7, mode='bilinear', recompute_scale_factor=True)": [(2, 3, 4, 5)],
+    "Upsample(scale_factor=1.7, mode='bicubic')": [(2, 3, 4, 5)],
+    "Upsample((1, 9), mode='bicubic', align_corners=True)": [(2, 3, 4, 5)],
+    "Upsample((3, 5, 2), mode='trilinear')": [(1, 2, 4, 3, 4)],
+    "Upsample(scale_factor=0.6, mode='area')": [(2, 3, 4, 5)],
+    "UpsamplingNearest2d(5)": [(2, 3, 4, 4)],
+    "UpsamplingBilinear2d(scale_factor=2)": [(2, 3, 4, 4)],
+    "PixelShuffle(2)": [(2, 8, 2, 3)],
+    "PixelUnshuffle(2)": [(2, 4, 6)],
+    "ChannelShuffle(2)": [(2, 4, 2, 3)],
+    "Unfold((2, 3), padding=1, stride=2)": [(2, 3, 4, 5)],
+    "Unfold(2, 2)": [(3, 4, 5)],
+    "Fold((4, 5), 2)": [(2, 12, 12)],
+    "Fold((4, 5), (2, 3), 1, 1, 2)": [(12, 9)],
+    "Bilinear(3, 2, 4)": [(5, 3), (5, 2)],
+    "EmbeddingBag(3, 4)": [[2, 5]],
+    "EmbeddingBag(3, 4, mode='sum', padding_idx=-1)": [[2, 5]],
+    "EmbeddingBag(3, 4, mode='max')": [[2, 5]],
+    "EmbeddingBag(3, 4, max_norm=0.5)": [[2, 5]],
+}
+LAYERS = {**CONVOLUTIONS, **NORMS, **POOLS, **REARRANGED}
 
 
 @pytest.mark.parametrize("text", LAYERS)
@@ -152,6 +181,45 @@ def test_layer(text):
          "Expected shape of indices to be same"),
         ("MaxUnpool2d(2)(lib.ones(1, 2, 2), lib.ones(1, 2, 2).long(), (9, 9))", ValueError,
          "invalid output_size"),
+        ("Upsample()(lib.ones(1, 1, 4, 4))", ValueError, "either size or scale_factor should be"),
+        ("Upsample(2, 2)(lib.ones(1, 1, 4, 4))", ValueError, "only one of size or scale_factor"),
+        ("Upsample((2, 2, 2))(lib.ones(1, 1, 4, 4))", ValueError, "same number of spatial"),
+        ("Upsample(2, mode='linear')(lib.ones(1, 1, 4, 4))", NotImplementedError,
+         "Got 4D input, but linear mode needs 3D input"),
+        ("Upsample(2, mode='some')(lib.ones(1, 1, 4, 4))", NotImplementedError, "got some"),
+        ("Upsample(2, align_corners=True)(lib.ones(1, 1, 4, 4))", ValueError, "can only be set"),
+        ("Upsample(0)(lib.ones(1, 1, 4, 4))", RuntimeError, "should be greater than 0"),
+        ("Upsample(2)(lib.ones(1, 1, 4, 4).long())", NotImplementedError, "for 'Long'"),
+        ("functional.interpolate(lib.ones(1, 1, 4), 2, antialias=True)", ValueError, "Anti-alias"),
+        ("PixelShuffle(2)(lib.ones(1, 3, 2, 2))", RuntimeError, "is not divisible by 4"),
+        ("PixelShuffle(2)(lib.ones(2, 2))", RuntimeError, "at least 3 dimensions"),
+        ("PixelUnshuffle(2)(lib.ones(1, 4, 5))", RuntimeError, "expects width to be divisible"),
+        ("PixelUnshuffle(0)(lib.ones(1, 4, 5))", RuntimeError, "positive downscale_factor"),
+        ("ChannelShuffle(2)(lib.ones(1, 3, 5))", RuntimeError, "must be divisible by groups"),
+        ("Unfold(9)(lib.ones(1, 1, 4, 4))", RuntimeError, "must be at least one"),
+        ("Unfold(2, 0)(lib.ones(1, 1, 4, 4))", RuntimeError, "dilation should be greater than"),
+        ("Fold((4, 5), 2)(lib.ones(1, 11, 12))", RuntimeError, "divisible by the product of"),
+        ("Fold((4, 5), 2)(lib.ones(1, 12, 6))", RuntimeError, "number of sliding blocks 3 . 4"),
+        ("functional.grid_sample(lib.ones(1, 1, 2, 2), lib.ones(1, 2, 2, 3))", RuntimeError,
+         "expected grid to have size 2 in last dimension"),
+        ("functional.grid_sample(lib.ones(1, 1, 2, 2), lib.ones(2, 2, 2, 2))", RuntimeError,
+         "expected grid and input to have same batch size"),
+        ("functional.grid_sample(lib.ones(1, 1, 2, 2), lib.ones(1, 2, 2, 2), 'some')", ValueError,
+         "expected mode to be 'bilinear'"),
+        ("functional.affine_grid(lib.ones(1, 2, 2), (1, 1, 2, 2), False)", ValueError, "Nx2x3"),
+        ("functional.affine_grid(lib.ones(1, 2, 3), (1, 1, 2), False)", NotImplementedError,
+         "only supports 4D and 5D sizes"),
+        ("EmbeddingBag(3, 2)(lib.tensor([0, 1]))", ValueError, "offsets has to be a 1D Tensor"),
+        ("EmbeddingBag(3, 2)(lib.tensor([0, 1]), lib.tensor([1]))", RuntimeError,
+         "offsets.0. has to be 0"),
+        ("EmbeddingBag(3, 2)(lib.tensor([0, 1]), lib.tensor([0, 9]))", RuntimeError,
+         "can not be greater than input's length 2"),
+        ("EmbeddingBag(3, 2, mode='max')(lib.tensor([0, 7]), lib.tensor([0]))", RuntimeError,
+         "but found idx to be 7"),
+        ("EmbeddingBag(3, 2, mode='some')(lib.tensor([0]), lib.tensor([0]))", ValueError,
+         "mode has to be one of"),
+        ("functional.embedding_bag(lib.tensor([0]), lib.ones(3, 2), lib.tensor([0]), "
+         "per_sample_weights=lib.ones(1))", NotImplementedError, "only supported for mode='sum'"),
         ("LocalResponseNorm(2)(lib.ones(2, 3))", ValueError, "3D or higher dimensionality"),
         ("ConvTranspose1d(2, 2, 2, 2)(lib.ones(1, 2, 3), output_size=[9])", ValueError,
          "requested an output size of .9., but valid sizes range from .6. to .7."),
@@ -327,3 +395,114 @@ def test_pools_of_whole_numbers(lib):
     assert lib.nn.functional.avg_pool2d(x, 2).tolist() == [[[-2, 6]]]
     values, indices = lib.nn.functional.max_pool2d(x, 2, return_indices=True)
     assert values.tolist() == [[[2, 9]]] and indices.tolist() == [[[1, 3]]]
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "nearest", "bicubic"])
+@pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
+@pytest.mark.parametrize("align", [True, False])
+@pytest.mark.parametrize("n", [2, 3])
+def test_grid_sample(mode, padding, align, n):
+    if mode == "bicubic" and n == 3:
+        return  # refused
+    results = []
+    for lib in (wengert, torch):
+        x = lib.linspace(-3, 3, 8 * 12, dtype=lib.float64).mul(5).sin()
+        x = x.reshape((2, 4, 3, 4) if n == 2 else (2, 2, 2, 3, 4)).requires_grad_()
+        grid = lib.linspace(-9, 9, 2 * 5 * 3 * n, dtype=lib.float64).mul(3).sin().mul(1.7)
+        grid = grid.reshape(2, 5, *(3, 1)[: n - 1], n).requires_grad_()
+        out = lib.nn.functional.grid_sample(x, grid, mode, padding, align)
+        slopes = lib.autograd.grad((out**3).sum(), (x, grid))
+        results.append([out, *slopes])
+    for one, other in zip(*results, strict=True):
+        torch.testing.assert_close(numbers(one), numbers(other), rtol=1e-8, atol=1e-8)
+
+
+@pytest.mark.parametrize("size", [(2, 1, 3, 4), (2, 1, 2, 3, 1)])
+@pytest.mark.parametrize("align", [True, False])
+def test_affine_grid(size, align):
+    results = []
+    n = len(size) - 2
+    for lib in (wengert, torch):
+        theta = lib.linspace(-1, 1, 2 * n * (n + 1), dtype=lib.float64).reshape(2, n, n + 1)
+        theta.requires_grad_()
+        out = lib.nn.functional.affine_grid(theta, size, align)
+        (slope,) = lib.autograd.grad((out**3).sum(), theta)
+        results.append([out, slope])
+    for one, other in zip(*results, strict=True):
+        torch.testing.assert_close(numbers(one), numbers(other))
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic", "lanczos"])
+@pytest.mark.parametrize("size", [(3, 4), (9, 13)])
+def test_smoothed_interpolation(mode, size):
+    results = []
+    for lib in (wengert, torch):
+        x = lib.linspace(-3, 3, 2 * 7 * 10, dtype=lib.float64).mul(5).sin().reshape(1, 2, 7, 10)
+        x.requires_grad_()
+        out = lib.nn.functional.interpolate(x, size, mode=mode, antialias=True)
+        (slope,) = lib.autograd.grad((out**3).sum(), x)
+        results.append([out, slope])
+    for one, other in zip(*results, strict=True):
+        torch.testing.assert_close(numbers(one), numbers(other))
+
+
+def test_nearest_elements_of_many_sizes():
+    for length in (1, 3, 7, 10, 31):
+        x = torch.arange(float(length)).reshape(1, 1, -1)
+        for size in range(1, 40):
+            for mode in ("nearest", "nearest-exact"):
+                want = torch.nn.functional.interpolate(x, size, mode=mode)
+                ours = wengert.tensor(x.tolist())
+                got = wengert.nn.functional.interpolate(ours, size, mode=mode)
+                assert got.tolist() == want.tolist()
+                factor = size / 7
+                if int(length * factor):
+                    want = torch.nn.functional.interpolate(x, scale_factor=factor, mode=mode)
+                    got = wengert.nn.functional.interpolate(ours, scale_factor=factor, mode=mode)
+                    assert got.tolist() == want.tolist()
+
+
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+@pytest.mark.parametrize("options", [{}, {"padding_idx": 1}, {"include_last_offset": True}])
+def test_bags_of_embeddings(mode, options):
+    results = []
+    for lib in (wengert, torch):
+        table = lib.linspace(-2, 3, 10, dtype=lib.float64).mul(4).sin().reshape(5, 2)
+        table.requires_grad_()
+        indices, offsets = lib.tensor([1, 4, 4, 0, 1, 1, 2]), lib.tensor([0, 2, 2, 5, 7])
+        weights = lib.linspace(1, 2, 7, dtype=lib.float64).requires_grad_()
+        given = {"per_sample_weights": weights} if mode == "sum" else {}
+        out = lib.nn.functional.embedding_bag(
+            indices, table, offsets, mode=mode, **options, **given
+        )
+        leaves = (table, weights) if mode == "sum" else (table,)
+        slopes = lib.autograd.grad((out**3).sum(), leaves)
+        results.append([out, *slopes])
+    for one, other in zip(*results, strict=True):
+        torch.testing.assert_close(numbers(one), numbers(other))
+
+
+def test_pretrained_bags(lib):
+    table = lib.arange(6.0).reshape(3, 2)
+    layer = lib.nn.EmbeddingBag.from_pretrained(table, mode="sum")
+    assert not layer.weight.requires_grad
+    assert layer(lib.tensor([2, 0]), lib.tensor([0])).tolist() == [[4.0, 6.0]]
+
+
+def test_older_names_of_interpolation(lib):
+    x = lib.arange(4.0).reshape(1, 1, 2, 2)
+    with pytest.warns(UserWarning, match="deprecated"):
+        assert lib.nn.functional.upsample(x, 4).shape == (1, 1, 4, 4)
+    with pytest.warns(UserWarning, match="deprecated"):
+        assert lib.nn.functional.upsample_nearest(x, 3)[0, 0, 0].tolist() == [0, 0, 1]
+    with pytest.warns(UserWarning, match="deprecated"):
+        assert lib.nn.functional.upsample_bilinear(x, 3)[0, 0, 0].tolist() == [0, 0.5, 1]
+
+
+def test_gradients_of_bags_scaled_by_frequency():
+    """By how often a row is used; PyTorch divides all rows by how often the first one is."""
+    table = wengert.arange(6.0).reshape(3, 2).requires_grad_()
+    indices = wengert.tensor([[0, 0, 1], [0, 2, 2]])
+    out = wengert.nn.functional.embedding_bag(indices, table, mode="sum", scale_grad_by_freq=True)
+    out.sum().backward()
+    assert table.grad.tolist() == [[1, 1], [1, 1], [1, 1]]

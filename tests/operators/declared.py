@@ -47,6 +47,15 @@ NODES = {
         [f"nn.functional.adaptive_max_pool{n}d" for n in (1, 2, 3)],
         "selects the elements of all parts, and takes the largest along a dimension",
     ),
+    **dict.fromkeys(
+        [f"nn.functional.{name}" for name in ("pixel_shuffle", "pixel_unshuffle",
+                                              "channel_shuffle")],
+        "made of views and a copy, where PyTorch has a node for it",
+    ),
+    "nn.functional.grid_sample": "made of gathered elements and their weights",
+    "nn.functional.affine_grid": "a product of matrices",
+    "nn.functional.embedding_bag": "made of embedding and index_add",
+    "nn.functional.bilinear": "einsum, without reshaping what needs it not",
     "vander": "joined from two parts, where PyTorch writes into one tensor",
 }  # fmt: skip
 #: Results that are views in one of the libraries alone.
@@ -60,6 +69,11 @@ VIEWS = {
     "nn.functional.max_pool1d": "a row of pictures, in PyTorch only where it is differentiated",
     **dict.fromkeys(
         [f"nn.functional.adaptive_max_pool{n}d" for n in (2, 3)], "a view of the largest elements"
+    ),
+    **dict.fromkeys(
+        [f"nn.functional.{name}" for name in ("pixel_shuffle", "pixel_unshuffle", "grid_sample",
+                                              "channel_shuffle", "affine_grid")],
+        "a view of what has been computed",
     ),
     "nn.functional.group_norm": "a view of its groups, where nothing is scaled or shifted",
     **{

@@ -75,24 +75,32 @@ def _cubic(length: int, count: int, align: bool, scale: float) -> tuple[Any, Any
     return np.clip(positions, 0, length - 1), np.stack(cubic_weights(places - first), 1)
 
 
-def _smoothed(length: int, count: int, align: bool, scale: float, cubic: bool) -> tuple[Any, Any]:
+#: For smoothing: how many elements to each side take part, and their weights by distance.
+_FILTERS: dict[str, tuple[int, Any]] = {
+    "linear aa": (1, lambda x: np.maximum(1 - x, 0)),
+    "cubic aa": (
+        2,
+        lambda x: np.where(
+            x < 1, _cubic_near(x, -0.5), np.where(x < 2, _cubic_far(x, -0.5), 0)
+        ),
+    ),
+    "lanczos aa": (3, lambda x: np.where(x < 3, np.sinc(x) * np.sinc(x / 3), 0)),
+}
+
+
+def _smoothed(length: int, count: int, align: bool, scale: float, mode: str) -> tuple[Any, Any]:
     """Interpolation whose support grows with the distance of new elements."""
     step = _step(length, count, align, scale)
     wide = max(step, 1.0)
-    support = (2 if cubic else 1) * wide
+    reach, weight_at = _FILTERS[mode]
+    support = reach * wide
     centers = step * (np.arange(count) + 0.5)
     starts = np.maximum((centers - support + 0.5).astype(np.int64), 0)
     ends = np.minimum((centers + support + 0.5).astype(np.int64), length)
     most = max(int((ends - starts).max()), 1) if count else 1
     positions = starts[:, None] + np.arange(most)
     distance = np.abs((positions - centers[:, None] + 0.5) / wide)
-    if cubic:
-        weights = np.where(
-            distance < 1, _cubic_near(distance, -0.5),
-            np.where(distance < 2, _cubic_far(distance, -0.5), 0),
-        )  # fmt: skip
-    else:
-        weights = np.maximum(1 - distance, 0)
+    weights = weight_at(distance)
     weights = np.where(positions < ends[:, None], weights, 0)
     return np.minimum(positions, length - 1), weights / weights.sum(1, keepdims=True)
 
@@ -120,7 +128,7 @@ def _taps(mode: str, length: int, count: int, align: bool, scale: float) -> tupl
         return _cubic(length, count, align, scale)
     if mode == "mean":
         return _parts(length, count)
-    return _smoothed(length, count, align, scale, mode == "cubic aa")
+    return _smoothed(length, count, align, scale, mode)
 
 
 # Operators ----------------------------------------------------------------------------------------
@@ -161,7 +169,7 @@ def _resample(xp: Any, x: Any, size: Sizes, mode: str, align: bool, scales: tupl
                 shape = (-1,) + (1,) * (x.ndim - axis - 1)
                 weight = transfer(weights[:, tap].astype(x.dtype), here).reshape(shape)
                 part = part * weight
-                if mode in ("mean", "linear aa", "cubic aa"):  # what takes no part may be infinite
+                if mode == "mean" or mode.endswith("aa"):  # what takes no part may be infinite
                     part = xp.where(weight == 0, 0, part)
             found = part if found is None else found + part
         x = found
@@ -183,7 +191,8 @@ def _collect(xp: Any, g: Any, size: Sizes, mode: str, align: bool, scales: tuple
 
 
 _WORDS = {"linear": {1: "Linear", 2: "Bilinear", 3: "Trilinear"}}
-_NAMES = {"nearest": "Nearest", "nearest-exact": "NearestExact", "cubic": "Bicubic"}
+_NAMES = {"nearest": "Nearest", "nearest-exact": "NearestExact", "cubic": "Bicubic",
+          "lanczos": "Lanczos"}  # fmt: skip
 
 
 def _node_name(count: int, mode: str) -> str:

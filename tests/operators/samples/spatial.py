@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from .networks import layer
+from .shapes import on
 from .table import Fixed, Make, Operation, Sample
 
 
@@ -96,6 +99,36 @@ def _put_back(count: int) -> Callable[[Make], list[Sample]]:
     return samples
 
 
+def _sized(make: Make) -> list[Sample]:
+    nearest = Sample(make(1, 2, 3), 5)
+    if make.kind == "integer":
+        return [nearest]
+    return [
+        nearest,
+        Sample(make(1, 2, 3, 2), scale_factor=2, mode="bilinear"),
+        Sample(make(1, 1, 3, 4), (4, 3), mode="bicubic", align_corners=True),
+        Sample(make(1, 1, 2, 3, 2), (3, 2, 3), mode="trilinear"),
+    ]
+
+
+def _bags(make: Make) -> list[Sample]:
+    return [
+        Sample(make.index(2, 3, high=4), make(4, 2)),
+        Sample(make.index(5, high=4), make(4, 2), Fixed(np.array([0])), mode="sum"),
+    ]
+
+
+def _grids(make: Make) -> list[Sample]:
+    return [Sample(make(1, 2, 3, 2), make(1, 2, 3, 2), align_corners=False)]
+
+
+def _two_inputs(make: Make) -> list[Sample]:
+    return [
+        Sample(make(2, 3), make(2, 2), make(2, 3, 2)),
+        Sample(make(2, 3), make(2, 2), make(2, 3, 2), make(2)),
+    ]
+
+
 SPATIAL = [
     *[layer(f"conv{n}d", _convolutions(n), half_scale=8,
             covers=("_convolution", "_convolution_weight") if n == 1 else ()) for n in (1, 2, 3)],
@@ -114,4 +147,15 @@ SPATIAL = [
     *[layer(f"adaptive_max_pool{n}d", _parts(n)) for n in (1, 2, 3)],
     *[layer(f"max_unpool{n}d", _put_back(n), covers=("_max_unpool",),
             needs_data="the places decide whether they are valid") for n in (1, 2, 3)],
+    layer("unfold", on(((1, 2, 3, 4), 2), ((2, 3, 4), (2, 3), 1, 1, 2)), covers=("_im2col",)),
+    layer("fold", on(((1, 8, 6), (3, 4), 2), ((12, 4), (3, 4), (2, 3), 1, 1, 2)),
+          covers=("_col2im",)),
+    layer("pixel_shuffle", on(((1, 4, 2, 3), 2)), complex=True, integer=True),
+    layer("pixel_unshuffle", on(((1, 4, 2), 2)), complex=True, integer=True),
+    layer("channel_shuffle", on(((1, 4, 2), 2)), complex=True, integer=True),
+    layer("interpolate", _sized, half_scale=4),
+    layer("grid_sample", _grids, half_scale=8),
+    layer("affine_grid", on(((1, 2, 3), (1, 1, 2, 3), {"align_corners": True})), half_scale=4),
+    layer("embedding_bag", _bags, covers=("_bag_numbers",), half_scale=4),
+    layer("bilinear", _two_inputs, half_scale=8),
 ]  # fmt: skip

@@ -29,6 +29,8 @@ from .activations import softsign as softsign
 from .activations import tanh as tanh
 from .activations import tanhshrink as tanhshrink
 from .activations import threshold as threshold
+from .bags import bilinear as bilinear
+from .bags import embedding_bag as embedding_bag
 from .convolutions import conv1d as conv1d
 from .convolutions import conv2d as conv2d
 from .convolutions import conv3d as conv3d
@@ -37,6 +39,12 @@ from .convolutions import conv_transpose2d as conv_transpose2d
 from .convolutions import conv_transpose3d as conv_transpose3d
 from .fractional_pooling import fractional_max_pool2d as fractional_max_pool2d
 from .fractional_pooling import fractional_max_pool3d as fractional_max_pool3d
+from .grids import affine_grid as affine_grid
+from .grids import grid_sample as grid_sample
+from .interpolation import interpolate as interpolate
+from .interpolation import upsample as upsample
+from .interpolation import upsample_bilinear as upsample_bilinear
+from .interpolation import upsample_nearest as upsample_nearest
 from .layers import cosine_similarity as cosine_similarity
 from .layers import dropout as dropout
 from .layers import dropout1d as dropout1d
@@ -81,6 +89,11 @@ from .pooling import max_pool3d as max_pool3d
 from .pooling import max_unpool1d as max_unpool1d
 from .pooling import max_unpool2d as max_unpool2d
 from .pooling import max_unpool3d as max_unpool3d
+from .rearranging import channel_shuffle as channel_shuffle
+from .rearranging import fold as fold
+from .rearranging import pixel_shuffle as pixel_shuffle
+from .rearranging import pixel_unshuffle as pixel_unshuffle
+from .rearranging import unfold as unfold
 
 
 def _make_overridable() -> None:

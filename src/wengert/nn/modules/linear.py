@@ -8,7 +8,6 @@ from typing import Any, Self
 
 from ...autograd.grad_mode import no_grad
 from ...core.tensor import Tensor
-from ...operators.contraction import einsum
 from .. import functional as F
 from .. import init
 from ..parameter import Parameter
@@ -61,23 +60,7 @@ class Bilinear(Layer, fields="in1_features, in2_features, out_features, bias=Tru
         if self.in1_features <= 0:
             raise ValueError(f"in1_features must be > 0, but got {self.in1_features}")
 
-    def forward(self, input1: Tensor, input2: Tensor) -> Tensor:
-        """The bilinear map of both inputs."""
-        for i, (given, size) in enumerate(
-            ((input1, self.in1_features), (input2, self.in2_features)), 1
-        ):
-            if given.size(-1) != size:
-                raise RuntimeError(
-                    f"bilinear(): input{i} size does not match weight size: got {given.size(-1)} "
-                    f"but expected {size}"
-                )
-        if input1.shape[:-1] != input2.shape[:-1]:
-            raise RuntimeError(
-                "bilinear(): input batch dimensions do not match: got "
-                f"{list(input1.shape[:-1])} and {list(input2.shape[:-1])}"
-            )
-        result = einsum("...i,oij,...j->...o", input1, self.weight, input2)
-        return result if self.bias is None else result + self.bias
+    forward = F.bilinear
 
 
 class Embedding(
