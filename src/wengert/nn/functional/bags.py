@@ -75,6 +75,12 @@ def _check_bags(
             f"Long, Int; but got {input.type()} instead (while checking arguments for "
             "embedding_bag)"
         )
+    if weight.array.dtype.kind in "biuc":
+        raise RuntimeError(
+            "Expected tensor for argument #1 'weight' to have one of the following scalar types: "
+            f"Half, BFloat16, Float, Double; but got {scalar_name(weight.array.dtype)} instead "
+            "(while checking arguments for embedding_bag)"
+        )
 
 
 def embedding_bag(

@@ -63,22 +63,12 @@ class Bilinear(Layer, fields="in1_features, in2_features, out_features, bias=Tru
     forward = F.bilinear
 
 
-class Embedding(
-    Layer,
-    fields=(
-        "num_embeddings, embedding_dim, padding_idx=None, max_norm=None, norm_type=2.0, "
-        "scale_grad_by_freq=False, sparse=False, _weight=None, _freeze=False"
-    ),
-    shown=(
-        "*num_embeddings, *embedding_dim, padding_idx?, max_norm?, norm_type?, "
-        "scale_grad_by_freq?, sparse?"
-    ),
-    passing="_weight _freeze",
-):
-    """Looks rows up in a table of parameters."""
+class EmbeddingTable(Layer):
+    """A layer with a table of parameters, of which one row may stay zero."""
+
+    padding_idx: int | None
 
     weight = parameter("num_embeddings", "embedding_dim", init=lambda layer, t: layer._draw_rows(t))
-    forward = F.embedding
 
     def _prepare(self, values: dict[str, Any]) -> None:
         """Check the padding index, and count a negative one from the end."""
@@ -100,13 +90,30 @@ class Embedding(
                 )
             super()._construct(values, "meta")
             self.weight = Parameter(given)
-        self.weight.requires_grad_(not values["_freeze"])
+        self.weight.requires_grad_(not values.get("_freeze", False))
 
     def _draw_rows(self, t: Tensor) -> None:
         init.normal_(t)
         if self.padding_idx is not None:
             with no_grad():
                 t[self.padding_idx].fill_(0)
+
+
+class Embedding(
+    EmbeddingTable,
+    fields=(
+        "num_embeddings, embedding_dim, padding_idx=None, max_norm=None, norm_type=2.0, "
+        "scale_grad_by_freq=False, sparse=False, _weight=None, _freeze=False"
+    ),
+    shown=(
+        "*num_embeddings, *embedding_dim, padding_idx?, max_norm?, norm_type?, "
+        "scale_grad_by_freq?, sparse?"
+    ),
+    passing="_weight _freeze",
+):
+    """Looks rows up in a table of parameters."""
+
+    forward = F.embedding
 
     @classmethod
     def from_pretrained(

@@ -13,6 +13,8 @@ from .layer import Layer
 class _Pool(Layer):
     """A pool whose windows follow each other where no stride is given."""
 
+    stride: Any
+
     def _prepare(self, values: dict[str, Any]) -> None:
         """Let the stride be the kernel's size where none is given."""
         if self.stride is None:
@@ -141,6 +143,7 @@ class _MaxUnpoolNd(Layer, shown="kernel_size, stride, padding"):
     """Puts the largest elements of windows back to where they were, among zeros."""
 
     _dimensions: ClassVar[int]
+    stride: Any
 
     def __init_subclass__(cls, dimensions: int = 0, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -181,6 +184,8 @@ class _FractionalMaxPoolNd(Layer, shown=""):
     """A pool whose windows begin at random places."""
 
     _dimensions: ClassVar[int]
+    output_size: Any
+    output_ratio: Any
 
     def __init_subclass__(cls, dimensions: int = 0, **options: Any) -> None:
         super().__init_subclass__(**options)

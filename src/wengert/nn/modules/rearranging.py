@@ -7,7 +7,7 @@ from typing import Any, Self
 from ...core.tensor import Tensor
 from .. import functional as F
 from .layer import Layer
-from .linear import Embedding
+from .linear import EmbeddingTable
 
 
 class Upsample(
@@ -19,6 +19,7 @@ class Upsample(
 ):
     """Gives signals, pictures and volumes another size."""
 
+    scale_factor: Any
     forward = F.interpolate
 
     def _prepare(self, values: dict[str, Any]) -> None:
@@ -85,7 +86,7 @@ class Unfold(Layer):
 
 
 class EmbeddingBag(
-    Embedding,
+    EmbeddingTable,
     fields=(
         "num_embeddings, embedding_dim, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, "
         "mode='mean', sparse=False, _weight=None, include_last_offset=False, padding_idx=None"
@@ -98,9 +99,6 @@ class EmbeddingBag(
 ):
     """Looks bags of rows up in a table of parameters, and adds them up."""
 
-    def _construct(self, values: dict[str, Any], device: Any = None, dtype: Any = None) -> None:
-        super()._construct({**values, "_freeze": False}, device, dtype)
-
     def forward(
         self, input: Tensor, offsets: Tensor | None = None,
         per_sample_weights: Tensor | None = None,
@@ -112,7 +110,7 @@ class EmbeddingBag(
         )  # fmt: skip
 
     @classmethod
-    def from_pretrained(  # type: ignore[override]
+    def from_pretrained(
         cls,
         embeddings: Tensor,
         freeze: bool = True,
