@@ -6,6 +6,7 @@ import math
 
 from ...core.tensor import Tensor
 from ...creation.ranges import arange
+from ...operators.along import scalar_name
 from ...operators.bags import bag_numbers
 from ...operators.contraction import einsum
 from ...operators.indexing import embedding as embedding_operator

@@ -186,6 +186,7 @@ class _FractionalMaxPoolNd(Layer, shown=""):
     _dimensions: ClassVar[int]
     output_size: Any
     output_ratio: Any
+    kernel_size: Any
 
     def __init_subclass__(cls, dimensions: int = 0, **options: Any) -> None:
         super().__init_subclass__(**options)
