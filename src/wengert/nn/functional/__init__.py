@@ -3,6 +3,7 @@
 from ...core.tensor import AbstractOperator as _AbstractOperator
 from ...dispatch.overridable import Overridable as _Overridable
 from ...operators.affine import linear as linear
+from ...operators.distances import pdist as pdist
 from .activations import celu as celu
 from .activations import celu_ as celu_
 from .activations import elu as elu

@@ -140,19 +140,53 @@ def embedding_bag(
     return total / sizes.clamp(min=1)
 
 
-def _largest(found: Tensor, bag: Tensor, bags: int, used: Tensor | None) -> Tensor:
-    """The largest elements of bags, of equal ones the first; zeros for bags without any."""
-    count, width = found.array.shape
-    values = found.detach() if used is None else where(used, found.detach(), -math.inf)
+def _first_largest(
+    values: Tensor, bag: Tensor, bags: int, used: Tensor | None
+) -> tuple[Tensor, Tensor]:
+    """The place of the first largest element of each bag, and which bags have none."""
+    count, width = values.array.shape
+    if used is not None:
+        values = where(used, values, -math.inf)
     index = bag.unsqueeze(-1).expand(count, width)
     lowest = values.new_full((bags, width), -math.inf)
     most = lowest.scatter_reduce(0, index, values, "amax")
-    numbers = arange(count, device=found.device).unsqueeze(-1).expand(count, width)
+    numbers = arange(count, device=values.device).unsqueeze(-1).expand(count, width)
     numbers = where(values == most.gather(0, index), numbers, count)
     first = numbers.new_full((bags, width), count).scatter_reduce(0, index, numbers, "amin")
     empty = first == count
-    if used is not None:
-        empty = empty | (most == -math.inf)
+    return first, empty if used is None else empty | (most == -math.inf)
+
+
+def _largest(found: Tensor, bag: Tensor, bags: int, used: Tensor | None) -> Tensor:
+    """The largest elements of bags, of equal ones the first; zeros for bags without any."""
+    count, width = found.array.shape
     if not count:
         return found.new_zeros((bags, width))
+    first, empty = _first_largest(found.detach(), bag, bags, used)
     return where(empty, 0, found.gather(0, where(empty, 0, first)))
+
+
+def bag_contents(
+    indices: Tensor,
+    weight: Tensor,
+    offsets: Tensor,
+    mode: str,
+    include_last_offset: bool,
+    padding_idx: int | None,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The bag of each index, the sizes of bags, and for `max` the row of each element.
+
+    Without padding, a sum tells no bags, and sums and means no rows, as in PyTorch.
+    """
+    bags = offsets.array.shape[0] - include_last_offset
+    bag = bag_numbers.call((indices, offsets[:bags].long(), weight.array.shape[0]))
+    used = indices.new_ones(indices.array.shape)
+    if padding_idx is not None:
+        used = (indices != padding_idx % weight.array.shape[0]).to(indices.dtype)
+    sizes = indices.new_zeros((bags,)).index_add(0, bag, used)
+    if mode != "max":
+        return bag, sizes, indices.new_zeros((bags,))
+    count, width = indices.array.shape[0], weight.array.shape[1]
+    numbers = _first_largest(weight.detach()[indices], bag, bags, used.bool().unsqueeze(-1))[0]
+    rows = indices.unsqueeze(-1).expand(count, width).gather(0, numbers.clamp(max=count - 1))
+    return bag, sizes, rows
