@@ -33,10 +33,12 @@ def mark_families(items):
     from operators.samples.factors import FACTORS
     from operators.samples.fourier import FOURIER
     from operators.samples.linalg import LINALG
+    from operators.samples.spatial import SPATIAL
     from operators.samples.special import SPECIAL
     from operators.samples.structural import STRUCTURAL
 
-    names = {operation.name for operation in (*FACTORS, *FOURIER, *LINALG, *SPECIAL, *STRUCTURAL)}
+    families = (*FACTORS, *FOURIER, *LINALG, *SPATIAL, *SPECIAL, *STRUCTURAL)
+    names = {operation.name for operation in families}
     for item in items:
         parameters = getattr(getattr(item, "callspec", None), "params", {}).values()
         if any(getattr(each, "name", each) in names for each in parameters if _is_named(each)):

@@ -117,8 +117,11 @@ _NAMES = {
     "set_printoptions": "tensor.printing",
     "vmap": "func",
     **dict.fromkeys(
-        ("celu", "cosine_similarity", "pairwise_distance", "prelu", "rms_norm", "selu",
-         "threshold"),
+        ("adaptive_avg_pool1d", "avg_pool1d", "bilinear", "celu", "celu_", "channel_shuffle",
+         "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
+         "cosine_similarity", "max_pool1d", "max_pool2d", "max_pool3d", "pairwise_distance",
+         "pixel_shuffle", "pixel_unshuffle", "prelu", "rms_norm", "rrelu", "rrelu_", "selu",
+         "selu_", "threshold", "threshold_"),
         "nn.functional",
     ),
     **dict.fromkeys(
@@ -151,6 +154,15 @@ _NAMES = {
          "ComplexFloatStorage", "DoubleStorage", "FloatStorage", "HalfStorage", "IntStorage",
          "LongStorage", "ShortStorage", "Storage", "TypedStorage", "UntypedStorage", "is_storage"),
         "tensor.storages",
+    ),
+    **dict.fromkeys(
+        ("adaptive_max_pool1d", "alpha_dropout", "alpha_dropout_", "batch_norm",
+         "binary_cross_entropy_with_logits", "cosine_embedding_loss", "ctc_loss", "dropout",
+         "dropout_", "embedding_bag", "feature_alpha_dropout", "feature_alpha_dropout_",
+         "feature_dropout", "feature_dropout_", "group_norm", "hinge_embedding_loss",
+         "instance_norm", "kl_div", "layer_norm", "margin_ranking_loss",
+         "max_pool1d_with_indices", "poisson_nll_loss", "triplet_margin_loss"),
+        "nn.functional.package_forms",
     ),
 }  # fmt: skip
 _FUNCTIONS = _registration.deferred_functions()

@@ -135,6 +135,11 @@ def numbers(t):
 
 @pytest.mark.parametrize("text", LAYERS)
 def test_layer(text):
+    compare(text, LAYERS[text])
+
+
+def compare(text, shapes_given):
+    """Text, state, fields, results and derivatives of a layer in both libraries."""
     ours, theirs = pair(text)
     assert repr(ours) == repr(theirs)
     shapes = [{name: tuple(t.shape) for name, t in m.state_dict().items()} for m in (ours, theirs)]
@@ -143,7 +148,7 @@ def test_layer(text):
     assert public[0] == public[1]
     results = []
     for lib, layer in ((wengert, ours), (torch, theirs)):
-        leaves = inputs(lib, LAYERS[text])
+        leaves = inputs(lib, shapes_given)
         given = [t * 1 if t.is_floating_point() else t for t in leaves]  # some change theirs
         if "KLDiv" in text and "log_target" not in text:
             given[1] = leaves[1].softmax(1)

@@ -62,6 +62,21 @@ NODES = {
         ],
         "a view and a copy of it, where PyTorch has one node",
     ),
+    "nn.functional.batch_norm": "made of products and sums where statistics are given",
+    "nn.functional.group_norm": "layer normalisation of groups, then products and sums",
+    **dict.fromkeys(
+        [f"nn.functional.adaptive_max_pool{n}d" for n in (1, 2, 3)],
+        "selects the elements of all parts, and takes the largest along a dimension",
+    ),
+    **dict.fromkeys(
+        [f"nn.functional.{name}" for name in ("pixel_shuffle", "pixel_unshuffle",
+                                              "channel_shuffle")],
+        "made of views and a copy, where PyTorch has a node for it",
+    ),
+    "nn.functional.grid_sample": "made of gathered elements and their weights",
+    "nn.functional.affine_grid": "a product of matrices",
+    "nn.functional.embedding_bag": "made of embedding and index_add",
+    "nn.functional.bilinear": "einsum, without reshaping what needs it not",
     "vander": "joined from two parts, where PyTorch writes into one tensor",
 }  # fmt: skip
 #: Results that are views in one of the libraries alone.
@@ -75,6 +90,16 @@ VIEWS = {
     **dict.fromkeys(["linalg.lu_solve", "ormqr"], "from the right side by a transpose"),
     "norm_except_dim": "PyTorch reshapes what it has reduced",
     "nn.functional.linear": "rows of a batch are multiplied as one matrix in every layout",
+    "nn.functional.max_pool1d": "a row of pictures, in PyTorch only where it is differentiated",
+    **dict.fromkeys(
+        [f"nn.functional.adaptive_max_pool{n}d" for n in (2, 3)], "a view of the largest elements"
+    ),
+    **dict.fromkeys(
+        [f"nn.functional.{name}" for name in ("pixel_shuffle", "pixel_unshuffle", "grid_sample",
+                                              "channel_shuffle", "affine_grid")],
+        "a view of what has been computed",
+    ),
+    "nn.functional.group_norm": "a view of its groups, where nothing is scaled or shifted",
     **{
         name: NODES[name]
         for name in ("linalg.solve", "linalg.solve_ex", "linalg.lstsq", "linalg.multi_dot")

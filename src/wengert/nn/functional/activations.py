@@ -203,3 +203,41 @@ def softmin(
     if dim is None:
         dim = _implicit_dim("softmin", input.array.ndim, _stacklevel)
     return softmax_operator(-input, dim, dtype)
+
+
+# In place ----------------------------------------------------------------------------------------
+
+
+def relu_(input: Tensor) -> Tensor:
+    """The in-place form of `relu`."""
+    return relu(input, True)
+
+
+def elu_(input: Tensor, alpha: float = 1.0) -> Tensor:
+    """The in-place form of `elu`."""
+    return elu(input, alpha, True)
+
+
+def selu_(input: Tensor) -> Tensor:
+    """The in-place form of `selu`."""
+    return selu(input, True)
+
+
+def celu_(input: Tensor, alpha: float = 1.0) -> Tensor:
+    """The in-place form of `celu`."""
+    return celu(input, alpha, True)
+
+
+def hardtanh_(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
+    """The in-place form of `hardtanh`."""
+    return hardtanh(input, min_val, max_val, True)
+
+
+def leaky_relu_(input: Tensor, negative_slope: float = 0.01) -> Tensor:
+    """The in-place form of `leaky_relu`."""
+    return leaky_relu(input, negative_slope, True)
+
+
+def threshold_(input: Tensor, threshold: float, value: float) -> Tensor:
+    """The in-place form of `threshold`."""
+    return _activated("_threshold", input, True, threshold, value)

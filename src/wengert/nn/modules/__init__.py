@@ -30,6 +30,12 @@ from .activation import Threshold as Threshold
 from .container import ModuleDict as ModuleDict
 from .container import ModuleList as ModuleList
 from .container import Sequential as Sequential
+from .conv import Conv1d as Conv1d
+from .conv import Conv2d as Conv2d
+from .conv import Conv3d as Conv3d
+from .conv import ConvTranspose1d as ConvTranspose1d
+from .conv import ConvTranspose2d as ConvTranspose2d
+from .conv import ConvTranspose3d as ConvTranspose3d
 from .linear import Bilinear as Bilinear
 from .linear import CosineSimilarity as CosineSimilarity
 from .linear import Embedding as Embedding
@@ -47,7 +53,31 @@ from .loss import L1Loss as L1Loss
 from .loss import MSELoss as MSELoss
 from .loss import NLLLoss as NLLLoss
 from .loss import SmoothL1Loss as SmoothL1Loss
+from .margins import AlphaDropout as AlphaDropout
+from .margins import CosineEmbeddingLoss as CosineEmbeddingLoss
+from .margins import CTCLoss as CTCLoss
+from .margins import FeatureAlphaDropout as FeatureAlphaDropout
+from .margins import GaussianNLLLoss as GaussianNLLLoss
+from .margins import HingeEmbeddingLoss as HingeEmbeddingLoss
+from .margins import MarginRankingLoss as MarginRankingLoss
+from .margins import MultiLabelMarginLoss as MultiLabelMarginLoss
+from .margins import MultiLabelSoftMarginLoss as MultiLabelSoftMarginLoss
+from .margins import MultiMarginLoss as MultiMarginLoss
+from .margins import PoissonNLLLoss as PoissonNLLLoss
+from .margins import RReLU as RReLU
+from .margins import SoftMarginLoss as SoftMarginLoss
+from .margins import TripletMarginLoss as TripletMarginLoss
+from .margins import TripletMarginWithDistanceLoss as TripletMarginWithDistanceLoss
 from .module import Module as Module
+from .normalisation import BatchNorm1d as BatchNorm1d
+from .normalisation import BatchNorm2d as BatchNorm2d
+from .normalisation import BatchNorm3d as BatchNorm3d
+from .normalisation import GroupNorm as GroupNorm
+from .normalisation import InstanceNorm1d as InstanceNorm1d
+from .normalisation import InstanceNorm2d as InstanceNorm2d
+from .normalisation import InstanceNorm3d as InstanceNorm3d
+from .normalisation import LocalResponseNorm as LocalResponseNorm
+from .normalisation import SyncBatchNorm as SyncBatchNorm
 from .padding import CircularPad1d as CircularPad1d
 from .padding import CircularPad2d as CircularPad2d
 from .padding import CircularPad3d as CircularPad3d
@@ -65,6 +95,35 @@ from .padding import ZeroPad2d as ZeroPad2d
 from .padding import ZeroPad3d as ZeroPad3d
 from .parameters import ParameterDict as ParameterDict
 from .parameters import ParameterList as ParameterList
+from .pooling import AdaptiveAvgPool1d as AdaptiveAvgPool1d
+from .pooling import AdaptiveAvgPool2d as AdaptiveAvgPool2d
+from .pooling import AdaptiveAvgPool3d as AdaptiveAvgPool3d
+from .pooling import AdaptiveMaxPool1d as AdaptiveMaxPool1d
+from .pooling import AdaptiveMaxPool2d as AdaptiveMaxPool2d
+from .pooling import AdaptiveMaxPool3d as AdaptiveMaxPool3d
+from .pooling import AvgPool1d as AvgPool1d
+from .pooling import AvgPool2d as AvgPool2d
+from .pooling import AvgPool3d as AvgPool3d
+from .pooling import FractionalMaxPool2d as FractionalMaxPool2d
+from .pooling import FractionalMaxPool3d as FractionalMaxPool3d
+from .pooling import LPPool1d as LPPool1d
+from .pooling import LPPool2d as LPPool2d
+from .pooling import LPPool3d as LPPool3d
+from .pooling import MaxPool1d as MaxPool1d
+from .pooling import MaxPool2d as MaxPool2d
+from .pooling import MaxPool3d as MaxPool3d
+from .pooling import MaxUnpool1d as MaxUnpool1d
+from .pooling import MaxUnpool2d as MaxUnpool2d
+from .pooling import MaxUnpool3d as MaxUnpool3d
+from .rearranging import ChannelShuffle as ChannelShuffle
+from .rearranging import EmbeddingBag as EmbeddingBag
+from .rearranging import Fold as Fold
+from .rearranging import PixelShuffle as PixelShuffle
+from .rearranging import PixelUnshuffle as PixelUnshuffle
+from .rearranging import Unfold as Unfold
+from .rearranging import Upsample as Upsample
+from .rearranging import UpsamplingBilinear2d as UpsamplingBilinear2d
+from .rearranging import UpsamplingNearest2d as UpsamplingNearest2d
 from .regularisation import Dropout as Dropout
 from .regularisation import Dropout1d as Dropout1d
 from .regularisation import Dropout2d as Dropout2d
@@ -73,15 +132,27 @@ from .regularisation import LayerNorm as LayerNorm
 from .regularisation import RMSNorm as RMSNorm
 
 __all__ = [
-    "BCELoss", "BCEWithLogitsLoss", "Bilinear", "CELU", "CircularPad1d", "CircularPad2d",
-    "CircularPad3d", "ConstantPad1d", "ConstantPad2d", "ConstantPad3d", "CosineSimilarity",
+    "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveMaxPool1d",
+    "AdaptiveMaxPool2d", "AdaptiveMaxPool3d", "AlphaDropout", "AvgPool1d", "AvgPool2d", "AvgPool3d",
+    "BCELoss", "BCEWithLogitsLoss", "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "Bilinear", "CELU",
+    "CTCLoss", "ChannelShuffle", "CircularPad1d", "CircularPad2d", "CircularPad3d", "ConstantPad1d",
+    "ConstantPad2d", "ConstantPad3d", "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d",
+    "ConvTranspose2d", "ConvTranspose3d", "CosineEmbeddingLoss", "CosineSimilarity",
     "CrossEntropyLoss", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "ELU", "Embedding",
-    "Flatten", "GELU", "GLU", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "HuberLoss",
-    "Identity", "KLDivLoss", "L1Loss", "LayerNorm", "LeakyReLU", "Linear", "LogSigmoid",
-    "LogSoftmax", "MSELoss", "Mish", "Module", "ModuleDict", "ModuleList", "NLLLoss", "PReLU",
-    "PairwiseDistance", "ParameterDict", "ParameterList", "RMSNorm", "ReLU", "ReLU6",
-    "ReflectionPad1d", "ReflectionPad2d", "ReflectionPad3d", "ReplicationPad1d",
-    "ReplicationPad2d", "ReplicationPad3d", "SELU", "Sequential", "SiLU", "Sigmoid",
-    "SmoothL1Loss", "Softmax", "Softmax2d", "Softmin", "Softplus", "Softshrink", "Softsign",
-    "Tanh", "Tanhshrink", "Threshold", "Unflatten", "ZeroPad1d", "ZeroPad2d", "ZeroPad3d",
+    "EmbeddingBag", "FeatureAlphaDropout", "Flatten", "Fold", "FractionalMaxPool2d",
+    "FractionalMaxPool3d", "GELU", "GLU", "GaussianNLLLoss", "GroupNorm", "Hardshrink",
+    "Hardsigmoid", "Hardswish", "Hardtanh", "HingeEmbeddingLoss", "HuberLoss", "Identity",
+    "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d", "KLDivLoss", "L1Loss", "LPPool1d",
+    "LPPool2d", "LPPool3d", "LayerNorm", "LeakyReLU", "Linear", "LocalResponseNorm", "LogSigmoid",
+    "LogSoftmax", "MSELoss", "MarginRankingLoss", "MaxPool1d", "MaxPool2d", "MaxPool3d",
+    "MaxUnpool1d", "MaxUnpool2d", "MaxUnpool3d", "Mish", "Module", "ModuleDict", "ModuleList",
+    "MultiLabelMarginLoss", "MultiLabelSoftMarginLoss", "MultiMarginLoss", "NLLLoss", "PReLU",
+    "PairwiseDistance", "ParameterDict", "ParameterList", "PixelShuffle", "PixelUnshuffle",
+    "PoissonNLLLoss", "RMSNorm", "RReLU", "ReLU", "ReLU6", "ReflectionPad1d", "ReflectionPad2d",
+    "ReflectionPad3d", "ReplicationPad1d", "ReplicationPad2d", "ReplicationPad3d", "SELU",
+    "Sequential", "SiLU", "Sigmoid", "SmoothL1Loss", "SoftMarginLoss", "Softmax", "Softmax2d",
+    "Softmin", "Softplus", "Softshrink", "Softsign", "SyncBatchNorm", "Tanh", "Tanhshrink",
+    "Threshold", "TripletMarginLoss", "TripletMarginWithDistanceLoss", "Unflatten", "Unfold",
+    "Upsample", "UpsamplingBilinear2d", "UpsamplingNearest2d", "ZeroPad1d", "ZeroPad2d",
+    "ZeroPad3d",
 ]  # fmt: skip

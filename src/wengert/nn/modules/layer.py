@@ -61,7 +61,8 @@ class Layer(Module):
 
     Arguments of the class statement:
 
-    - `fields`: the arguments of the constructor, as they stand in a `def`.
+    - `fields`: the arguments of the constructor, as they stand in a `def`; where there are
+      parameters, `device` and `dtype` follow those that are not by keyword only.
     - `shown`: what the text of the module shows, separated by commas: `name` as name=value, `*name`
       the value alone, `name?` only where it is not the default. Without it, all fields.
     - `buffers`: fields that are registered as buffers.
@@ -170,14 +171,19 @@ def _defaults(fields: str) -> dict[str, Any]:
     names = [argument.arg for argument in declared.args.args]
     defaults = [ast.literal_eval(default) for default in declared.args.defaults]
     required = [inspect.Parameter.empty] * (len(names) - len(defaults))
-    return dict(zip(names, [*required, *defaults], strict=True))
+    found = dict(zip(names, [*required, *defaults], strict=True))
+    for argument, default in zip(declared.args.kwonlyargs, declared.args.kw_defaults, strict=True):
+        found[argument.arg] = ast.literal_eval(default)
+    return found
 
 
 def _constructor(cls: type[Layer], fields: str) -> Any:
     """The method `__init__` that the fields of a layer describe."""
     has_parameters = bool(cls._parameter_declarations)
-    signature = [fields] if fields else []
+    positional, star, by_name = fields.partition("*, ")
+    signature = [positional.rstrip(", ")] if positional else []
     signature += ["device=None, dtype=None"] if has_parameters else []
+    signature += [star + by_name] if star else []
     values = ", ".join(f"{name!r}: {name}" for name in cls._field_defaults)
     passed = ", device, dtype" if has_parameters else ""
     return _method(

@@ -8,7 +8,6 @@ from typing import Any, Self
 
 from ...autograd.grad_mode import no_grad
 from ...core.tensor import Tensor
-from ...operators.contraction import einsum
 from .. import functional as F
 from .. import init
 from ..parameter import Parameter
@@ -61,41 +60,15 @@ class Bilinear(Layer, fields="in1_features, in2_features, out_features, bias=Tru
         if self.in1_features <= 0:
             raise ValueError(f"in1_features must be > 0, but got {self.in1_features}")
 
-    def forward(self, input1: Tensor, input2: Tensor) -> Tensor:
-        """The bilinear map of both inputs."""
-        for i, (given, size) in enumerate(
-            ((input1, self.in1_features), (input2, self.in2_features)), 1
-        ):
-            if given.size(-1) != size:
-                raise RuntimeError(
-                    f"bilinear(): input{i} size does not match weight size: got {given.size(-1)} "
-                    f"but expected {size}"
-                )
-        if input1.shape[:-1] != input2.shape[:-1]:
-            raise RuntimeError(
-                "bilinear(): input batch dimensions do not match: got "
-                f"{list(input1.shape[:-1])} and {list(input2.shape[:-1])}"
-            )
-        result = einsum("...i,oij,...j->...o", input1, self.weight, input2)
-        return result if self.bias is None else result + self.bias
+    forward = F.bilinear
 
 
-class Embedding(
-    Layer,
-    fields=(
-        "num_embeddings, embedding_dim, padding_idx=None, max_norm=None, norm_type=2.0, "
-        "scale_grad_by_freq=False, sparse=False, _weight=None, _freeze=False"
-    ),
-    shown=(
-        "*num_embeddings, *embedding_dim, padding_idx?, max_norm?, norm_type?, "
-        "scale_grad_by_freq?, sparse?"
-    ),
-    passing="_weight _freeze",
-):
-    """Looks rows up in a table of parameters."""
+class EmbeddingTable(Layer):
+    """A layer with a table of parameters, of which one row may stay zero."""
+
+    padding_idx: int | None
 
     weight = parameter("num_embeddings", "embedding_dim", init=lambda layer, t: layer._draw_rows(t))
-    forward = F.embedding
 
     def _prepare(self, values: dict[str, Any]) -> None:
         """Check the padding index, and count a negative one from the end."""
@@ -117,13 +90,30 @@ class Embedding(
                 )
             super()._construct(values, "meta")
             self.weight = Parameter(given)
-        self.weight.requires_grad_(not values["_freeze"])
+        self.weight.requires_grad_(not values.get("_freeze", False))
 
     def _draw_rows(self, t: Tensor) -> None:
         init.normal_(t)
         if self.padding_idx is not None:
             with no_grad():
                 t[self.padding_idx].fill_(0)
+
+
+class Embedding(
+    EmbeddingTable,
+    fields=(
+        "num_embeddings, embedding_dim, padding_idx=None, max_norm=None, norm_type=2.0, "
+        "scale_grad_by_freq=False, sparse=False, _weight=None, _freeze=False"
+    ),
+    shown=(
+        "*num_embeddings, *embedding_dim, padding_idx?, max_norm?, norm_type?, "
+        "scale_grad_by_freq?, sparse?"
+    ),
+    passing="_weight _freeze",
+):
+    """Looks rows up in a table of parameters."""
+
+    forward = F.embedding
 
     @classmethod
     def from_pretrained(

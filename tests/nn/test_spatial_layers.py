@@ -1,0 +1,508 @@
+"""Layers of signals, pictures and volumes against PyTorch."""
+
+import pytest
+
+import wengert
+from nn.test_layers import compare, made, numbers
+
+torch = pytest.importorskip("torch")
+
+CONVOLUTIONS = {
+    **{
+        f"{kind}{n}d({arguments})": [(2, 4, *(5, 4, 3)[:n])]
+        for n in (1, 2, 3)
+        for kind, arguments in (
+            ("Conv", "4, 2, 2"),
+            ("Conv", "4, 6, 3, 2, 1, groups=2, bias=False"),
+            ("ConvTranspose", "4, 2, 2"),
+            ("ConvTranspose", "4, 6, 3, 2, 1, 1, 2, False"),
+        )
+    },
+    "Conv2d(4, 2, (3, 2), padding='same', padding_mode='reflect', dilation=(1, 2))": [(2, 4, 5, 4)],
+    "Conv2d(4, 2, 3, padding=(2, 1), padding_mode='circular')": [(4, 5, 4)],
+    "Conv1d(4, 2, 3, padding='same')": [(4, 5)],
+    "Conv2d(4, 2, 3, padding='valid')": [(2, 4, 5, 4)],
+    "Conv1d(4, 2, 2, padding=1, padding_mode='replicate')": [(2, 4, 5)],
+    "ConvTranspose2d(4, 2, (2, 3), dilation=2)": [(4, 5, 4)],
+}
+NORMS = {
+    **{
+        f"{kind}{n}d(3{options})": [(2, 3, *(4, 3, 2)[:n])]
+        for n in (1, 2, 3)
+        for kind, options in (("BatchNorm", ""), ("InstanceNorm", ", affine=True"))
+    },
+    "BatchNorm1d(3)": [(4, 3)],
+    "BatchNorm1d(3).eval()": [(4, 3)],
+    "BatchNorm2d(3, affine=False, track_running_stats=False).eval()": [(2, 3, 2, 2)],
+    "BatchNorm2d(3, momentum=None, bias=False)": [(2, 3, 2, 2)],
+    "InstanceNorm1d(3, track_running_stats=True)": [(2, 3, 4)],
+    "InstanceNorm1d(3, 1e-3, track_running_stats=True).eval()": [(2, 3, 4)],
+    "InstanceNorm2d(3)": [(3, 4, 2)],
+    "GroupNorm(2, 4)": [(2, 4, 3)],
+    "GroupNorm(1, 4, bias=False)": [(2, 4)],
+    "GroupNorm(4, 4, 1e-3, False)": [(2, 4, 3, 2)],
+    "LocalResponseNorm(2)": [(2, 4, 3)],
+    "LocalResponseNorm(3, 1.0, 0.5, 2.0)": [(2, 4, 3, 2)],
+}
+POOLS = {
+    **{
+        f"{kind}{n}d({arguments})": [(2, 3, *(6, 5, 4)[:n])]
+        for n in (1, 2, 3)
+        for kind, arguments in (
+            ("MaxPool", "2"),
+            ("MaxPool", "3, 2, 1, ceil_mode=True"),
+            ("MaxPool", "2, stride=1, dilation=2"),
+            ("AvgPool", "2"),
+            ("AvgPool", "3, 2, 1, True, False"),
+            ("AvgPool", "3, 2, 1, True"),
+            ("LPPool", "2, 2"),
+            ("AdaptiveAvgPool", "3"),
+            ("AdaptiveAvgPool", "1"),
+            ("AdaptiveMaxPool", "3"),
+        )
+    },
+    "AvgPool2d(2, divisor_override=3)": [(3, 4, 4)],
+    "MaxPool2d((2, 3), (1, 2), (1, 0))": [(3, 4, 4)],
+    "LPPool1d(4.0, 2, 1, ceil_mode=True)": [(3, 5)],
+    "LPPool1d(float('inf'), 2)": [(3, 5)],
+    "AdaptiveAvgPool2d((2, None))": [(3, 5, 3)],
+    "AdaptiveMaxPool2d((None, 4))": [(3, 5, 3)],
+}
+REARRANGED = {
+    "Upsample(7)": [(2, 3, 4)],
+    "Upsample(scale_factor=2)": [(2, 3, 4, 3)],
+    "Upsample(scale_factor=(1.5, 0.7), mode='nearest-exact')": [(2, 3, 4, 5)],
+    "Upsample((3, 7, 2))": [(1, 2, 4, 3, 4)],
+    "Upsample(scale_factor=2.5, mode='linear')": [(2, 3, 4)],
+    "Upsample([7], mode='linear', align_corners=True)": [(2, 3, 4)],
+    "Upsample(scale_factor=1.7, mode='bilinear')": [(2, 3, 4, 5)],
+    "Upsample((3, 9), mode='bilinear', align_corners=True)": [(2, 3, 4, 5)],
+    "Upsample(scale_factor=1.7, mode='bilinear', recompute_scale_factor=True)": [(2, 3, 4, 5)],
+    "Upsample(scale_factor=1.7, mode='bicubic')": [(2, 3, 4, 5)],
+    "Upsample((1, 9), mode='bicubic', align_corners=True)": [(2, 3, 4, 5)],
+    "Upsample((3, 5, 2), mode='trilinear')": [(1, 2, 4, 3, 4)],
+    "Upsample(scale_factor=0.6, mode='area')": [(2, 3, 4, 5)],
+    "UpsamplingNearest2d(5)": [(2, 3, 4, 4)],
+    "UpsamplingBilinear2d(scale_factor=2)": [(2, 3, 4, 4)],
+    "PixelShuffle(2)": [(2, 8, 2, 3)],
+    "PixelUnshuffle(2)": [(2, 4, 6)],
+    "ChannelShuffle(2)": [(2, 4, 2, 3)],
+    "Unfold((2, 3), padding=1, stride=2)": [(2, 3, 4, 5)],
+    "Unfold(2, 2)": [(3, 4, 5)],
+    "Fold((4, 5), 2)": [(2, 12, 12)],
+    "Fold((4, 5), (2, 3), 1, 1, 2)": [(12, 9)],
+    "Bilinear(3, 2, 4)": [(5, 3), (5, 2)],
+    "EmbeddingBag(3, 4)": [[2, 5]],
+    "EmbeddingBag(3, 4, mode='sum', padding_idx=-1)": [[2, 5]],
+    "EmbeddingBag(3, 4, mode='max')": [[2, 5]],
+    "EmbeddingBag(3, 4, max_norm=0.5)": [[2, 5]],
+}
+LAYERS = {**CONVOLUTIONS, **NORMS, **POOLS, **REARRANGED}
+
+
+@pytest.mark.parametrize("text", LAYERS)
+def test_layer(text):
+    compare(text, LAYERS[text])
+
+
+@pytest.mark.parametrize(
+    "text, kind, phrase",
+    [
+        ("Conv2d(3, 4, 2, groups=2)", ValueError, "in_channels must be divisible by groups"),
+        ("Conv2d(4, 3, 2, groups=2)", ValueError, "out_channels must be divisible by groups"),
+        ("Conv2d(4, 4, 2, groups=0)", ValueError, "groups must be a positive integer"),
+        ("Conv2d(4, 4, 2, padding='some')", ValueError, "Invalid padding string 'some'"),
+        ("Conv2d(4, 4, 2, 2, padding='same')", ValueError, "not supported for strided"),
+        ("Conv2d(4, 4, 2, padding_mode='some')", ValueError, "padding_mode must be one of"),
+        ("ConvTranspose2d(4, 4, 2, padding_mode='reflect')", ValueError, "Only \"zeros\" padding"),
+        ("Conv2d(4, 4, 2)(lib.ones(3, 3))", RuntimeError, "Expected 3D .unbatched. or 4D"),
+        ("Conv2d(4, 4, 2)(lib.ones(1, 3, 3, 3))", RuntimeError, "to have 4 channels, but got 3"),
+        ("Conv1d(2, 2, 5)(lib.ones(1, 2, 3))", RuntimeError, "Kernel size can't be greater"),
+        ("functional.conv1d(lib.ones(1, 2, 3), lib.ones(2, 2, 2), lib.ones(3))", RuntimeError,
+         "expected bias to be 1-dimensional with 2 elements"),
+        ("functional.conv1d(lib.ones(1, 2, 3), lib.ones(2, 2, 2), stride=0)", RuntimeError,
+         "non-positive stride is not supported"),
+        ("functional.conv1d(lib.ones(1, 2, 3), lib.ones(2, 2, 2), padding=-1)", RuntimeError,
+         "negative padding is not supported"),
+        ("functional.conv1d(lib.ones(1, 2, 3), lib.ones(2, 2, 2), dilation=0)", RuntimeError,
+         "dilation should be greater than zero"),
+        ("functional.conv2d(lib.ones(1, 2, 3, 3), lib.ones(2, 2, 2, 2), stride=(1, 2, 3))",
+         RuntimeError, "expected stride to be a single integer value or a list of 2 values"),
+        ("functional.conv1d(lib.ones(1, 2, 3), lib.ones(3, 1, 2), groups=2)", RuntimeError,
+         "to be divisible by 2 at dimension 0"),
+        ("functional.conv1d(lib.ones(1, 2, 3), lib.ones(2, 2, 2).double())", RuntimeError,
+         "expected scalar type Float but found Double"),
+        ("functional.conv_transpose1d(lib.ones(1, 2, 3), lib.ones(2, 2, 2), output_padding=1)",
+         RuntimeError, "output padding must be smaller than either stride or dilation"),
+        ("functional.conv_transpose1d(lib.ones(1, 2, 3), lib.ones(2, 2, 2), padding=3)",
+         RuntimeError, "Output size is too small"),
+        ("BatchNorm1d(3)(lib.ones(2, 3, 4, 5))", ValueError, "expected 2D or 3D input .got 4D"),
+        ("BatchNorm3d(3)(lib.ones(2, 3))", ValueError, "expected 5D input .got 2D"),
+        ("BatchNorm1d(4)(lib.ones(2, 3, 2))", RuntimeError, "running_mean should contain 3"),
+        ("BatchNorm1d(3)(lib.ones(1, 3))", ValueError, "Expected more than 1 value per channel"),
+        ("BatchNorm1d(3)(lib.ones(2, 3).int())", NotImplementedError, "not implemented for 'Int'"),
+        ("functional.batch_norm(lib.ones(2, 3), None, None)", RuntimeError,
+         "running_mean must be defined in evaluation mode"),
+        ("functional.batch_norm(lib.ones(2, 3), None, None, training=True, eps=0.0)", ValueError,
+         "eps must be positive during training"),
+        ("InstanceNorm1d(3)(lib.ones(3))", ValueError, "expected 2D or 3D input .got 1D"),
+        ("InstanceNorm1d(3)(lib.ones(2, 3, 1))", ValueError, "more than 1 spatial element"),
+        ("InstanceNorm2d(3, affine=True)(lib.ones(2, 2, 3, 3))", ValueError,
+         "size at dim=1 to match num_features .3., but got: 2"),
+        ("functional.instance_norm(lib.ones(2, 3, 2), use_input_stats=False)", RuntimeError,
+         "Expected running_mean and running_var to be defined"),
+        ("GroupNorm(2, 3)", ValueError, "num_channels .3. must be divisible by num_groups .2."),
+        ("GroupNorm(3, 3)(lib.ones(2, 4, 2))", RuntimeError, "to be divisible by num_groups"),
+        ("functional.group_norm(lib.ones(3), 1)", RuntimeError, "at least 2 dimensions"),
+        ("functional.group_norm(lib.ones(2, 3), 3, lib.ones(2))", RuntimeError,
+         "Expected weight to be a vector of size equal to the number of channels"),
+        ("MaxPool1d(2, padding=2)(lib.ones(1, 1, 4))", RuntimeError, "at most half of"),
+        ("MaxPool2d(2, padding=2)(lib.ones(1, 1, 4, 4))", RuntimeError, "at most half of"),
+        ("MaxPool2d(9)(lib.ones(1, 1, 4, 4))", RuntimeError, "Output size is too small"),
+        ("AvgPool2d(9)(lib.ones(1, 1, 4, 4))", RuntimeError, "Output size is too small"),
+        ("MaxPool2d(2, 0)(lib.ones(1, 1, 4, 4))", RuntimeError, "stride should not be zero"),
+        ("MaxPool2d((2, 2, 2))(lib.ones(1, 1, 4, 4))", RuntimeError,
+         "kernel_size must either be a single int, or a tuple of two ints"),
+        ("MaxPool2d(2)(lib.ones(4, 4))", RuntimeError, "non-empty 3D or 4D .batch mode. tensor"),
+        ("MaxPool2d(2)(lib.ones(1, 1, 4, 4).bool())", NotImplementedError, "for .Bool."),
+        ("MaxPool1d(2)(lib.ones(4))", RuntimeError, "Expected 2D or 3D .batch mode. tensor"),
+        ("AvgPool1d(2)(lib.ones(4))", RuntimeError, "Expected 2 to 3 dimensions"),
+        ("AvgPool2d(2, divisor_override=0)(lib.ones(1, 4, 4))", RuntimeError, "must be not zero"),
+        ("AdaptiveAvgPool2d(-1)(lib.ones(1, 4, 4))", RuntimeError, "must be greater than or equal"),
+        ("AdaptiveAvgPool2d(2)(lib.ones(4, 4))", RuntimeError, "Expected 3D or 4D tensor"),
+        ("AdaptiveMaxPool1d(2)(lib.ones(1, 4).int())", NotImplementedError, "for 'Int'"),
+        ("FractionalMaxPool2d(2)", ValueError, "requires specifying either an output size"),
+        ("FractionalMaxPool2d(2, output_ratio=(1.5, 0.5))", ValueError, "between 0 and 1"),
+        ("MaxUnpool2d(2)(lib.ones(1, 2, 2), lib.full((1, 2, 2), 99))", RuntimeError,
+         "Found an invalid max index: 99"),
+        ("MaxUnpool2d(2)(lib.ones(1, 2, 2), lib.ones(1, 2, 2).int())", RuntimeError,
+         "should be type int64"),
+        ("MaxUnpool2d(2)(lib.ones(1, 2, 2), lib.ones(2, 2, 2).long())", RuntimeError,
+         "Expected shape of indices to be same"),
+        ("MaxUnpool2d(2)(lib.ones(1, 2, 2), lib.ones(1, 2, 2).long(), (9, 9))", ValueError,
+         "invalid output_size"),
+        ("Upsample()(lib.ones(1, 1, 4, 4))", ValueError, "either size or scale_factor should be"),
+        ("Upsample(2, 2)(lib.ones(1, 1, 4, 4))", ValueError, "only one of size or scale_factor"),
+        ("Upsample((2, 2, 2))(lib.ones(1, 1, 4, 4))", ValueError, "same number of spatial"),
+        ("Upsample(2, mode='linear')(lib.ones(1, 1, 4, 4))", NotImplementedError,
+         "Got 4D input, but linear mode needs 3D input"),
+        ("Upsample(2, mode='some')(lib.ones(1, 1, 4, 4))", NotImplementedError, "got some"),
+        ("Upsample(2, align_corners=True)(lib.ones(1, 1, 4, 4))", ValueError, "can only be set"),
+        ("Upsample(0)(lib.ones(1, 1, 4, 4))", RuntimeError, "should be greater than 0"),
+        ("Upsample(2)(lib.ones(1, 1, 4, 4).long())", NotImplementedError, "for 'Long'"),
+        ("functional.interpolate(lib.ones(1, 1, 4), 2, antialias=True)", ValueError, "Anti-alias"),
+        ("PixelShuffle(2)(lib.ones(1, 3, 2, 2))", RuntimeError, "is not divisible by 4"),
+        ("PixelShuffle(2)(lib.ones(2, 2))", RuntimeError, "at least 3 dimensions"),
+        ("PixelUnshuffle(2)(lib.ones(1, 4, 5))", RuntimeError, "expects width to be divisible"),
+        ("PixelUnshuffle(0)(lib.ones(1, 4, 5))", RuntimeError, "positive downscale_factor"),
+        ("ChannelShuffle(2)(lib.ones(1, 3, 5))", RuntimeError, "must be divisible by groups"),
+        ("Unfold(9)(lib.ones(1, 1, 4, 4))", RuntimeError, "must be at least one"),
+        ("Unfold(2, 0)(lib.ones(1, 1, 4, 4))", RuntimeError, "dilation should be greater than"),
+        ("Fold((4, 5), 2)(lib.ones(1, 11, 12))", RuntimeError, "divisible by the product of"),
+        ("Fold((4, 5), 2)(lib.ones(1, 12, 6))", RuntimeError, "number of sliding blocks 3 . 4"),
+        ("functional.grid_sample(lib.ones(1, 1, 2, 2), lib.ones(1, 2, 2, 3))", RuntimeError,
+         "expected grid to have size 2 in last dimension"),
+        ("functional.grid_sample(lib.ones(1, 1, 2, 2), lib.ones(2, 2, 2, 2))", RuntimeError,
+         "expected grid and input to have same batch size"),
+        ("functional.grid_sample(lib.ones(1, 1, 2, 2), lib.ones(1, 2, 2, 2), 'some')", ValueError,
+         "expected mode to be 'bilinear'"),
+        ("functional.affine_grid(lib.ones(1, 2, 2), (1, 1, 2, 2), False)", ValueError, "Nx2x3"),
+        ("functional.affine_grid(lib.ones(1, 2, 3), (1, 1, 2), False)", NotImplementedError,
+         "only supports 4D and 5D sizes"),
+        ("EmbeddingBag(3, 2)(lib.tensor([0, 1]))", ValueError, "offsets has to be a 1D Tensor"),
+        ("EmbeddingBag(3, 2)(lib.tensor([0, 1]), lib.tensor([1]))", RuntimeError,
+         "offsets.0. has to be 0"),
+        ("EmbeddingBag(3, 2)(lib.tensor([0, 1]), lib.tensor([0, 9]))", RuntimeError,
+         "can not be greater than input's length 2"),
+        ("EmbeddingBag(3, 2, mode='max')(lib.tensor([0, 7]), lib.tensor([0]))", RuntimeError,
+         "but found idx to be 7"),
+        ("EmbeddingBag(3, 2, mode='some')(lib.tensor([0]), lib.tensor([0]))", ValueError,
+         "mode has to be one of"),
+        ("functional.embedding_bag(lib.tensor([0]), lib.ones(3, 2), lib.tensor([0]), "
+         "per_sample_weights=lib.ones(1))", NotImplementedError, "only supported for mode='sum'"),
+        ("LocalResponseNorm(2)(lib.ones(2, 3))", ValueError, "3D or higher dimensionality"),
+        ("ConvTranspose1d(2, 2, 2, 2)(lib.ones(1, 2, 3), output_size=[9])", ValueError,
+         "requested an output size of .9., but valid sizes range from .6. to .7."),
+    ],
+)  # fmt: skip
+def test_errors(lib, text, kind, phrase):
+    with pytest.raises(kind, match=phrase):
+        eval(f"lib.nn.{text}", {"lib": lib})
+
+
+def test_output_size():
+    shapes = []
+    for lib in (wengert, torch):
+        layer = lib.nn.ConvTranspose2d(2, 3, 3, stride=2, padding=1)
+        x = lib.ones(1, 2, 4, 4)
+        sizes = (None, [8, 7], lib.Size([1, 3, 7, 8]))
+        shapes.append([tuple(layer(x, output_size=size).shape) for size in sizes])
+    assert shapes[0] == shapes[1]
+
+
+def test_channels_innermost_in_memory():
+    for lib in (wengert, torch):
+        x = lib.ones(2, 5, 4, 3).permute(0, 3, 1, 2)
+        out = lib.nn.functional.conv2d(x, lib.ones(2, 3, 2, 2))
+        assert out.stride() == (24, 1, 6, 2)
+
+
+def test_one_operator_for_all_derivatives():
+    """Per-sample gradients of a small network equal those of a loop."""
+    layer = made(wengert, "Conv2d(3, 4, 2, groups=1)")
+    state = dict(layer.named_parameters())
+    x = wengert.arange(5 * 3 * 4 * 4.0, dtype=wengert.float64).reshape(5, 3, 4, 4).sin()
+
+    def loss(state, x):
+        return (wengert.func.functional_call(layer, state, (x,)) ** 3).sum()
+
+    mapped = wengert.func.vmap(wengert.func.grad(loss), (None, 0))(state, x)
+    for i in range(5):
+        single = wengert.func.grad(loss)(state, x[i])
+        for name in state:
+            torch.testing.assert_close(numbers(mapped[name][i]), numbers(single[name]))
+
+
+def test_compiled_convolution():
+    layer = made(wengert, "Conv1d(2, 3, 2, padding='same')")
+
+    def step(x):
+        (slope,) = wengert.autograd.grad((layer(x) ** 2).sum(), x, create_graph=True)
+        return (slope**2).sum()
+
+    x = wengert.arange(12.0, dtype=wengert.float64).reshape(1, 2, 6).cos().requires_grad_()
+    assert wengert.compile(step)(x).item() == pytest.approx(step(x).item())
+
+
+@pytest.mark.parametrize("name", ["conv2d", "conv_transpose2d"])
+def test_complex_convolutions(name):
+    """Gradients of complex numbers; PyTorch makes these of real convolutions."""
+    results = []
+    for lib in (wengert, torch):
+        x, weight = (
+            lib.linspace(-1, 1, 2 * n, dtype=lib.float64).cos().reshape(shape + (2,))
+            for n, shape in ((2 * 2 * 9, (2, 2, 3, 3)), (2 * 2 * 4, (2, 2, 2, 2)))
+        )
+        leaves = [lib.view_as_complex(t.contiguous()).requires_grad_() for t in (x, weight)]
+        out = getattr(lib.nn.functional, name)(*leaves, stride=2, padding=1)
+        grads = lib.autograd.grad((out * out.conj() * out).real.sum(), leaves, create_graph=True)
+        again = lib.autograd.grad(sum((g * g.conj()).real.sum() for g in grads), leaves)
+        results.append([lib.view_as_real(t).tolist() for t in (out, *grads, *again)])
+    for one, other in zip(*results, strict=True):
+        torch.testing.assert_close(torch.tensor(one), torch.tensor(other))
+
+
+@pytest.mark.parametrize("momentum", [0.3, None])
+@pytest.mark.parametrize("kind", ["BatchNorm1d", "InstanceNorm1d"])
+def test_running_statistics(kind, momentum):
+    if kind == "InstanceNorm1d" and momentum is None:
+        momentum = 1.0
+    states = []
+    for lib in (wengert, torch):
+        layer = getattr(lib.nn, kind)(3, momentum=momentum, affine=True, track_running_stats=True)
+        x = lib.linspace(-1, 2, 24, dtype=lib.float64).sin().reshape(2, 3, 4)
+        layer.double()
+        for i in range(3):
+            layer(x * i + i)
+        layer.eval()
+        out = layer(x)
+        states.append([out, *layer.state_dict().values()])
+        layer.reset_running_stats()
+        assert layer.running_var.tolist() == [1, 1, 1] and not layer.num_batches_tracked.item()
+    for one, other in zip(*states, strict=True):
+        torch.testing.assert_close(numbers(one), numbers(other))
+
+
+def test_state_of_a_time_before_batches_were_counted(lib):
+    layer = lib.nn.BatchNorm1d(2)
+    state = layer.state_dict()
+    del state["num_batches_tracked"]
+    state._metadata[""]["version"] = 1
+    layer.load_state_dict(state)
+    assert layer.num_batches_tracked.item() == 0
+
+
+def test_synchronised_batches_are_refused():
+    for make in (wengert.nn.SyncBatchNorm, wengert.nn.SyncBatchNorm.convert_sync_batchnorm):
+        with pytest.raises(NotImplementedError, match="SyncBatchNorm is not supported"):
+            make(3)
+
+
+def test_norms_of_half_precision():
+    for text in ("BatchNorm1d(3)", "GroupNorm(3, 3)", "InstanceNorm1d(3)"):
+        results = []
+        for lib in (wengert, torch):
+            x = lib.linspace(-1, 2, 24).reshape(2, 3, 4).bfloat16().requires_grad_()
+            layer = eval(f"lib.nn.{text}", {"lib": lib}).bfloat16()
+            out = layer(x)
+            (out * out * out).sum().backward()
+            assert out.dtype == x.grad.dtype == lib.bfloat16
+            results.append((out, x.grad))
+        for one, other in zip(*results, strict=True):
+            torch.testing.assert_close(numbers(one), numbers(other), rtol=5e-2, atol=5e-2)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_indices_of_pools_and_the_way_back(n):
+    results = []
+    for lib in (wengert, torch):
+        x = lib.linspace(-3, 3, 2 * 6**n, dtype=lib.float64).mul(7).sin().reshape(2, *(6,) * n)
+        x.requires_grad_()
+        pool = getattr(lib.nn, f"MaxPool{n}d")(2, return_indices=True)
+        values, indices = pool(x)
+        back = getattr(lib.nn, f"MaxUnpool{n}d")(2)(values, indices)
+        larger = getattr(lib.nn.functional, f"max_unpool{n}d")(
+            values, indices, 2, output_size=(7,) * n
+        )
+        (slope,) = lib.autograd.grad((back**3).sum() + (larger**2).sum(), x)
+        adaptive, where = getattr(lib.nn, f"AdaptiveMaxPool{n}d")(4, True)(x)
+        results.append([values, indices, back, larger, slope, adaptive, where])
+    for one, other in zip(*results, strict=True):
+        torch.testing.assert_close(numbers(one), numbers(other))
+
+
+@pytest.mark.parametrize("n", [2, 3])
+def test_fractional_pools(n):
+    results = []
+    for lib in (wengert, torch):
+        x = lib.linspace(-3, 3, 6 * 6**n, dtype=lib.float64).mul(7).sin().reshape(2, 3, *(6,) * n)
+        x.requires_grad_()
+        samples = lib.linspace(0.05, 0.95, 6 * n, dtype=lib.float64).reshape(2, 3, n)
+        layer = getattr(lib.nn, f"FractionalMaxPool{n}d")(
+            2, output_size=4, return_indices=True, _random_samples=samples
+        )
+        values, indices = layer(x)
+        (slope,) = lib.autograd.grad((values**3).sum(), x)
+        ratio = getattr(lib.nn, f"FractionalMaxPool{n}d")(3, output_ratio=0.5)
+        assert ratio(x).shape == (2, 3, *(3,) * n)
+        results.append([values, indices, slope])
+    for one, other in zip(*results, strict=True):
+        torch.testing.assert_close(numbers(one), numbers(other))
+
+
+def test_pools_of_special_values(lib):
+    infinity, nan = float("inf"), float("nan")
+    x = lib.tensor([[[-infinity, -infinity, 1.0, nan, 2.0, infinity]]])
+    values, indices = lib.nn.functional.max_pool1d(x, 2, 1, 1, return_indices=True)
+    assert str(values[0, 0].tolist()) == "[-inf, -inf, 1.0, nan, nan, inf, inf]"
+    assert indices[0, 0].tolist() == [0, 0, 2, 3, 3, 5, 5]
+    means = lib.nn.functional.adaptive_avg_pool1d(x[..., 2:], 3)
+    assert str(means[0, 0].tolist()) == "[nan, nan, inf]"
+
+
+def test_pools_of_whole_numbers(lib):
+    x = lib.tensor([[[-7, 2, 3, 9]] * 2])
+    assert lib.nn.functional.avg_pool2d(x, 2).tolist() == [[[-2, 6]]]
+    values, indices = lib.nn.functional.max_pool2d(x, 2, return_indices=True)
+    assert values.tolist() == [[[2, 9]]] and indices.tolist() == [[[1, 3]]]
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "nearest", "bicubic"])
+@pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
+@pytest.mark.parametrize("align", [True, False])
+@pytest.mark.parametrize("n", [2, 3])
+def test_grid_sample(mode, padding, align, n):
+    if mode == "bicubic" and n == 3:
+        return  # refused
+    results = []
+    for lib in (wengert, torch):
+        x = lib.linspace(-3, 3, 8 * 12, dtype=lib.float64).mul(5).sin()
+        x = x.reshape((2, 4, 3, 4) if n == 2 else (2, 2, 2, 3, 4)).requires_grad_()
+        grid = lib.linspace(-9, 9, 2 * 5 * 3 * n, dtype=lib.float64).mul(3).sin().mul(1.7)
+        grid = grid.reshape(2, 5, *(3, 1)[: n - 1], n).requires_grad_()
+        out = lib.nn.functional.grid_sample(x, grid, mode, padding, align)
+        slopes = lib.autograd.grad((out**3).sum(), (x, grid))
+        results.append([out, *slopes])
+    for one, other in zip(*results, strict=True):
+        torch.testing.assert_close(numbers(one), numbers(other), rtol=1e-8, atol=1e-8)
+
+
+@pytest.mark.parametrize("size", [(2, 1, 3, 4), (2, 1, 2, 3, 1)])
+@pytest.mark.parametrize("align", [True, False])
+def test_affine_grid(size, align):
+    results = []
+    n = len(size) - 2
+    for lib in (wengert, torch):
+        theta = lib.linspace(-1, 1, 2 * n * (n + 1), dtype=lib.float64).reshape(2, n, n + 1)
+        theta.requires_grad_()
+        out = lib.nn.functional.affine_grid(theta, size, align)
+        (slope,) = lib.autograd.grad((out**3).sum(), theta)
+        results.append([out, slope])
+    for one, other in zip(*results, strict=True):
+        torch.testing.assert_close(numbers(one), numbers(other))
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic", "lanczos"])
+@pytest.mark.parametrize("size", [(3, 4), (9, 13)])
+def test_smoothed_interpolation(mode, size):
+    results = []
+    for lib in (wengert, torch):
+        x = lib.linspace(-3, 3, 2 * 7 * 10, dtype=lib.float64).mul(5).sin().reshape(1, 2, 7, 10)
+        x.requires_grad_()
+        out = lib.nn.functional.interpolate(x, size, mode=mode, antialias=True)
+        (slope,) = lib.autograd.grad((out**3).sum(), x)
+        results.append([out, slope])
+    for one, other in zip(*results, strict=True):
+        torch.testing.assert_close(numbers(one), numbers(other))
+
+
+def test_nearest_elements_of_many_sizes():
+    for length in (1, 3, 7, 10, 31):
+        x = torch.arange(float(length)).reshape(1, 1, -1)
+        for size in range(1, 40):
+            for mode in ("nearest", "nearest-exact"):
+                want = torch.nn.functional.interpolate(x, size, mode=mode)
+                ours = wengert.tensor(x.tolist())
+                got = wengert.nn.functional.interpolate(ours, size, mode=mode)
+                assert got.tolist() == want.tolist()
+                factor = size / 7
+                if int(length * factor):
+                    want = torch.nn.functional.interpolate(x, scale_factor=factor, mode=mode)
+                    got = wengert.nn.functional.interpolate(ours, scale_factor=factor, mode=mode)
+                    assert got.tolist() == want.tolist()
+
+
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+@pytest.mark.parametrize("options", [{}, {"padding_idx": 1}, {"include_last_offset": True}])
+def test_bags_of_embeddings(mode, options):
+    results = []
+    for lib in (wengert, torch):
+        table = lib.linspace(-2, 3, 10, dtype=lib.float64).mul(4).sin().reshape(5, 2)
+        table.requires_grad_()
+        indices, offsets = lib.tensor([1, 4, 4, 0, 1, 1, 2]), lib.tensor([0, 2, 2, 5, 7])
+        weights = lib.linspace(1, 2, 7, dtype=lib.float64).requires_grad_()
+        given = {"per_sample_weights": weights} if mode == "sum" else {}
+        out = lib.nn.functional.embedding_bag(
+            indices, table, offsets, mode=mode, **options, **given
+        )
+        leaves = (table, weights) if mode == "sum" else (table,)
+        slopes = lib.autograd.grad((out**3).sum(), leaves)
+        results.append([out, *slopes])
+    for one, other in zip(*results, strict=True):
+        torch.testing.assert_close(numbers(one), numbers(other))
+
+
+def test_pretrained_bags(lib):
+    table = lib.arange(6.0).reshape(3, 2)
+    layer = lib.nn.EmbeddingBag.from_pretrained(table, mode="sum")
+    assert not layer.weight.requires_grad
+    assert layer(lib.tensor([2, 0]), lib.tensor([0])).tolist() == [[4.0, 6.0]]
+
+
+def test_older_names_of_interpolation(lib):
+    x = lib.arange(4.0).reshape(1, 1, 2, 2)
+    with pytest.warns(UserWarning, match="deprecated"):
+        assert lib.nn.functional.upsample(x, 4).shape == (1, 1, 4, 4)
+    with pytest.warns(UserWarning, match="deprecated"):
+        assert lib.nn.functional.upsample_nearest(x, 3)[0, 0, 0].tolist() == [0, 0, 1]
+    with pytest.warns(UserWarning, match="deprecated"):
+        assert lib.nn.functional.upsample_bilinear(x, 3)[0, 0, 0].tolist() == [0, 0.5, 1]
+
+
+def test_gradients_of_bags_scaled_by_frequency():
+    """By how often a row is used; PyTorch divides all rows by how often the first one is."""
+    table = wengert.arange(6.0).reshape(3, 2).requires_grad_()
+    indices = wengert.tensor([[0, 0, 1], [0, 2, 2]])
+    out = wengert.nn.functional.embedding_bag(indices, table, mode="sum", scale_grad_by_freq=True)
+    out.sum().backward()
+    assert table.grad.tolist() == [[1, 1], [1, 1], [1, 1]]
