@@ -29,6 +29,8 @@ from .activations import softsign as softsign
 from .activations import tanh as tanh
 from .activations import tanhshrink as tanhshrink
 from .activations import threshold as threshold
+from .attention import multi_head_attention_forward as multi_head_attention_forward
+from .attention import scaled_dot_product_attention as scaled_dot_product_attention
 from .layers import cosine_similarity as cosine_similarity
 from .layers import dropout as dropout
 from .layers import dropout1d as dropout1d
@@ -41,7 +43,6 @@ from .layers import one_hot as one_hot
 from .layers import pad as pad
 from .layers import pairwise_distance as pairwise_distance
 from .layers import rms_norm as rms_norm
-from .layers import scaled_dot_product_attention as scaled_dot_product_attention
 from .losses import binary_cross_entropy as binary_cross_entropy
 from .losses import binary_cross_entropy_with_logits as binary_cross_entropy_with_logits
 from .losses import cross_entropy as cross_entropy

@@ -27,6 +27,7 @@ from .activation import Softsign as Softsign
 from .activation import Tanh as Tanh
 from .activation import Tanhshrink as Tanhshrink
 from .activation import Threshold as Threshold
+from .attention import MultiheadAttention as MultiheadAttention
 from .container import ModuleDict as ModuleDict
 from .container import ModuleList as ModuleList
 from .container import Sequential as Sequential
@@ -71,6 +72,11 @@ from .regularisation import Dropout2d as Dropout2d
 from .regularisation import Dropout3d as Dropout3d
 from .regularisation import LayerNorm as LayerNorm
 from .regularisation import RMSNorm as RMSNorm
+from .transformer import Transformer as Transformer
+from .transformer import TransformerDecoder as TransformerDecoder
+from .transformer import TransformerDecoderLayer as TransformerDecoderLayer
+from .transformer import TransformerEncoder as TransformerEncoder
+from .transformer import TransformerEncoderLayer as TransformerEncoderLayer
 
 __all__ = [
     "BCELoss", "BCEWithLogitsLoss", "Bilinear", "CELU", "CircularPad1d", "CircularPad2d",
@@ -78,10 +84,13 @@ __all__ = [
     "CrossEntropyLoss", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "ELU", "Embedding",
     "Flatten", "GELU", "GLU", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "HuberLoss",
     "Identity", "KLDivLoss", "L1Loss", "LayerNorm", "LeakyReLU", "Linear", "LogSigmoid",
-    "LogSoftmax", "MSELoss", "Mish", "Module", "ModuleDict", "ModuleList", "NLLLoss", "PReLU",
+    "LogSoftmax", "MSELoss", "Mish", "Module", "ModuleDict", "ModuleList", "MultiheadAttention",
+    "NLLLoss", "PReLU",
     "PairwiseDistance", "ParameterDict", "ParameterList", "RMSNorm", "ReLU", "ReLU6",
     "ReflectionPad1d", "ReflectionPad2d", "ReflectionPad3d", "ReplicationPad1d",
     "ReplicationPad2d", "ReplicationPad3d", "SELU", "Sequential", "SiLU", "Sigmoid",
     "SmoothL1Loss", "Softmax", "Softmax2d", "Softmin", "Softplus", "Softshrink", "Softsign",
-    "Tanh", "Tanhshrink", "Threshold", "Unflatten", "ZeroPad1d", "ZeroPad2d", "ZeroPad3d",
+    "Tanh", "Tanhshrink", "Threshold", "Transformer", "TransformerDecoder",
+    "TransformerDecoderLayer", "TransformerEncoder", "TransformerEncoderLayer", "Unflatten",
+    "ZeroPad1d", "ZeroPad2d", "ZeroPad3d",
 ]  # fmt: skip
