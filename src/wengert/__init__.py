@@ -111,6 +111,11 @@ _NAMES = {
          "threshold"),
         "nn.functional",
     ),
+    **dict.fromkeys(
+        ("gru", "gru_cell", "lstm", "lstm_cell", "rnn_relu", "rnn_relu_cell", "rnn_tanh",
+         "rnn_tanh_cell"),
+        "nn.functional.recurrent",
+    ),
 }  # fmt: skip
 _FUNCTIONS = _registration.deferred_functions()
 

@@ -72,6 +72,7 @@ DEFERRED: dict[str, tuple[str, ...]] = {
     ),
     "nn": ("constant_pad_nd", "native_layer_norm"),
     "norms": ("norm",),
+    "recurrent": (),
     "reduce": (
         "all", "allclose", "any", "count_nonzero", "equal", "isclose", "mean", "nanmean", "nansum",
         "prod", "std", "std_mean", "sum", "sum_to_size", "var", "var_mean",
