@@ -104,6 +104,7 @@ _NAMES = {
     "is_anomaly_enabled": "autograd.anomaly_mode",
     "load": "serialization",
     "save": "serialization",
+    "norm_except_dim": "nn.utils.weights",
     "set_printoptions": "tensor.printing",
     "vmap": "func",
     **dict.fromkeys(

@@ -31,6 +31,7 @@ from .attention import MultiheadAttention as MultiheadAttention
 from .container import ModuleDict as ModuleDict
 from .container import ModuleList as ModuleList
 from .container import Sequential as Sequential
+from .lazy import LazyLinear as LazyLinear
 from .linear import Bilinear as Bilinear
 from .linear import CosineSimilarity as CosineSimilarity
 from .linear import Embedding as Embedding
@@ -92,7 +93,8 @@ __all__ = [
     "CrossEntropyLoss", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "ELU", "Embedding",
     "Flatten", "GELU", "GLU", "GRU", "GRUCell", "LSTM", "LSTMCell", "RNN", "RNNBase",
     "RNNCell", "RNNCellBase", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "HuberLoss",
-    "Identity", "KLDivLoss", "L1Loss", "LayerNorm", "LeakyReLU", "Linear", "LogSigmoid",
+    "Identity", "KLDivLoss", "L1Loss", "LayerNorm", "LazyLinear", "LeakyReLU",
+    "Linear", "LogSigmoid",
     "LogSoftmax", "MSELoss", "Mish", "Module", "ModuleDict", "ModuleList", "MultiheadAttention",
     "NLLLoss", "PReLU",
     "PairwiseDistance", "ParameterDict", "ParameterList", "RMSNorm", "ReLU", "ReLU6",
