@@ -164,6 +164,11 @@ _NAMES = {
          "max_pool1d_with_indices", "poisson_nll_loss", "triplet_margin_loss"),
         "nn.functional.package_forms",
     ),
+    **dict.fromkeys(
+        ("gru", "gru_cell", "lstm", "lstm_cell", "rnn_relu", "rnn_relu_cell", "rnn_tanh",
+         "rnn_tanh_cell"),
+        "nn.functional.recurrent",
+    ),
 }  # fmt: skip
 _FUNCTIONS = _registration.deferred_functions()
 

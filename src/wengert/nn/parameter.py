@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from ..backends.casting import copy_array
 from ..core.arrays import unmarked
@@ -12,7 +12,10 @@ from ..dispatch.torch_function import disabled_torch_function_impl
 from ..tensor.pickling import check_storage
 from ..tensor.subclasses import make_subclass
 
-__all__ = ["Buffer", "Parameter"]
+__all__ = [
+    "Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter",
+    "UninitializedTensorMixin", "is_lazy",
+]  # fmt: skip
 
 
 class ParameterMeta(type):
@@ -92,3 +95,110 @@ class Buffer(Tensor, metaclass=BufferMeta):
         made.persistent = persistent
         made._is_buffer = True
         return made
+
+
+# Without a shape ----------------------------------------------------------------------------------
+
+#: What may be done with a tensor whose shape is not known, beside reading and setting attributes.
+_ALLOWED = frozenset((
+    "__get__", "__hash__", "__set__", "char", "copy_", "cpu", "cuda", "double", "float",
+    "get_device", "half", "int", "is_complex", "is_floating_point", "long", "short", "size", "to",
+))  # fmt: skip
+
+
+class UninitializedTensorMixin:
+    """What parameters and buffers have in common whose shape is not known yet."""
+
+    cls_to_become: ClassVar[type]
+
+    def materialize(self: Any, shape: Any, device: Any = None, dtype: Any = None) -> None:
+        """Become a tensor of a shape, whose elements have no particular values."""
+        known = self.data
+        device = known.device if device is None else device
+        self.__class__ = self.cls_to_become
+        self.data = empty(shape, device=device, dtype=dtype or known.dtype)
+
+    @property
+    def shape(self) -> Any:
+        """Refused: not known yet."""
+        raise RuntimeError(
+            "Can't access the shape of an uninitialized parameter or buffer. This error usually "
+            "happens in `load_state_dict` when trying to load an uninitialized parameter into an "
+            "initialized one. Call `forward` to initialize the parameters before accessing their "
+            "attributes."
+        )
+
+    def share_memory_(self) -> Any:
+        """Refused: there is no memory yet."""
+        raise RuntimeError(
+            "Can't share memory on an uninitialized parameter or buffer. Call `forward` to "
+            "initialize the parameters before calling `module.share_memory()`."
+        )
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}>"
+
+    def __reduce_ex__(self: Any, protocol: Any) -> tuple:
+        return type(self), (self.requires_grad, self.data.device, self.data.dtype)
+
+    def __deepcopy__(self: Any, memo: dict[int, Any]) -> Any:
+        if id(self) not in memo:
+            memo[id(self)] = type(self)(self.requires_grad, self.data.device, self.data.dtype)
+        return memo[id(self)]
+
+    @classmethod
+    def __torch_function__(
+        cls, func: Any, types: Any, args: tuple = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        """Refuse whatever needs elements."""
+        if getattr(func, "__name__", "") in _ALLOWED:
+            return disabled_torch_function_impl(func, types, args, kwargs or {})
+        raise ValueError(
+            f"Attempted to use an uninitialized parameter in {func}. This error happens when you "
+            "are using a `LazyModule` or explicitly manipulating "
+            f"`torch.nn.parameter.{cls.__name__}` objects. When using LazyModules Call `forward` "
+            "with a dummy batch to initialize the parameters before calling torch functions"
+        )
+
+
+class UninitializedParameter(UninitializedTensorMixin, Parameter):  # type: ignore[misc]
+    """A parameter whose shape is not known yet; `materialize` gives it one."""
+
+    cls_to_become = Parameter
+
+    def __new__(
+        cls, requires_grad: bool = True, device: Any = None, dtype: Any = None
+    ) -> UninitializedParameter:
+        made = make_subclass(cls, empty(0, device=device, dtype=dtype))
+        made.requires_grad = requires_grad
+        return made
+
+
+class _MaterializedBuffer(Tensor):
+    """A buffer that had no shape before; a tensor like any other."""
+
+    __torch_function__ = disabled_torch_function_impl
+
+
+class UninitializedBuffer(UninitializedTensorMixin, Tensor):
+    """A buffer whose shape is not known yet; `materialize` gives it one."""
+
+    cls_to_become = _MaterializedBuffer
+
+    def __new__(
+        cls,
+        requires_grad: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+        persistent: bool = True,
+    ) -> UninitializedBuffer:
+        made = make_subclass(cls, empty(0, device=device, dtype=dtype))
+        made.requires_grad = requires_grad
+        made.persistent = persistent
+        made._is_buffer = True
+        return made
+
+
+def is_lazy(param: Any) -> bool:
+    """Whether a parameter or buffer has no shape yet."""
+    return isinstance(param, UninitializedTensorMixin)

@@ -82,6 +82,7 @@ DEFERRED: dict[str, tuple[str, ...]] = {
         "detach", "fill", "fill_", "frobenius_norm", "get_device", "is_same_size",
         "norm_except_dim", "nuclear_norm",
     ),
+    "recurrent": (),
     "reduce": (
         "all", "allclose", "any", "count_nonzero", "equal", "isclose", "mean", "nanmean", "nansum",
         "prod", "std", "std_mean", "sum", "sum_to_size", "var", "var_mean",

@@ -71,5 +71,8 @@ def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:
     """The norms over all dimensions but one, which stay as dimensions of length one; -1: all."""
     if dim == -1:
         return norm(v, pow)
-    others = [d for d in range(v.array.ndim) if d != dim]
+    if dim not in (0, v.ndim - 1):
+        order = [dim, *[d for d in range(v.ndim) if d != dim]]
+        return norm_except_dim(v.permute(order), pow, 0).movedim(0, dim)
+    others = [d for d in range(v.ndim) if d != dim]
     return norm(v, pow, others, True) if others else v.abs()

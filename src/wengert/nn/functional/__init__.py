@@ -38,6 +38,8 @@ from .activations import tanhshrink as tanhshrink
 from .activations import threshold as threshold
 from .activations import threshold_ as threshold_
 from .alignments import ctc_loss as ctc_loss
+from .attention import multi_head_attention_forward as multi_head_attention_forward
+from .attention import scaled_dot_product_attention as scaled_dot_product_attention
 from .bags import bilinear as bilinear
 from .bags import embedding_bag as embedding_bag
 from .convolutions import conv1d as conv1d
@@ -66,7 +68,6 @@ from .layers import one_hot as one_hot
 from .layers import pad as pad
 from .layers import pairwise_distance as pairwise_distance
 from .layers import rms_norm as rms_norm
-from .layers import scaled_dot_product_attention as scaled_dot_product_attention
 from .losses import binary_cross_entropy as binary_cross_entropy
 from .losses import binary_cross_entropy_with_logits as binary_cross_entropy_with_logits
 from .losses import cross_entropy as cross_entropy

@@ -1,8 +1,7 @@
-"""Layers as functions: normalisation, dropout, embedding, attention and padding."""
+"""Layers as functions: normalisation, dropout, embedding and padding."""
 
 from __future__ import annotations
 
-import math
 import warnings
 from typing import Any
 
@@ -21,7 +20,6 @@ from ...operators import indexing, joining, pointwise
 from ...operators import nn as layers
 from ...operators.norms import norm, vector_norm
 from ...operators.padding import continued
-from ...operators.softmax import softmax
 from ...transforms.memory import plain
 
 # Normalisation ------------------------------------------------------------------------------------
@@ -220,57 +218,6 @@ def _shorten_rows(weight: Tensor, indices: Tensor, max_norm: float, norm_type: f
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     """For each class number a row of zeros with a one in its place."""
     return indexing.one_hot.call((tensor, num_classes))
-
-
-# Attention ----------------------------------------------------------------------------------------
-
-
-def scaled_dot_product_attention(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    attn_mask: Tensor | None = None,
-    dropout_p: float = 0.0,
-    is_causal: bool = False,
-    scale: float | None = None,
-    enable_gqa: bool = False,
-) -> Tensor:
-    """Values averaged by the softmax of the products of queries and keys.
-
-    A boolean mask says which keys take part, any other is added to the products.
-    """
-    if is_causal and attn_mask is not None:
-        raise RuntimeError(
-            "scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True"
-        )
-    for name, each in (("query", query), ("key", key), ("value", value)):
-        if each.array.ndim < 2:
-            raise RuntimeError(f"Expected {name} to be at least 2D, got {each.array.ndim}D")
-    if enable_gqa:
-        key = key.repeat_interleave(query.array.shape[-3] // key.array.shape[-3], -3)
-        value = value.repeat_interleave(query.array.shape[-3] // value.array.shape[-3], -3)
-    width = query.array.shape[-1]
-    factor = scale if scale is not None else (1 / math.sqrt(width) if width else 1.0)
-    scores = (query * factor) @ key.transpose(-2, -1)
-    if is_causal:
-        rows, columns = scores.array.shape[-2:]
-        attn_mask = scores.new_ones((rows, columns), dtype=dtypes.bool).tril()
-        weights = softmax(scores.masked_fill(~attn_mask, -math.inf), -1)
-    elif attn_mask is None:
-        weights = softmax(scores, -1)
-    else:
-        weights = _masked_softmax(scores, attn_mask)
-    return dropout(weights, dropout_p) @ value
-
-
-def _masked_softmax(scores: Tensor, mask: Tensor) -> Tensor:
-    """Softmax along the last dimension; a row that is masked throughout gives zeros, not NaN."""
-    if mask.array.dtype.kind == "b":
-        scores = scores.masked_fill(~mask, -math.inf)
-    else:
-        scores = scores + mask
-    empty = (scores == -math.inf).all(-1, True)
-    return softmax(scores.masked_fill(empty, 0), -1).masked_fill(empty, 0)
 
 
 # Padding ------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from ...autograd.grad_mode import no_grad
 from ...core.handles import RemovableHandle
 from ...core.tensor import Tensor
-from ..parameter import Parameter
+from ..parameter import Parameter, is_lazy
 from .registration import Registry, add_hook
 
 EXTRA_STATE = "_extra_state"
@@ -212,6 +212,8 @@ class Stateful(Registry):
                 f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like '
                 f"object from checkpoint but received {type(given)}"
             )
+        if is_lazy(value):  # and so is what is given, or it would have a shape by now
+            return None
         if value.ndim == 0 and given.ndim == 1 and given.numel():
             given = given[0]
         if given.shape != value.shape:
