@@ -17,7 +17,6 @@ _gc.disable()
 try:
     from . import autograd as autograd
     from . import random as random
-    from ._version import __version__ as __version__
     from .autograd.grad_mode import enable_grad as enable_grad
     from .autograd.grad_mode import inference_mode as inference_mode
     from .autograd.grad_mode import is_grad_enabled as is_grad_enabled
@@ -68,6 +67,7 @@ try:
     from .creation.factories import *  # noqa: F403
     from .creation.random import *  # noqa: F403
     from .tensor import registration as _registration
+    from .version import __version__ as __version__
 
     newaxis = None
 
@@ -94,11 +94,14 @@ def is_inference(input: Tensor) -> _Any:
 
 # Modules and names that are imported when first asked for.
 _MODULES = (
-    "_C", "_library", "compiler", "cuda", "demo", "fft", "func", "library", "linalg", "nn", "ops",
-    "optim", "overrides", "serialization", "special", "types", "utils",
+    "_C", "_library", "amp", "as_torch", "backends", "compiler", "cuda", "demo", "fft", "func",
+    "library", "linalg", "nn", "ops", "optim", "overrides", "serialization", "special", "testing",
+    "types", "utils", "version",
 )  # fmt: skip
 _NAMES = {
+    "GradScaler": "amp",
     "Tag": "library",
+    "autocast": "amp",
     "compile": "compiler",
     "is_anomaly_check_nan_enabled": "autograd.anomaly_mode",
     "is_anomaly_enabled": "autograd.anomaly_mode",
@@ -106,6 +109,17 @@ _NAMES = {
     "save": "serialization",
     "set_printoptions": "tensor.printing",
     "vmap": "func",
+    **dict.fromkeys(
+        ("get_autocast_dtype", "is_autocast_available", "is_autocast_enabled"),
+        "amp",
+    ),
+    **dict.fromkeys(
+        ("are_deterministic_algorithms_enabled", "get_float32_matmul_precision",
+         "get_num_interop_threads", "get_num_threads",
+         "is_deterministic_algorithms_warn_only_enabled", "set_float32_matmul_precision",
+         "set_num_interop_threads", "set_num_threads", "use_deterministic_algorithms"),
+        "core.settings",
+    ),
     **dict.fromkeys(
         ("celu", "cosine_similarity", "pairwise_distance", "prelu", "rms_norm", "selu",
          "threshold"),
@@ -128,7 +142,7 @@ def __getattr__(name: str) -> _Any:
     if name == "__all__":  # what `from wengert import *` takes: no modules
         names = {*_own_names(), *_FUNCTIONS, *_inplace_functions(), *_NAMES}
         return sorted(each for each in names if each[0] != "_")
-    raise AttributeError(f"module 'wengert' has no attribute {name!r}")
+    raise _load("core.missing").missing("wengert", name)
 
 
 def _inplace_functions() -> frozenset[str]:

@@ -240,7 +240,7 @@ static void name(float* first, float* second, Py_ssize_t n, float mean, float st
     float x[8 * WENGERT_CHUNK], e[8 * WENGERT_CHUNK], small[8 * WENGERT_CHUNK];               \
     int32_t bits[8 * WENGERT_CHUNK];                                                          \
     for (Py_ssize_t i = 0; i < n; i++) x[i] = 1.0f - first[i];                                \
-    memcpy(bits, x, sizeof(x));                                                               \
+    memcpy(bits, x, (size_t)n * sizeof(float));                                               \
     for (Py_ssize_t i = 0; i < n; i++) {                                                      \
         int32_t exponent = (bits[i] >> 23) - 126;                                             \
         bits[i] = (bits[i] & 0x007fffff) | 0x3f000000;                                        \
@@ -248,7 +248,7 @@ static void name(float* first, float* second, Py_ssize_t n, float mean, float st
         e[i] = (float)(exponent - below);                                                     \
         small[i] = (float)below;                                                              \
     }                                                                                         \
-    memcpy(x, bits, sizeof(x));                                                               \
+    memcpy(x, bits, (size_t)n * sizeof(float));                                               \
     for (Py_ssize_t i = 0; i < n; i++) {                                                      \
         float m = x[i], k = e[i], r = (m - 1.0f) + m * small[i], z = r * r;                   \
         float y = FMA(7.0376836292e-2f, r, -1.1514610310e-1f);                                \

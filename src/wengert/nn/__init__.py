@@ -1,5 +1,8 @@
 """Building blocks of networks: functions, modules, and the tensors that are trained."""
 
+from typing import Any
+
+from ..core.missing import missing
 from . import functional as functional
 from . import init as init
 from . import modules as modules
@@ -8,3 +11,7 @@ from . import utils as utils
 from .modules import *  # noqa: F403
 from .parameter import Buffer as Buffer
 from .parameter import Parameter as Parameter
+
+
+def __getattr__(name: str) -> Any:
+    raise missing(__name__, name)
