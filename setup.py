@@ -22,6 +22,8 @@ COMPILED_WITHOUT_PXD = [
     "wengert/backends/geometry.py",
     "wengert/core/arrays.py",
     "wengert/core/scopes.py",
+    "wengert/creation/declare.py",
+    "wengert/creation/sampling.py",
     "wengert/dispatch/layers.py",
     "wengert/dispatch/levels.py",
     "wengert/dispatch/overlap.py",
@@ -69,6 +71,7 @@ WRITTEN_IN_C_TYPES = {
     "wengert.core.collector",
     "wengert.core.frames",
     "wengert.core.ndarrays",
+    "wengert.creation.mersenne",
 }
 MSVC_FLAGS = ["/O2"]
 PROCESSORS = os.cpu_count() or 1

@@ -154,6 +154,7 @@ def stub_text() -> str:
         else:
             kind = type(value).__name__
             plain = {"bool": "_bool", "float": "_float", "str": "str", "NoneType": "None"}
+            plain["TorchVersion"] = "str"
             values.append(f"{name}: {plain.get(kind, kind)}")
     head = (
         f'"""{MADE_BY}"""\n\n# ruff: noqa\n'

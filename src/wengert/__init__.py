@@ -17,7 +17,6 @@ _gc.disable()
 try:
     from . import autograd as autograd
     from . import random as random
-    from ._version import __version__ as __version__
     from .autograd.grad_mode import enable_grad as enable_grad
     from .autograd.grad_mode import inference_mode as inference_mode
     from .autograd.grad_mode import is_grad_enabled as is_grad_enabled
@@ -71,6 +70,7 @@ try:
     from .creation.factories import *  # noqa: F403
     from .creation.random import *  # noqa: F403
     from .tensor import registration as _registration
+    from .version import __version__ as __version__
 
     newaxis = None
     legacy_contiguous_format = contiguous_format
@@ -98,14 +98,16 @@ def is_inference(input: Tensor) -> _Any:
 
 # Modules and names that are imported when first asked for.
 _MODULES = (
-    "_C", "_library", "compiler", "cuda", "demo", "fft", "func", "library", "linalg", "masked",
-    "nn", "ops", "optim", "overrides", "serialization", "signal", "special", "storage", "types",
-    "utils",
+    "_C", "_library", "amp", "as_torch", "backends", "compiler", "cuda", "demo", "fft", "func",
+    "library", "linalg", "masked", "nn", "ops", "optim", "overrides", "serialization", "signal",
+    "special", "storage", "testing", "types", "utils", "version",
 )  # fmt: skip
 _NAMES = {
     "DisableTorchFunction": "_C",
     "DisableTorchFunctionSubclass": "_C",
+    "GradScaler": "amp",
     "Tag": "library",
+    "autocast": "amp",
     "compile": "compiler",
     "cond": "compiler",
     "while_loop": "compiler",
@@ -116,6 +118,10 @@ _NAMES = {
     "save": "serialization",
     "set_printoptions": "tensor.printing",
     "vmap": "func",
+    **dict.fromkeys(
+        ("get_autocast_dtype", "is_autocast_available", "is_autocast_enabled"),
+        "amp",
+    ),
     **dict.fromkeys(
         ("adaptive_avg_pool1d", "avg_pool1d", "bilinear", "celu", "celu_", "channel_shuffle",
          "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",

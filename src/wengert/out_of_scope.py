@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NoReturn
 
+from .core.missing import missing
 from .tensor.refused_methods import (
     DISTRIBUTED,
     METHODS,
@@ -155,9 +156,9 @@ def look_up(module: str, name: str) -> Any:
     reason = OUT_OF_SCOPE.get(key)
     if reason is None:
         why = ABSENT_VALUES.get(name) if not below else None
-        raise AttributeError(
-            f"module {module!r} has no attribute {name!r}" + (f": {why}" if why else "")
-        )
+        if why is not None:
+            raise AttributeError(f"{module} has no attribute {name!r}: {why}", name=name)
+        raise missing(module, name)
     if key not in _made:
         refuse = refusal(f"{module}.{name}", reason)
         if name[0].isupper():

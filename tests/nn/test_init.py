@@ -84,11 +84,16 @@ def test_generators_and_kinds(lib):
         init.kaiming_normal_(lib.empty(3, 3), mode="fan")
 
 
-def test_orthogonal_is_refused():
-    import wengert
-
-    with pytest.raises(NotImplementedError, match="QR decomposition"):
-        wengert.nn.init.orthogonal_(wengert.empty(2, 2))
+@pytest.mark.parametrize("shape", [(4, 4), (3, 5), (6, 2), (3, 2, 4)])
+def test_orthogonal(lib, shape):
+    t = lib.nn.Parameter(lib.empty(shape))
+    assert lib.nn.init.orthogonal_(t, gain=2.0) is t
+    matrix = t.detach().reshape(shape[0], -1)
+    products = matrix @ matrix.t() if matrix.size(0) <= matrix.size(1) else matrix.t() @ matrix
+    assert (products - 4 * lib.eye(products.size(0))).abs().max().item() < 1e-5
+    assert lib.nn.init.orthogonal_(lib.empty(0, 3)).shape == (0, 3)
+    with pytest.raises(ValueError, match="2 or more dimensions"):
+        lib.nn.init.orthogonal_(lib.empty(3))
 
 
 def parameters(lib):

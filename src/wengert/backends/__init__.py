@@ -1,1 +1,15 @@
-"""Array namespaces that kernels are written against, one per kind of device."""
+"""Arrays and the libraries behind them; under PyTorch's names, settings of libraries not used."""
+
+from types import ModuleType
+
+from ..core.missing import missing
+
+_SETTINGS = ("cuda", "cudnn", "mkl", "mkldnn", "mps", "openmp")
+
+
+def __getattr__(name: str) -> ModuleType:
+    if name in _SETTINGS:
+        from importlib import import_module
+
+        return import_module("." + name, __name__)
+    raise missing(__name__, name)

@@ -340,7 +340,27 @@ class Drawing(Maker):
 
 
 class SizedDraw(Drawing, Sized):
-    """Draws tensors of a shape."""
+    """Draws tensors of a shape; `quick` fills a new array of the default type, with no options."""
+
+    def __init__(
+        self,
+        name: str,
+        kernel: Callable[..., Any],
+        *schemas: str,
+        quick: Callable[[Any], None] | None = None,
+        **facts: Any,
+    ) -> None:
+        super().__init__(name, kernel, *schemas, **facts)
+        self.quick = quick
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Tensor:
+        quick = None if kwargs or thread_state().levels else self.quick
+        if quick is not None and as_device(None) is CPU:
+            array = np.empty(parse_size(self.name, args, None), dtypes.get_default_dtype().numpy)
+            if array.dtype.char in "fd":
+                quick(array)
+                return wrap(array)
+        return super().__call__(*args, **kwargs)
 
 
 class SizedFirstDraw(Drawing, SizedFirst):

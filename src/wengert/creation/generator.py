@@ -7,7 +7,7 @@ import struct
 from _thread import allocate_lock
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -15,12 +15,14 @@ from ..backends.backend import require_cupy
 from ..core.devices import as_device, device
 from ..core.registry import SCHEMA_CLASSES
 from ..core.tensor import Tensor, wrap
-
-if TYPE_CHECKING:
-    from numpy.random import Generator as Source
+from .mersenne import Mersenne
 
 _DEFAULT_SEED = 67280421310721
-_STATE = struct.Struct("<Q16s16sII")
+_KEY_WORDS = 624
+#: PyTorch's bytes: the seed, how many words are left, whether it is seeded, the place of the next
+#: word, the words, then three numbers of which the second is a normal one that waits, whether one
+#: does, and the same for float32, which nothing draws.
+_STATE = struct.Struct(f"<QiiQ{8 * _KEY_WORDS}sdddi4xf?3x")
 _lock = allocate_lock()
 
 
@@ -36,8 +38,8 @@ class Generator:
         if self._device.type == "cuda":
             require_cupy()
         self._seed = _DEFAULT_SEED
-        # Made on first use: importing numpy.random takes as long as a third of numpy itself.
-        self._source: Source | None = None
+        # Made on first use: seeding takes longer than a small draw.
+        self._source: Mersenne | None = None
 
     @property
     def device(self) -> device:
@@ -62,30 +64,27 @@ class Generator:
         return self._seed
 
     @property
-    def source(self) -> Source:
-        """The NumPy generator that draws the numbers."""
+    def source(self) -> Mersenne:
+        """The twister that draws the words."""
         if self._source is None:
             with _lock:
                 if self._source is None:
-                    from numpy.random import PCG64, Generator
-
-                    self._source = Generator(PCG64(self._seed))
+                    self._source = Mersenne(self._seed % 2**32)
         return self._source
 
     def get_state(self) -> Tensor:
-        """The seed and the position in its stream, as bytes."""
-        state: Any = self.source.bit_generator.state
+        """The seed and the position in its stream, in PyTorch's bytes."""
+        key, following, normal = self.source.state()
+        words = np.frombuffer(key, np.uint32).astype("<u8").tobytes()
+        left = 1 if following == 0 else _KEY_WORDS + 1 - following
+        waits = normal is not None
         packed = _STATE.pack(
-            self._seed,
-            state["state"]["state"].to_bytes(16, "little"),
-            state["state"]["inc"].to_bytes(16, "little"),
-            state["has_uint32"],
-            state["uinteger"],
+            self._seed, left, 1, following, words, 0.0, normal or 0.0, 0.0, waits, 0.0, False
         )
         return wrap(np.frombuffer(packed, np.uint8).copy())
 
     def set_state(self, new_state: Tensor) -> Generator:
-        """Return to a state that `get_state` gave."""
+        """Return to a state that `get_state` gave, here or in PyTorch."""
         if not isinstance(new_state, Tensor):
             raise TypeError(f"expected a wengert.ByteTensor, but got {type(new_state).__name__}")
         if new_state.array.dtype != np.uint8:
@@ -93,20 +92,15 @@ class Generator:
         packed = new_state.array.tobytes()
         if len(packed) != _STATE.size:
             raise RuntimeError(
-                f"RNG state is wrong size: expected {_STATE.size} bytes but found the input RNG "
+                f"Expected a CPUGeneratorImplState of size {_STATE.size} but found the input RNG "
                 f"state size to be {len(packed)}"
             )
-        seed, position, increment, has_half, half = _STATE.unpack(packed)
+        seed, left, seeded, following, words, _, normal, _, waits, _, _ = _STATE.unpack(packed)
+        if not (seeded and 0 < left <= _KEY_WORDS and following <= _KEY_WORDS):
+            raise RuntimeError("Invalid mt19937 state: these bytes are no state of a generator")
+        key = np.frombuffer(words, "<u8").astype(np.uint32).tobytes()
         self.manual_seed(seed)
-        self.source.bit_generator.state = {
-            "bit_generator": "PCG64",
-            "state": {
-                "state": int.from_bytes(position, "little"),
-                "inc": int.from_bytes(increment, "little"),
-            },
-            "has_uint32": has_half,
-            "uinteger": half,
-        }
+        self.source.restore(key, following, normal if waits else None)
         return self
 
     def clone_state(self) -> Generator:
@@ -168,8 +162,8 @@ def fork_rng(
         default_generator.set_state(state)
 
 
-def source_of(generator: Generator | None) -> Source:
-    """The NumPy generator behind a generator, or behind the default one."""
+def source_of(generator: Generator | None) -> Mersenne:
+    """The twister behind a generator, or behind the default one."""
     if generator is None:
         return default_generator.source
     if not isinstance(generator, Generator):

@@ -15,9 +15,10 @@ from ..core.devices import as_device
 from ..core.errors import broadcast_error
 from ..core.layouts import check_options
 from ..core.numbers import overflow_error
+from ..core.registry import operator_named
 from ..core.size import whole
 from ..core.state import thread_state
-from ..core.tensor import Tensor
+from ..core.tensor import Tensor, wrap
 from ..dispatch.levels import check_same_parameters
 from ..tape.leaves import require_grad
 from .arguments import check_tensor, finish
@@ -49,21 +50,31 @@ from .sampling import (
     draw_multinomial,
     draw_permutation,
     fill_bernoulli,
+    fill_binomial,
+    fill_cauchy,
     fill_exponential,
+    fill_geometric,
     fill_integers,
+    fill_log_normal,
     fill_normal,
+    fill_plain_normal,
+    fill_plain_uniform,
+    fill_poisson,
     fill_range,
     fill_uniform,
 )
 
 __all__ = [
-    "Generator", "bernoulli", "default_generator", "fork_rng", "get_rng_state", "initial_seed",
-    "manual_seed", "multinomial", "normal", "rand", "rand_like", "randint", "randint_like",
-    "randn", "randn_like", "randperm", "seed", "set_rng_state",
+    "Generator", "bernoulli", "binomial", "default_generator", "fork_rng", "get_rng_state",
+    "initial_seed", "manual_seed", "multinomial", "normal", "poisson", "rand", "rand_like",
+    "randint", "randint_like", "randn", "randn_like", "randperm", "seed", "set_rng_state",
 ]  # fmt: skip
 
 
-@maker(f"rand(SymInt[] size, *, {OPTIONS}, {GENERATOR}) -> Tensor", kind=SizedDraw)
+@maker(
+    f"rand(SymInt[] size, *, {OPTIONS}, {GENERATOR}) -> Tensor",
+    kind=SizedDraw, quick=fill_plain_uniform,
+)  # fmt: skip
 def rand(blank: Blank, *, generator: Generator | None = None) -> Any:
     """Numbers drawn uniformly from [0, 1)."""
     array = blank.empty()
@@ -71,7 +82,10 @@ def rand(blank: Blank, *, generator: Generator | None = None) -> Any:
     return array
 
 
-@maker(f"randn(SymInt[] size, *, {OPTIONS}, {GENERATOR}) -> Tensor", kind=SizedDraw)
+@maker(
+    f"randn(SymInt[] size, *, {OPTIONS}, {GENERATOR}) -> Tensor",
+    kind=SizedDraw, quick=fill_plain_normal,
+)  # fmt: skip
 def randn(blank: Blank, *, generator: Generator | None = None) -> Any:
     """Numbers drawn from the normal distribution with mean 0 and variance 1."""
     array = blank.empty()
@@ -145,8 +159,12 @@ def randperm(blank: Blank, n: int, *, generator: Generator | None = None) -> Any
         blank.shape = (count,)
         return blank.empty(dtypes.int64)
     sizes = blank.batch_sizes
-    rows = [draw_permutation(count, generator) for _ in range(math.prod(sizes))]
-    drawn = np.reshape(rows, (*sizes, count)).astype(kind.numpy, copy=False)
+    if sizes:
+        rows = [draw_permutation(count, generator) for _ in range(math.prod(sizes))]
+        drawn = np.reshape(rows, (*sizes, count))
+    else:
+        drawn = draw_permutation(count, generator)
+    drawn = drawn.astype(kind.numpy, copy=False)
     return transfer(drawn, blank.place())
 
 
@@ -194,12 +212,8 @@ def normal(
             size, float(mean), float(std), generator=generator, out=out, dtype=dtype,
             device=device, requires_grad=requires_grad,
         )  # fmt: skip
-    arrays = tuple([each.array for each in tensors])
-    try:
-        shape = np.broadcast_shapes(*[each.shape for each in arrays])
-    except ValueError as error:
-        raise broadcast_error("normal", arrays, error) from None
-    kind, place = dtype_of(tensors[0]), of_array(arrays[0])
+    shape = _common_shape("normal", *tensors)
+    kind, place = dtype_of(tensors[0]), of_array(tensors[0].array)
     if thread_state().levels:
         check_same_parameters(mean, std)
         noise = randn(shape, generator=generator, out=out, dtype=kind, device=place)
@@ -227,7 +241,9 @@ def bernoulli(
         check_same_parameters(input)
         if p is not None:
             return levels[-1].drawn_like(lambda t: bernoulli(t, p, generator=generator), input)
-        draws = rand(input.array.shape, generator=generator, dtype=dtypes.float64)
+        double = dtype_of(input) is dtypes.float64
+        drawn_as = dtypes.float64 if double else dtypes.float32
+        draws = rand(input.array.shape, generator=generator, dtype=drawn_as)
         return (draws < input).to(dtype_of(input))
     kind = dtype_of(input if out is None else out)
     array = new_array_like(input.array, kind, of_array(input.array))
@@ -279,6 +295,61 @@ def multinomial(
     return finish("multinomial", transfer(drawn, place), out, False)
 
 
+@draws(f"poisson(Tensor self, {GENERATOR}) -> Tensor")
+def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
+    """Numbers of events, where `input` holds how many are expected."""
+    check_tensor("poisson", "input", input)
+    kind = dtype_of(input)
+    if kind.category != dtypes.FLOATING:
+        raise NotImplementedError(f"\"poisson_cpu\" not implemented for '{kind.scalar_name}'")
+    levels = thread_state().levels
+    if levels:
+        check_same_parameters(input)
+        return levels[-1].drawn_like(lambda t: poisson(t, generator), input)
+    array = new_array(input.array.shape, kind, of_array(input.array))
+    fill_poisson(array, input.array, generator)
+    return wrap(array)
+
+
+@draws(f"binomial(Tensor count, Tensor prob, {GENERATOR}) -> Tensor")
+def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) -> Tensor:
+    """Numbers of successes in `count` tries that succeed with probability `prob`."""
+    for name, each in (("count", count), ("prob", prob)):
+        check_tensor("binomial", name, each)
+        if dtype_of(each).category != dtypes.FLOATING:
+            raise ValueError(
+                f"binomial only supports floating-point dtypes for {name}, got: "
+                f"{dtype_of(each).scalar_name}"
+            )
+    kind = dtype_of(count)
+    if kind is not dtype_of(prob):
+        raise RuntimeError(
+            f"Found dtype {dtype_of(prob).scalar_name} but expected {kind.scalar_name}"
+        )
+    if kind.itemsize == 2:
+        raise NotImplementedError(f"\"binomial_cpu\" not implemented for '{kind.scalar_name}'")
+    levels = thread_state().levels
+    if levels:
+        check_same_parameters(count, prob)
+        shape = _common_shape("binomial", count, prob)
+        both = [each.expand(shape) for each in (count, prob)]
+        return levels[-1].drawn_like(
+            lambda pairs: binomial(pairs.select(-1, 0), pairs.select(-1, 1), generator),
+            operator_named("stack").call((both, -1)),
+        )
+    array = new_array(_common_shape("binomial", count, prob), kind, of_array(count.array))
+    fill_binomial(array, count.array, prob.array, generator)
+    return wrap(array)
+
+
+def _common_shape(name: str, *tensors: Tensor) -> tuple[int, ...]:
+    arrays = tuple([each.array for each in tensors])
+    try:
+        return np.broadcast_shapes(*[each.shape for each in arrays])
+    except ValueError as error:
+        raise broadcast_error(name, arrays, error) from None
+
+
 SAMPLERS = {
     sampler.name: sampler
     for sampler in (
@@ -297,6 +368,20 @@ SAMPLERS = {
         Sampler(
             "exponential_", fill_exponential,
             f"exponential_(Tensor(a!) self, float lambd=1., *, {GENERATOR}) -> Tensor(a!)",
+        ),
+        Sampler(
+            "cauchy_", fill_cauchy,
+            "cauchy_(Tensor(a!) self, float median=0., float sigma=1., *, "
+            f"{GENERATOR}) -> Tensor(a!)",
+        ),
+        Sampler(
+            "log_normal_", fill_log_normal,
+            "log_normal_(Tensor(a!) self, float mean=1., float std=2., *, "
+            f"{GENERATOR}) -> Tensor(a!)",
+        ),
+        Sampler(
+            "geometric_", fill_geometric,
+            f"geometric_(Tensor(a!) self, float p, *, {GENERATOR}) -> Tensor(a!)",
         ),
         Sampler(
             "random_", fill_integers,

@@ -8,10 +8,11 @@ from collections.abc import Callable
 from typing import Any
 
 from ..autograd.grad_mode import no_grad
-from ..backends.backend import backend_of
-from ..core.tensor import Tensor, wrap
+from ..core.tensor import Tensor
+from ..creation.factories import empty_like
 from ..creation.generator import Generator
 from ..creation.random import randperm
+from ..operators.linalg_least_squares import qr
 
 __all__ = [
     "calculate_gain", "constant_", "dirac_", "eye_", "kaiming_normal_", "kaiming_uniform_",
@@ -77,20 +78,41 @@ def trunc_normal_(
             "The distribution of values may be incorrect.",
             stacklevel=2,
         )
+    if tensor.is_meta:
+        return tensor
     low, high = ((1 + math.erf((end - mean) / std / math.sqrt(2))) / 2 for end in (a, b))
+    redraw = _normal_within if high - low > 0.3 else _uniform_by_density
     with no_grad():
-        tensor.uniform_(2 * low - 1, 2 * high - 1, generator=generator)
-        if not tensor.is_meta:
-            tensor.copy_(_erfinv(tensor))
-        tensor.mul_(std * math.sqrt(2))
-        tensor.add_(mean)
-        return tensor.clamp_(min=a, max=b)
+        redraw(tensor, mean, std, a, b, generator)
+    return tensor
 
 
-def _erfinv(tensor: Tensor) -> Tensor:
-    """The inverse of the error function, of a tensor without history."""
-    values = tensor.detach().double().array
-    return wrap(backend_of(values).special("erfinv")(values))
+def _normal_within(
+    tensor: Tensor, mean: float, std: float, a: float, b: float, generator: Generator | None
+) -> None:
+    """Draw normal numbers until all lie within [a, b]: fast where most do."""
+    low, high = (tensor.new_tensor(end).item() for end in (a, b))
+    tensor.normal_(mean, std, generator=generator)
+    while True:
+        outside = (tensor < low) | (tensor > high)
+        if not outside.any():
+            return
+        again = empty_like(tensor).normal_(mean, std, generator=generator)
+        tensor.copy_(again.where(outside, tensor))
+
+
+def _uniform_by_density(
+    tensor: Tensor, mean: float, std: float, a: float, b: float, generator: Generator | None
+) -> None:
+    """Draw uniformly from [a, b] and accept in proportion to the density: for narrow ranges."""
+    highest = -0.5 * ((max(a, min(mean, b)) - mean) / std) ** 2
+    pending = None
+    while pending is None or pending.any():
+        drawn = empty_like(tensor).uniform_(a, b, generator=generator)
+        tensor.copy_(drawn if pending is None else drawn.where(pending, tensor))
+        density = drawn.sub(mean).div(std).pow(2).mul(-0.5).sub(highest)
+        refused = empty_like(tensor).uniform_(generator=generator).log() > density
+        pending = refused if pending is None else pending & refused
 
 
 def constant_(tensor: Tensor, val: float) -> Tensor:
@@ -203,8 +225,19 @@ def _kaiming_std(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> floa
 
 
 def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = None) -> Tensor:
-    """Refused as long as there is no QR decomposition."""
-    raise NotImplementedError("nn.init.orthogonal_() needs a QR decomposition: not supported yet")
+    """Fill a matrix with orthonormal rows or columns times `gain`; the first dimension are rows."""
+    if tensor.dim() < 2:
+        raise ValueError("Only tensors with 2 or more dimensions are supported")
+    if tensor.numel() == 0:
+        return tensor
+    rows = tensor.size(0)
+    columns = tensor.numel() // rows
+    with no_grad():
+        drawn = tensor.new_empty((rows, columns)).normal_(0, 1, generator=generator)
+        q, r = qr(drawn if rows >= columns else drawn.t())
+        q = q * r.diagonal().sign()  # which makes the decomposition unique
+        tensor.copy_((q if rows >= columns else q.t()).reshape(tensor.shape))
+        return tensor.mul_(gain)
 
 
 def sparse_(

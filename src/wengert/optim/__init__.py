@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from ..core.missing import missing
 from . import lr_scheduler as lr_scheduler
 from .adam import Adam as Adam
 from .adam import Adamax as Adamax
@@ -17,16 +18,6 @@ from .descent import Rprop as Rprop
 from .lbfgs import LBFGS as LBFGS
 from .optimizer import Optimizer as Optimizer
 
-_REFUSED = {
-    "Adafactor": "not there yet; nearest: Adam",
-    "Muon": "not there yet; nearest: SGD with momentum",
-    "SparseAdam": "not planned because there are no sparse tensors; nearest: Adam",
-    "swa_utils": "not there yet; nearest: ASGD, which averages parameters",
-    "swap_in_optimizer_params_and_state": "not there yet",
-}
-
 
 def __getattr__(name: str) -> Any:
-    if name in _REFUSED:
-        raise AttributeError(f"wengert.optim has no attribute {name!r}: {_REFUSED[name]}")
-    raise AttributeError(f"module 'wengert.optim' has no attribute {name!r}")
+    raise missing(__name__, name)

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from ..core.missing import missing
+
 _LAZY_MODULES = (
     "_mode_utils", "_python_dispatch", "_pytree", "checkpoint", "dlpack", "hooks", "pytree",
 )  # fmt: skip
@@ -12,4 +14,4 @@ def __getattr__(name: str) -> Any:
         from importlib import import_module
 
         return import_module("." + name, __name__)
-    raise AttributeError(f"module 'wengert.utils' has no attribute {name!r}")
+    raise missing(__name__, name)
