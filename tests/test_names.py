@@ -5,7 +5,7 @@ from types import ModuleType
 import pytest
 
 import wengert
-from wengert.out_of_scope import ABSENT_VALUES, OUT_OF_SCOPE
+from wengert.tensor.out_of_scope import ABSENT_VALUES, OUT_OF_SCOPE
 
 #: Names that PyTorch's package has because its source imports them, and others of its inside.
 INSIDE = {"TYPE_CHECKING", "StorageBase", "to_dlpack"}

@@ -64,6 +64,8 @@ try:
     from .core.layouts import preserve_format as preserve_format
     from .core.layouts import strided as strided
     from .core.loading import load as _load
+    from .core.public_names import MODULES as _MODULES
+    from .core.public_names import NAMES as _NAMES
     from .core.size import Size as Size
     from .core.size import broadcast_shapes as broadcast_shapes
     from .core.tensor import Tensor as Tensor
@@ -96,86 +98,6 @@ def is_inference(input: Tensor) -> _Any:
     return input.is_inference()
 
 
-# Modules and names that are imported when first asked for.
-_MODULES = (
-    "_C", "_library", "amp", "as_torch", "backends", "compiler", "cuda", "demo", "fft", "func",
-    "library", "linalg", "masked", "nn", "ops", "optim", "overrides", "serialization", "signal",
-    "special", "storage", "testing", "types", "utils", "version",
-)  # fmt: skip
-_NAMES = {
-    "DisableTorchFunction": "_C",
-    "DisableTorchFunctionSubclass": "_C",
-    "GradScaler": "amp",
-    "Tag": "library",
-    "autocast": "amp",
-    "compile": "compiler",
-    "cond": "compiler",
-    "while_loop": "compiler",
-    "is_anomaly_check_nan_enabled": "autograd.anomaly_mode",
-    "is_anomaly_enabled": "autograd.anomaly_mode",
-    "set_anomaly_enabled": "autograd.anomaly_mode",
-    "load": "serialization",
-    "save": "serialization",
-    "set_printoptions": "tensor.printing",
-    "vmap": "func",
-    **dict.fromkeys(
-        ("get_autocast_dtype", "is_autocast_available", "is_autocast_enabled"),
-        "amp",
-    ),
-    **dict.fromkeys(
-        ("adaptive_avg_pool1d", "avg_pool1d", "bilinear", "celu", "celu_", "channel_shuffle",
-         "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
-         "cosine_similarity", "max_pool1d", "max_pool2d", "max_pool3d", "pairwise_distance",
-         "pixel_shuffle", "pixel_unshuffle", "prelu", "rms_norm", "rrelu", "rrelu_", "selu",
-         "selu_", "threshold", "threshold_"),
-        "nn.functional",
-    ),
-    **dict.fromkeys(
-        ("bartlett_window", "blackman_window", "hamming_window", "hann_window", "kaiser_window"),
-        "creation.windows",
-    ),
-    **dict.fromkeys(("empty_permuted", "from_file", "frombuffer", "range"), "creation.more"),
-    **dict.fromkeys(
-        ("are_deterministic_algorithms_enabled", "get_deterministic_debug_mode",
-         "get_float32_matmul_precision", "get_num_interop_threads", "get_num_threads",
-         "has_lapack", "has_mkl", "has_openmp", "has_spectral",
-         "is_deterministic_algorithms_warn_only_enabled", "is_warn_always_enabled",
-         "set_deterministic_debug_mode", "set_float32_matmul_precision", "set_flush_denormal",
-         "set_num_interop_threads", "set_num_threads", "set_warn_always",
-         "use_deterministic_algorithms"),
-        "core.settings",
-    ),
-    **dict.fromkeys(
-        ("sym_float", "sym_int", "sym_ite", "sym_max", "sym_min", "sym_not", "sym_sqrt", "sym_sum",
-         "typename"),
-        "core.symbols",
-    ),
-    **dict.fromkeys(
-        ("BFloat16Tensor", "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor",
-         "HalfTensor", "IntTensor", "LongTensor", "ShortTensor", "set_default_tensor_type"),
-        "tensor.tensor_types",
-    ),
-    **dict.fromkeys(
-        ("BFloat16Storage", "BoolStorage", "ByteStorage", "CharStorage", "ComplexDoubleStorage",
-         "ComplexFloatStorage", "DoubleStorage", "FloatStorage", "HalfStorage", "IntStorage",
-         "LongStorage", "ShortStorage", "Storage", "TypedStorage", "UntypedStorage", "is_storage"),
-        "tensor.storages",
-    ),
-    **dict.fromkeys(
-        ("adaptive_max_pool1d", "alpha_dropout", "alpha_dropout_", "batch_norm",
-         "binary_cross_entropy_with_logits", "cosine_embedding_loss", "ctc_loss", "dropout",
-         "dropout_", "embedding_bag", "feature_alpha_dropout", "feature_alpha_dropout_",
-         "feature_dropout", "feature_dropout_", "group_norm", "hinge_embedding_loss",
-         "instance_norm", "kl_div", "layer_norm", "margin_ranking_loss",
-         "max_pool1d_with_indices", "poisson_nll_loss", "triplet_margin_loss"),
-        "nn.functional.package_forms",
-    ),
-    **dict.fromkeys(
-        ("gru", "gru_cell", "lstm", "lstm_cell", "rnn_relu", "rnn_relu_cell", "rnn_tanh",
-         "rnn_tanh_cell"),
-        "nn.functional.recurrent",
-    ),
-}  # fmt: skip
 _FUNCTIONS = _registration.deferred_functions()
 
 
@@ -194,7 +116,7 @@ def __getattr__(name: str) -> _Any:
         return sorted(each for each in names if each[0] != "_")
     if name[:2] == "__":  # asked for by Python itself
         raise AttributeError(f"module 'wengert' has no attribute {name!r}")
-    return _load("out_of_scope").look_up(__name__, name)
+    return _load("tensor.out_of_scope").look_up(__name__, name)
 
 
 def _inplace_functions() -> frozenset[str]:

@@ -35,4 +35,4 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    return _load("out_of_scope").look_up(__name__, name)
+    return _load("tensor.out_of_scope").look_up(__name__, name)

@@ -77,7 +77,7 @@ class _LaterMethod:
 
     def __get__(self, instance: Any, owner: type) -> Any:
         source = load(self.module)
-        if self.module == "out_of_scope":
+        if self.module == "tensor.out_of_scope":
             function = source.look_up("wengert.Tensor", self.name)
         else:
             function = getattr(source, self.name)
@@ -255,7 +255,7 @@ def bind() -> dict[str, Any]:
         classes.attach(Tensor, name, _LaterMethod(name, module))
     for names in REFUSED_METHODS.values():
         for name in names.split():
-            classes.attach(Tensor, name, _LaterMethod(name, "out_of_scope"))
+            classes.attach(Tensor, name, _LaterMethod(name, "tensor.out_of_scope"))
     _bind_subclasses()
     _table.update(declared_operators())
     _complete_table(

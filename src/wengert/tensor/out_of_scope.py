@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from .core.missing import missing
-from .tensor.refused_methods import (
+from ..core.missing import missing
+from .refused_methods import (
     DISTRIBUTED,
     METHODS,
     NESTED,
