@@ -290,5 +290,5 @@ assert wengert.cat == "mine" and x.grad.tolist() == [2.0, 2.0]
 
 
 def test_unknown_name():
-    with pytest.raises(AttributeError, match="module 'wengert' has no attribute 'nonsense'"):
+    with pytest.raises(AttributeError, match="wengert has no attribute 'nonsense'"):
         _ = wengert.nonsense
