@@ -88,7 +88,7 @@ _CALLED: dict[str, str] = {
         batch_norm_gather_stats batch_norm_gather_stats_with_counts batch_norm_stats
         batch_norm_update_stats convolution conv_tbc grid_sampler_2d grid_sampler_3d
         native_batch_norm native_channel_shuffle native_dropout native_group_norm native_norm
-        max_pool1d_with_indices affine_grid_generator grid_sampler embedding_renorm_ segment_reduce
+        affine_grid_generator grid_sampler embedding_renorm_ segment_reduce
         slice_inverse hash_tensor
     """,
     REMOVED: "eig lstsq matrix_rank solve symeig",

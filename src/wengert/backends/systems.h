@@ -71,6 +71,44 @@ static void NAME(substitute)(const REAL *a, REAL *b, Py_ssize_t n, Py_ssize_t co
     }
 }
 
+/* LU factors with row exchanges in one matrix, as columns that follow each other. `rows` has the row
+   that was exchanged in every step, counted from 1, and `failed` the first zero divisor. */
+static void NAME(factor)(const REAL *a, const Py_ssize_t *steps, REAL *out, int *rows, int *failed,
+                         Py_ssize_t count, Py_ssize_t n) {
+    REAL matrix[WIDEST * WIDEST];
+    for (Py_ssize_t c = 0; c < count; c++) {
+        NAME(load)(matrix, a + c * steps[0], n, n, steps[1], steps[2]);
+        failed[c] = 0;
+        for (Py_ssize_t k = 0; k < n; k++) {
+            Py_ssize_t best = k;
+            REAL largest = NAME(size)(matrix[k * WIDEST + k]);
+            for (Py_ssize_t i = k + 1; i < n; i++) {
+                REAL found = NAME(size)(matrix[i * WIDEST + k]);
+                if (found > largest) {
+                    largest = found;
+                    best = i;
+                }
+            }
+            rows[c * n + k] = (int)best + 1;
+            if (best != k) NAME(exchange)(matrix + k * WIDEST, matrix + best * WIDEST, 0, n);
+            const REAL pivot = matrix[k * WIDEST + k], *row = matrix + k * WIDEST;
+            if (pivot == 0) {
+                if (!failed[c]) failed[c] = (int)k + 1;
+                continue;
+            }
+            const REAL inverse = 1 / pivot;
+            for (Py_ssize_t i = k + 1; i < n; i++) {
+                REAL *lower = matrix + i * WIDEST, factor = lower[k] * inverse;
+                lower[k] = factor;
+                for (Py_ssize_t j = k + 1; j < n; j++) lower[j] -= factor * row[j];
+            }
+        }
+        REAL *to = out + c * n * n;
+        for (Py_ssize_t j = 0; j < n; j++)
+            for (Py_ssize_t i = 0; i < n; i++) to[j * n + i] = matrix[i * WIDEST + j];
+    }
+}
+
 /* The solutions, or inverses if there is no right side, each as columns that follow each other. */
 static int NAME(solve)(const REAL *a, const Py_ssize_t *a_steps, const REAL *b,
                        const Py_ssize_t *b_steps, REAL *out, Py_ssize_t count, Py_ssize_t n,

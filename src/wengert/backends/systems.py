@@ -21,3 +21,8 @@ def determinants(a: Any, logarithmic: bool) -> Any:
 def cholesky(a: Any) -> Any:
     """Declined: NumPy computes Cholesky factors."""
     return None
+
+
+def factored(a: Any) -> Any:
+    """Declined: LAPACK computes LU factors."""
+    return None

@@ -44,6 +44,12 @@ cdef extern from *:
     int wengert_float_cholesky(
         const void* a, const Py_ssize_t* steps, void* out, Py_ssize_t count,
         Py_ssize_t n) noexcept nogil
+    void wengert_double_factor(
+        const void* a, const Py_ssize_t* steps, void* out, int* rows, int* failed,
+        Py_ssize_t count, Py_ssize_t n) noexcept nogil
+    void wengert_float_factor(
+        const void* a, const Py_ssize_t* steps, void* out, int* rows, int* failed,
+        Py_ssize_t count, Py_ssize_t n) noexcept nogil
     int WIDEST
 
 
@@ -153,6 +159,35 @@ def determinants(object a, bint logarithmic):
                 cnp.PyArray_DATA(x), steps, cnp.PyArray_DATA(out), second, count, n)
     shape = a.shape[:-2]
     return (out.reshape(shape), logs.reshape(shape)) if logarithmic else out.reshape(shape)
+
+
+def factored(object a):
+    """LU factors in one matrix, as columns, exchanged rows, zero divisors; None if not for C."""
+    cdef cnp.ndarray x = batch_of(a), out, rows, failed
+    cdef cnp.npy_intp dims[3]
+    cdef Py_ssize_t steps[3]
+    cdef Py_ssize_t count, n
+    if x is None or not cnp.PyArray_SIZE(x):
+        return None
+    count, n = cnp.PyArray_DIM(x, 0), cnp.PyArray_DIM(x, 1)
+    measure(x, steps)
+    dims[0], dims[1], dims[2] = count, n, n
+    out = cnp.PyArray_EMPTY(3, dims, cnp.PyArray_TYPE(x), 0)
+    rows = cnp.PyArray_EMPTY(2, dims, cnp.NPY_INT32, 0)
+    failed = cnp.PyArray_EMPTY(1, dims, cnp.NPY_INT32, 0)
+    with nogil:
+        if cnp.PyArray_TYPE(x) == cnp.NPY_DOUBLE:
+            wengert_double_factor(
+                cnp.PyArray_DATA(x), steps, cnp.PyArray_DATA(out), <int*>cnp.PyArray_DATA(rows),
+                <int*>cnp.PyArray_DATA(failed), count, n)
+        else:
+            wengert_float_factor(
+                cnp.PyArray_DATA(x), steps, cnp.PyArray_DATA(out), <int*>cnp.PyArray_DATA(rows),
+                <int*>cnp.PyArray_DATA(failed), count, n)
+    shape = a.shape
+    return (
+        out.reshape(shape).swapaxes(-1, -2), rows.reshape(shape[:-1]), failed.reshape(shape[:-2])
+    )
 
 
 def cholesky(object a):

@@ -53,7 +53,11 @@ def broadcast_error(name: str, args: tuple, cause: Exception) -> Exception:
 
 
 def argument_error(
-    cause: AttributeError | DimensionError, name: str, parameters: tuple, args: tuple, kwargs: dict[str, Any]
+    cause: AttributeError | DimensionError,
+    name: str,
+    parameters: tuple,
+    args: tuple,
+    kwargs: dict[str, Any],
 ) -> Exception:
     """For an argument that should have been a tensor; any other AttributeError is passed through.
 
