@@ -240,8 +240,9 @@ def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
         if place is None or kind is None:
             raise ValueError(f"invalid type: '{dtype}'")
         return to(self, place, kind)
-    if isinstance(dtype, type) and isinstance(getattr(dtype, "dtype", None), dtypes.dtype):
-        return to(self, dtype.dtype)
+    named = getattr(dtype, "dtype", None)  # FloatTensor and its kind
+    if isinstance(dtype, type) and isinstance(named, dtypes.dtype):
+        return to(self, named)
     if isinstance(dtype, type):
         raise ValueError(f"invalid type: '{dtype.__name__}'")
     if not isinstance(dtype, dtypes.dtype):
