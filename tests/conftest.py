@@ -1,5 +1,6 @@
 """Fixtures shared by the whole suite."""
 
+import gc
 import importlib
 
 import pytest
@@ -56,6 +57,12 @@ def pytest_collection_modifyitems(config, items):
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if not item.get_closest_marker("full")]
+
+
+def pytest_collection_finish():
+    """Keep the collector from looking at tens of thousands of tests in each collection."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(params=["wengert", "torch"])

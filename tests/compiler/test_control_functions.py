@@ -432,7 +432,7 @@ def test_vmap(way):
 
 
 def test_a_loop_of_unknown_length_inside_a_traced_vmap_is_refused():
-    compiled = wengert.compile(lambda b: wengert.vmap(rounds, (0, None))(b, W))
+    compiled = wengert.compile(lambda b: wengert.vmap(rounds, (0, None))(b, W), fullgraph=True)
     with pytest.raises(RuntimeError, match="needs the value of a tensor"):
         compiled(wengert.stack([X, X + 1]))
 

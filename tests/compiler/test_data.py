@@ -167,4 +167,4 @@ def test_data_of_another_shape_is_refused():
         return y
 
     with pytest.raises(TraceError, match="another shape"):
-        wengert.compile(program)(double())
+        wengert.compile(program, fullgraph=True)(double())

@@ -23,7 +23,7 @@ def corrupted(t, number):
 @each_sample(lambda o: not o.needs_data, kinds=("real",))
 def test_what_raises_raises_as_dead_code(operation, sample):
     built = build(wengert, sample)
-    for number in (0, 1_000_000, -1_000_000, 7.5):
+    for number in (0, 5_000, -5_000, 7.5):
         tensors = []
         map_tensors(wengert, built, lambda t: tensors.append(corrupted(t, number)))  # noqa: B023
 

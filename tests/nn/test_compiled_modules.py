@@ -95,12 +95,15 @@ def test_hooks_of_the_compiled_module():
 
 
 def test_backward_hooks_do_not_get_lost():
-    """A hook inside would not run: it is refused. One of the compiled module runs around it."""
+    """A graph would not run a hook inside. One of the compiled module runs around it."""
     model = nn.Linear(3, 2).double()
     x = X.clone().requires_grad_()
     handle = model.register_full_backward_hook(lambda module, grads, outs: (grads[0] * 10,))
     with pytest.raises(RuntimeError, match="would not run the hook"):
-        wengert.compile(model)(x)
+        wengert.compile(model, fullgraph=True)(x)
+    with pytest.warns(UserWarning, match="would not run the hook"):
+        (g,) = wengert.autograd.grad(wengert.compile(model)(x).sum(), x)
+    assert wengert.allclose(g, 10 * model.weight.sum(0).expand(4, 3))
     handle.remove()
     compiled = wengert.compile(model)
     compiled.register_full_backward_hook(lambda module, grads, outs: (grads[0] * 10,))

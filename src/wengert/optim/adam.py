@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..core.tensor import Tensor
-from .rule import ZEROS, UpdateRule, options, toward
+from .rule import ZEROS, UpdateRule, counted, options, toward
 
 Number = float | Tensor
 Pair = tuple[Number, Number]
@@ -160,9 +160,9 @@ class NAdam(UpdateRule):
             o.betas[0] * (1 - 0.5 * 0.96 ** (step * o.momentum_decay))
             for step in (s.step, s.step + 1)
         )
-        s.mu_product = s.mu_product * mu
-        # Read back, so that the product is rounded as the state is.
-        product = s.mu_product.item()
+        # Rounded as the state is, also where `mu` is a tensor, and read back.
+        s.mu_product = (s.mu_product * mu).to(s.mu_product.dtype)
+        product = counted(s.mu_product)
         gradient = o.lr * (1 - mu) / (1 - product) * (g / root)
         average = o.lr * mu_next / (1 - product * mu_next) * (s.exp_avg / root)
         return p - gradient - average

@@ -23,8 +23,10 @@ from typing import Any, NamedTuple
 
 from ..autograd.grad_mode import enable_grad, set_grad_enabled
 from ..core import dtypes
+from ..core.state import thread_state
 from ..core.tensor import Tensor
 from ..creation.factories import full_like, tensor
+from ..dispatch.levels import trace_around
 from ..operators.complex import view_as_complex, view_as_real
 from .optimizer import Group, Optimizer
 
@@ -152,7 +154,7 @@ class UpdateRule(Optimizer):
             p, g = view_as_real(p), view_as_real(g)
             state = {name: _as_pairs(value) for name, value in state.items()}
         if "step" in state:
-            state = state | {"step": state["step"].item()}
+            state = state | {"step": counted(state["step"])}
         s = SimpleNamespace(**state)
         p, g = _decayed(p, g, o)
         new = self.update(p, g, s, o)
@@ -163,6 +165,13 @@ class UpdateRule(Optimizer):
                 for name, value in changed.items()
             }
         return new, changed
+
+
+def counted(counter: Tensor) -> Any:
+    """The number in a counter; a tensor in a trace, whose graph must hold for all steps."""
+    if thread_state().levels and trace_around(counter) is not None:
+        return counter.double()
+    return counter.item()
 
 
 def _decayed(p: Any, g: Any, o: Any) -> tuple[Any, Any]:

@@ -41,7 +41,7 @@ def add_gradient(variable: Tensor, new: Tensor | None) -> None:
         type(new) is not Tensor or (old is not None and type(old) is not Tensor)
     ):
         _add_by_class(variable, new)
-    elif state.dual_level >= 0:  # by operators, which take care of tangents
+    elif state.levels or state.dual_level >= 0:  # by operators, which levels and tangents see
         if old is None:
             variable.gradient = new.clone()
         else:

@@ -107,9 +107,20 @@ def grad(self: Tensor) -> Tensor | None:
 
 
 def set_grad(self: Tensor, value: Tensor | None) -> None:
-    if value is None:
-        classes.set_attribute(self, "gradient", None)
-        return
+    if value is not None:
+        _check_grad(self, value)
+    if thread_state().levels:
+        trace = trace_around(self)
+        if trace is not None:
+            trace.set_gradient(self, value)
+            return
+    classes.set_attribute(self, "gradient", value)
+    if value is not None:
+        show_graph(value)
+        show_graph(self)
+
+
+def _check_grad(self: Tensor, value: Any) -> None:
     if not isinstance(value, Tensor):
         raise TypeError(
             "assigned grad expected to be a Tensor or None but got grad of type "
@@ -132,13 +143,10 @@ def set_grad(self: Tensor, value: Tensor | None) -> None:
             f"attempting to assign a gradient of size '{list(value.array.shape)}' to a tensor of "
             f"size '{list(self.array.shape)}'; their shapes must agree"
         )
-    classes.set_attribute(self, "gradient", value)
-    show_graph(value)
-    show_graph(self)
 
 
 def delete_grad(self: Tensor) -> None:
-    set_fields(self, gradient=None)
+    set_grad(self, None)
 
 
 def retain_grad(self: Tensor) -> None:

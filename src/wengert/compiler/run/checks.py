@@ -3,6 +3,7 @@
 A check compares by value where another object is there: equal numbers and strings are the same,
 other objects are not. Before that all are compared by identity, in one function that is written for
 the purpose (`all_hold`) out of the conditions that the checks give; `bind` names an object there.
+Checks made before a function runs tell what it has changed, and can put back what was there.
 """
 
 from __future__ import annotations
@@ -15,12 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from ...core.tensor import Tensor, requires_of
+from ...core.tensor import Tensor, requires_of, set_fields
 from ...tensor.pickling import FIELDS
 from .guards import tensor_key
+from .places import MISSING, Appended, Change, Item, Variable, entry
 
-#: Stands for what is not there.
-MISSING = object()
 #: Values that are compared by `==` if their types agree.
 PLAIN = (int, bool, str, bytes, type(None), range)
 
@@ -71,33 +71,49 @@ class Cell:
     def __init__(self, name: str, cell: CellType) -> None:
         self.name = name
         self.cell = cell
-        self.expected = contents_of(cell)
+        self.expected = Variable(cell).read()
 
     def changed(self) -> str | None:
         """The name of the variable if it is bound to something else."""
-        return None if same(contents_of(self.cell), self.expected) else self.name
+        return None if same(Variable(self.cell).read(), self.expected) else self.name
+
+    def changes(self) -> list[Change]:
+        if self.changed() is None:
+            return []
+        place = Variable(self.cell)
+        return [Change(self.name, self.expected, place.read(), place)]
+
+    def restore(self) -> None:
+        Variable(self.cell).write(self.expected)
 
     def conditions(self, bind: Bind) -> list[str]:
         return [f"{bind(self.cell)}.cell_contents is {bind(self.expected)}"]
 
 
-def contents_of(cell: CellType) -> Any:
-    """What a cell holds, MISSING if the variable is not bound."""
-    try:
-        return cell.cell_contents
-    except ValueError:
-        return MISSING
-
-
 class Contents:
-    """A list of values that is read again: elements, slots."""
+    """A list of values that is read again, and may be written: elements, slots."""
 
-    __slots__ = ("name", "read", "expected")
+    __slots__ = ("name", "read", "expected", "write")
 
-    def __init__(self, name: str, read: Callable[[], list], expected: list) -> None:
+    def __init__(
+        self,
+        name: str,
+        read: Callable[[], list],
+        write: Callable[[list], Any] | None = None,
+    ) -> None:
         self.name = name
         self.read = read
-        self.expected = expected
+        self.expected = read()
+        self.write = write
+
+    def changes(self) -> list[Change]:
+        if self.changed() is None:
+            return []
+        return [Change(self.name, self.expected, self.read())]
+
+    def restore(self) -> None:
+        if self.write is not None and self.changed() is not None:
+            self.write(self.expected)
 
     def changed(self) -> str | None:
         """The name of what is not as it was, None if all is."""
@@ -112,13 +128,94 @@ class Contents:
         return [f"{bind(self.changed)}() is None"]
 
 
+class Listed(Contents):
+    """The elements of a list, but for those at the places `skipped`."""
+
+    __slots__ = ("value", "skipped")
+
+    def __init__(self, name: str, value: list, skipped: frozenset[int] = frozenset()) -> None:
+        self.value = value
+        self.skipped = skipped
+        Contents.__init__(self, name, self._elements, self._put)
+
+    def _elements(self) -> list:
+        elements = list(list.__iter__(self.value))
+        for place in self.skipped:
+            if place < len(elements):
+                elements[place] = MISSING
+        return elements
+
+    def _put(self, elements: list) -> None:
+        list.__setitem__(self.value, slice(None), elements)
+
+    def changes(self) -> list[Change]:
+        found, count = self.read(), len(self.expected)
+        if len(found) > count and all(map(is_, found, self.expected)):
+            return [Change(self.name, MISSING, found[count:], Appended(self.value))]
+        if len(found) != count:
+            return [Change(self.name, self.expected, found)]
+        pairs = enumerate(zip(self.expected, found, strict=True))
+        return [
+            Change(f"{self.name}[{i}]", old, new, Item(self.value, i))
+            for i, (old, new) in pairs
+            if not same(new, old)
+        ]
+
+
+class Entries(Contents):
+    """Keys and values of a dictionary in their order, but for the values of keys `skipped`."""
+
+    __slots__ = ("value", "skipped", "kind")
+
+    def __init__(
+        self, name: str, value: dict, kind: Any, extra: list, skipped: frozenset = frozenset()
+    ) -> None:
+        self.value = value
+        self.skipped = skipped
+        self.kind = kind
+
+        def entries() -> list:
+            values = kind.values(value)
+            if skipped:
+                values = [MISSING if key in skipped else kept for key, kept in kind.items(value)]
+            return [*kind.keys(value), *values, *[getattr(value, part) for part in extra]]
+
+        Contents.__init__(self, name, entries, self._put)
+
+    def _expected_items(self) -> dict:
+        count = len(self.expected) // 2
+        return dict(zip(self.expected[:count], self.expected[count : 2 * count], strict=True))
+
+    def _put(self, _: list) -> None:
+        self.kind.clear(self.value)
+        for key, kept in self._expected_items().items():
+            self.kind.__setitem__(self.value, key, kept)
+
+    def changes(self) -> list[Change]:
+        if self.changed() is None:
+            return []
+        before, now = self._expected_items(), dict(self.kind.items(self.value))
+        found = [
+            Change(self._full(key), old, new, Item(self.value, key))
+            for key in dict.fromkeys([*before, *now])
+            if not same(
+                new := now.get(key, MISSING), old := before.get(key, MISSING)
+            )
+        ]
+        return found or [Change(self.name, before, now)]  # another order, or another default
+
+    def _full(self, key: Any) -> str:
+        return f"{self.name}[{key!r}]"
+
+
 class Fields:
     """Some entries of a namespace, and the names that it does not have.
 
-    With `count`, there must not be more entries than that, whatever their names.
+    With `count`, there must not be more entries than that, whatever their names. The namespace may
+    be that of a class, its `owner`.
     """
 
-    __slots__ = ("name", "variables", "keys", "expected", "absent", "count")
+    __slots__ = ("name", "variables", "keys", "expected", "absent", "count", "owner")
 
     def __init__(
         self,
@@ -127,6 +224,7 @@ class Fields:
         keys: list[str],
         absent: frozenset[str] = frozenset(),
         count: int | None = None,
+        owner: type | None = None,
     ) -> None:
         self.name = name
         self.variables = variables
@@ -134,6 +232,7 @@ class Fields:
         self.expected = [variables[key] for key in keys]
         self.absent = absent
         self.count = count
+        self.owner = owner
 
     def changed(self) -> str | None:
         """The name of an entry that is not what it was, None if all are."""
@@ -147,6 +246,33 @@ class Fields:
         if self.count is not None and len(variables) != self.count:
             return self.name
         return None
+
+    def _differences(self) -> list[tuple[str, Any, Any]]:
+        """Name, value before and value now of each entry that is not what it was."""
+        variables = self.variables
+        before: dict[str, Any] = dict(zip(self.keys, self.expected, strict=True))
+        appeared = self.absent.intersection(variables)
+        if self.count is not None and len(variables) != self.count:
+            appeared = appeared.union([key for key in variables if key not in before])
+        found = []
+        for key in [*before, *sorted(appeared)]:
+            old, new = before.get(key, MISSING), variables.get(key, MISSING)
+            if not same(new, old):
+                found.append((key, old, new))
+        return found
+
+    def changes(self) -> list[Change]:
+        found = []
+        for key, old, new in self._differences():
+            place = entry(self.variables, key, self.owner)
+            found.append(
+                Change(self._full(key), old, new, place if type(place) is Item else None)
+            )
+        return found
+
+    def restore(self) -> None:
+        for key, old, _ in self._differences():
+            entry(self.variables, key, self.owner).write(old)
 
     def conditions(self, bind: Bind) -> list[str]:
         found = []
@@ -190,6 +316,15 @@ class Each:
                 return f"{name}.{self.attribute}"
         return None
 
+    def changes(self) -> list[Change]:
+        changed = self.changed()
+        return [] if changed is None else [Change(changed)]
+
+    def restore(self) -> None:
+        for value, expected in zip(self.objects, self.expected, strict=True):
+            if self.read(value) is not expected:
+                setattr(value, self.attribute, expected)
+
     def conditions(self, bind: Bind) -> list[str]:
         of_class = self.attribute == "__class__"
         text = "type({}) is {}" if of_class else f"{{}}.{self.attribute} is {{}}"
@@ -226,6 +361,19 @@ class Additions:
                 return f"{name}'s attributes"
         return None
 
+    def changes(self) -> list[Change]:
+        changed = self.changed()
+        return [] if changed is None else [Change(changed)]
+
+    def restore(self) -> None:
+        for value, expected in zip(self.objects, self.expected, strict=True):
+            now, before = _as_attributes(self.read(value)), _as_attributes(expected)
+            for key in now.keys() - before.keys():
+                delattr(value, key)
+            for key, kept in before.items():
+                if now.get(key, MISSING) is not kept:
+                    setattr(value, key, kept)
+
     def conditions(self, bind: Bind) -> list[str]:
         if any(self.expected):
             return [f"{bind(self.changed)}() is None"]
@@ -238,10 +386,15 @@ class Additions:
         ]
 
 
+def _as_attributes(names_and_values: tuple) -> dict[str, Any]:
+    count = len(names_and_values) // 2
+    return dict(zip(names_and_values[:count], names_and_values[count:], strict=True))
+
+
 class Tensors:
     """The kinds of tensors that are not arguments: a function may read their shape alone."""
 
-    __slots__ = ("names", "objects", "arrays", "needs", "keys")
+    __slots__ = ("names", "objects", "arrays", "needs", "keys", "gradients")
 
     def __init__(self) -> None:
         self.names: list[str] = []
@@ -249,9 +402,11 @@ class Tensors:
         self.arrays: list[Any] = []
         self.needs: list[bool] = []
         self.keys: list[tuple] = []
+        self.gradients: list[Tensor | None] = []
 
     def add(self, name: str, t: Tensor) -> None:
         self.names.append(name)
+        self.gradients.append(t.gradient)
         self.objects.append(t)
         self.arrays.append(t.array)
         self.needs.append(requires_of(t))
@@ -263,6 +418,24 @@ class Tensors:
             if tensor_key(t) != key:
                 return name
         return None
+
+    def changes(self) -> list[Change]:
+        facts = zip(self.names, self.objects, self.keys, self.gradients, strict=True)
+        found = []
+        for name, t, key, gradient in facts:
+            if t.gradient is not gradient:
+                found.append(Change(f"{name}.grad", gradient, t.gradient))
+            elif tensor_key(t) != key:
+                found.append(Change(name))
+        return found
+
+    def restore(self) -> None:
+        facts = zip(self.objects, self.arrays, self.needs, self.gradients, strict=True)
+        for t, array, needs, gradient in facts:
+            if t.array is not array or t.gradient is not gradient:
+                set_fields(t, array=array, gradient=gradient)
+            if requires_of(t) is not needs and t.node is None:
+                set_fields(t, needs_grad=needs)
 
     def conditions(self, bind: Bind) -> list[str]:
         requires = bind(requires_of)
@@ -290,6 +463,14 @@ class Elements:
         if (array.shape, array.dtype) != self.layout:
             return self.name
         return None if np.array_equal(_bits(array), self.expected) else self.name
+
+    def changes(self) -> list[Change]:
+        return [] if self.changed() is None else [Change(self.name)]
+
+    def restore(self) -> None:
+        shape, dtype = self.layout
+        if self.changed() is not None and self.array.shape == shape:
+            self.array[...] = self.expected.view(np.uint8).view(dtype).reshape(shape)
 
     def conditions(self, bind: Bind) -> list[str]:
         return [f"{bind(self.changed)}() is None"]

@@ -9,7 +9,9 @@ import os
 import sys
 import threading
 import warnings
+from collections import Counter
 from collections.abc import Callable, Sequence
+from contextvars import copy_context
 from typing import Any
 
 import numpy as np
@@ -20,9 +22,10 @@ from ...core.tensor import Tensor
 from ...core.trees.pytree import tree_flatten, tree_map_only
 from ..passes.rematerialize import Policy
 from ..trace.capture import record
-from ..trace.refusals import SharedMemory
+from ..trace.refusals import Effect, SharedMemory, TraceError
 from ..trace.traced import Traced
 from .checks import same
+from .effects import Snapshot, Sources, Stores, iterator_of
 from .executable import DEFAULT_PASSES, Executable, Pass
 from .guards import (
     ByIdentity,
@@ -55,6 +58,7 @@ class Compilation:
         traced: Traced,
         executable: Executable,
         surroundings: Surroundings,
+        sources: Sources,
         tensors: list[Tensor],
         reason: str,
     ) -> None:
@@ -62,11 +66,15 @@ class Compilation:
         self.traced = traced
         self.executable = executable
         self.surroundings = surroundings
+        self.sources = sources
         self.reason = reason
         self.calls = 0
         self.attributes = [surroundings.attributes_of(t) for t in tensors]
+        looked_up = sources.numbers()
         self.captured = [
-            (t, t.array, tensor_key(t)) for t in traced.captured if not surroundings.watches(t)
+            (t, t.array, tensor_key(t))
+            for i, t in enumerate(traced.captured)
+            if i not in looked_up and not surroundings.watches(t)
         ]
 
     @property
@@ -98,7 +106,20 @@ class Compilation:
         changed = self.surroundings.changed()
         if changed is not None:
             return f"`{changed}`, which the function reads, is not what it was"
+        current = self.sources.current()
+        if isinstance(current, str):
+            return f"`{current}`, which the function reads, is of another kind"
         return None
+
+    def inputs(self, tensors: list[Tensor]) -> list[Tensor]:
+        """The inputs of the graph: arguments, and what the function has from elsewhere."""
+        captured = self.traced.captured
+        if self.sources.places:
+            captured = list(captured)
+            current = self.sources.current()
+            for number, store, leaf in self.sources.places:
+                captured[number] = current[store][leaf]  # type: ignore[assignment, index]
+        return [*tensors, *captured]
 
     def shares_changes(self, inputs: list[Tensor]) -> bool:
         """Whether an input that is changed shares memory with another one."""
@@ -114,25 +135,54 @@ class Compilation:
         return self.traced.finish(inputs, self.executable(*inputs))
 
 
+class Refused:
+    """Why calls of a kind run uncompiled."""
+
+    __slots__ = ("error", "tries", "is_warned")
+
+    def __init__(self, error: Exception, tries: int) -> None:
+        self.error = error
+        self.tries = tries
+        self.is_warned = False
+
+    @property
+    def tries_again(self) -> bool:
+        """Whether the next call is traced: what only the first one stores, such as a cache, is no
+        reason not to."""
+        return self.tries < 2 and isinstance(self.error, Effect)
+
+
 class Compiled:
     """A function with its compilations; made by `compile`."""
 
     def __init__(
-        self, function: Callable, passes: Sequence[Pass], recompute: Policy | None
+        self,
+        function: Callable,
+        passes: Sequence[Pass],
+        recompute: Policy | None,
+        fullgraph: bool = False,
     ) -> None:
         self.function = function
+        self.fullgraph = fullgraph
         self.passes = tuple(passes)
         self.recompute = recompute
         self.compilations: list[Compilation] = []
         self._by_key: dict[tuple, list[Compilation]] = {}
         self._lock = threading.RLock()
         self._warned = False
+        self._warned_uncompiled = False
+        #: Kinds of calls that run uncompiled.
+        self._refused: dict[tuple, Refused] = {}
+        self._counts: Counter[tuple] = Counter()  # of compilations, by the objects they are for
+        self._given_up = False
+        self._passed = 0
+        self._calls_before = -1
         self._sorts_keywords = not _takes_any_keywords(function)
         functools.update_wrapper(self, function, updated=())
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         state = thread_state()
-        if state.levels or state.modes or state.dual_level >= 0:
+        if self._given_up or state.levels or state.modes or state.dual_level >= 0:
             return self.function(*args, **kwargs)  # what is around must see each operator
         if kwargs and self._sorts_keywords:
             kwargs = dict(sorted(kwargs.items()))
@@ -147,12 +197,33 @@ class Compiled:
         key = (structure, tuple([leaf_key(leaf) for leaf in leaves]), repeats, modes_key())
         made = self._known(key, tensors)
         if made is None:
-            made = self._compiled(key, args, kwargs, tensors)
-        if made is not None and not made.is_spent:
-            inputs = [*tensors, *made.traced.captured]
+            refused = self._refused.get(key)
+            if refused is None or refused.tries_again:
+                made = self._compiled(key, args, kwargs, tensors)
+        if made is None:
+            return self._uncompiled(key, args, kwargs)
+        if not made.is_spent:
+            inputs = made.inputs(tensors)
             if not made.shares_changes(inputs):
                 return made(inputs)
         return self.function(*args, **kwargs)
+
+    def _uncompiled(self, key: tuple, args: tuple, kwargs: dict[str, Any]) -> Any:
+        """Run the function as it is. If that fails as tracing did, the program is wrong, and what
+        it does when it is right is not known yet."""
+        refused = self._refused.get(key)
+        if refused is None or refused.is_warned:
+            return self.function(*args, **kwargs)
+        try:
+            result = self.function(*args, **kwargs)
+        except BaseException:
+            if not isinstance(refused.error, TraceError):
+                self._refused.pop(key, None)
+            raise
+        if not refused.tries_again:
+            refused.is_warned = True
+            self._warn_uncompiled(str(refused.error))
+        return result
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
@@ -171,33 +242,90 @@ class Compiled:
             known = self._known(key, tensors)  # another thread may have made it meanwhile
             if known is not None:
                 return known
-            reason = self._reason(key, tensors)
-            if self._count(key) >= LIMIT:
-                if not self._warned:
-                    self._warned = True
-                    warnings.warn(
-                        f"{self._name()} was compiled {LIMIT} times; calls of other kinds run "
-                        f"uncompiled from now on. This one differs: {reason}",
-                        stacklevel=3,
-                    )
+            count = self._counts[_objects(key)]
+            if count >= LIMIT:
+                self._pass_by(key, tensors, count)
                 return None
+            reason = self._reason(key, tensors)
             _recompiles.info("compiling %s: %s", self._name(), reason)
-            surroundings = Surroundings()
-            args, kwargs = tree_map_only(np.ndarray, np.copy, (args, kwargs))
             try:
-                with surroundings.watching():
-                    traced = record(DifferentiableLevel(), self.function, args, kwargs, True)
+                made = self._made(key, args, kwargs, tensors, reason)
             except SharedMemory as error:
                 _recompiles.info("%s runs uncompiled: %s", self._name(), error)
                 return None
-            objects = [part.value for part in key[1] if isinstance(part, ByIdentity)]
-            surroundings.note(self.function, objects)
-            _graphs.info("%s:\n%s", self._name(), traced.graph)
-            executable = Executable(traced.graph, self.passes, self.recompute, traced.mutated)
-            made = Compilation(key, traced, executable, surroundings, tensors, reason)
+            except Exception as error:
+                if self.fullgraph:
+                    raise
+                self._refuse(key, error)
+                return None
+            self._refused.pop(key, None)
+            self._counts[_objects(key)] += 1
             self.compilations.append(made)
             self._by_key.setdefault(key, []).append(made)
+            if made.surroundings.unwatchable is not None:
+                self._warn_uncompiled(
+                    f"it reads {made.surroundings.unwatchable}, which cannot be watched. Read it "
+                    "outside of the function, and pass what is read as an argument"
+                )
             return made
+
+    def _pass_by(self, key: tuple, tensors: list[Tensor], count: int) -> None:
+        """A call of yet another kind, where there are too many: when only such calls come, none is
+        looked at any more."""
+        if not self._warned:
+            self._warned = True
+            warnings.warn(
+                f"{self._name()} was compiled {LIMIT} times; calls of other kinds run uncompiled "
+                f"from now on. This one differs: {self._reason(key, tensors)}",
+                stacklevel=4,
+            )
+        calls = sum(made.calls for made in self.compilations)
+        self._passed = self._passed + 1 if calls == self._calls_before else 1
+        self._calls_before = calls
+        self._given_up = self._passed >= LIMIT
+
+    def _made(
+        self, key: tuple, args: tuple, kwargs: dict[str, Any], tensors: list[Tensor], reason: str
+    ) -> Compilation:
+        """Trace the function; afterwards all is as if it had not run."""
+        objects = [part.value for part in _objects(key)]
+        surroundings = Surroundings()
+        iterator = iterator_of(self.function, objects)
+        if iterator is not None:
+            raise TraceError(
+                f"the function may take values from the iterator `{iterator}`, which tracing would "
+                "use up: take them outside of it and pass them as arguments"
+            )
+        snapshot = Snapshot(self.function, objects)
+        stores = Stores(snapshot, surroundings)
+        args, kwargs = tree_map_only(np.ndarray, np.copy, (args, kwargs))
+        try:
+            with surroundings.watching():
+                # What the function sets of context variables ends with the copy.
+                traced = copy_context().run(
+                    record, DifferentiableLevel(), self.function, args, kwargs, True, stores.leaves
+                )
+        finally:
+            snapshot.restore()
+        if stores.each:
+            traced.store = stores.put
+        sources = Sources(stores.each, traced.captured)
+        surroundings.note(self.function, objects, sources.skipped)
+        _graphs.info("%s:\n%s", self._name(), traced.graph)
+        executable = Executable(traced.graph, self.passes, self.recompute, traced.mutated)
+        return Compilation(key, traced, executable, surroundings, sources, tensors, reason)
+
+    def _refuse(self, key: tuple, error: Exception) -> None:
+        """Run calls of this kind uncompiled, or all of them if none was ever compiled."""
+        tries = self._refused[key].tries if key in self._refused else 0
+        self._refused[key] = Refused(error, tries + 1)
+        self._given_up = len(self._refused) >= LIMIT and not self.compilations
+        _recompiles.info("%s runs uncompiled: %s", self._name(), error)
+
+    def _warn_uncompiled(self, reason: str) -> None:
+        if not self._warned_uncompiled:
+            self._warned_uncompiled = True
+            warnings.warn(f"{self._name()} runs uncompiled: {reason}", stacklevel=4)
 
     def _reason(self, key: tuple, tensors: list[Tensor]) -> str:
         """Why none of the compilations serves a call."""
@@ -213,11 +341,6 @@ class Compiled:
         closest = min(ways, key=len)
         return "; ".join(closest)
 
-    def _count(self, key: tuple) -> int:
-        """How many compilations there are for the objects that a call is given."""
-        owners = _objects(key)
-        return sum(_objects(made.key) == owners for made in self.compilations)
-
     def _name(self) -> str:
         return getattr(self.function, "__qualname__", repr(self.function))
 
@@ -225,8 +348,9 @@ class Compiled:
         return f"<compiled {self._name()}, {len(self.compilations)} compilations>"
 
 
-def _objects(key: tuple) -> list[ByIdentity]:
-    return [part for part in key[1] if isinstance(part, ByIdentity)]
+def _objects(key: tuple) -> tuple[ByIdentity, ...]:
+    """The objects that a call is given: each may have its own compilations."""
+    return tuple([part for part in key[1] if isinstance(part, ByIdentity)])
 
 
 def _takes_any_keywords(function: Callable) -> bool:
@@ -237,7 +361,7 @@ def _takes_any_keywords(function: Callable) -> bool:
 def compile(
     model: Callable | None = None,
     *,
-    fullgraph: bool = True,
+    fullgraph: bool = False,
     dynamic: bool | None = None,
     backend: str = "interpreter",
     mode: str | None = None,
@@ -247,7 +371,10 @@ def compile(
     """Trace a function at its first call and run the graph from then on.
 
     The graph is made again for other shapes, dtypes, strides, `requires_grad`, modes or Python
-    arguments. Results are differentiable as those of the function are. `options` may hold
+    arguments. Results are differentiable as those of the function are. A function that a graph
+    cannot stand for, because it reads values of tensors or has effects that are not a store of
+    tensors, runs as it is, with a warning that says why; with `fullgraph` that is an error.
+    `options` may hold
     ``passes``, functions from graph to graph, and ``recompute``, a policy for what the backward
     computes again rather than keeps (None: nothing).
 
@@ -261,7 +388,6 @@ def compile(
     tensor([0.9093, 0.9093])
     """
     unsupported = {
-        "fullgraph=False": not fullgraph,
         "dynamic=True": bool(dynamic),
         f"backend={backend!r}": backend != "interpreter",
         f"mode={mode!r}": mode is not None,
@@ -280,14 +406,14 @@ def compile(
             f"compile(): unknown options {sorted(chosen)}; there are passes and recompute"
         )
     if model is None:
-        return functools.partial(compile, options=options, disable=disable)
+        return functools.partial(compile, fullgraph=fullgraph, options=options, disable=disable)
     if not callable(model):
         raise TypeError(f"compile(): a function is needed, not {type(model).__name__}")
     if disable:
         return model
     if hasattr(type(model), "_as_compiled"):  # a module stays one
-        return model._as_compiled(options=options)  # type: ignore[attr-defined]
-    return Compiled(model, passes, recompute)
+        return model._as_compiled(fullgraph=fullgraph, options=options)  # type: ignore[attr-defined]
+    return Compiled(model, passes, recompute, fullgraph)
 
 
 def explain(function: Any) -> str:

@@ -18,6 +18,8 @@ _REFLECTIVE = frozenset((
 ))  # fmt: skip
 #: These read the attribute that their second argument names.
 _BY_NAME = ("getattr", "hasattr")
+#: These change an attribute of any name.
+_WRITE_BY_NAME = frozenset(("setattr", "delattr", "__setattr__", "__delattr__"))
 
 #: Reads the attributes that a pattern or its class names.
 _MATCH_CLASS = dis.opmap["MATCH_CLASS"]
@@ -28,6 +30,7 @@ _LOAD_VARIABLE = frozenset(
     for name in ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")
     if name in dis.opmap
 )
+_STORE_VARIABLE = frozenset((dis.opmap["STORE_GLOBAL"], dis.opmap["DELETE_GLOBAL"]))
 #: These import a module of any name.
 _BY_MODULE_NAME = frozenset(("import_module", "__import__"))
 
@@ -58,6 +61,24 @@ def names_read(code: CodeType) -> tuple[set[str], bool]:
         return names, False
     constants = _constant_names(code)
     return (names, True) if constants is None else (names | constants, False)
+
+
+@lru_cache(maxsize=4096)
+def names_used(code: CodeType) -> tuple[frozenset[str], bool, frozenset[str]]:
+    """The names that a code can read or write, functions within it included; whether there may be
+    others; and those among them that are global variables."""
+    names, computed = names_read(code)
+    computed = computed or not _WRITE_BY_NAME.isdisjoint(names)
+    variables = set(globals_read(code))
+    if not _STORE_VARIABLE.isdisjoint(code.co_code[::2]):
+        variables.update(code.co_names)
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            inner, inner_computed, inner_variables = names_used(constant)
+            names |= inner
+            variables |= inner_variables
+            computed = computed or inner_computed
+    return frozenset(names), computed, frozenset(variables)
 
 
 @lru_cache(maxsize=4096)

@@ -12,6 +12,7 @@ serves a single call.
 from __future__ import annotations
 
 import gc
+import linecache
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -19,13 +20,12 @@ from types import CodeType
 from typing import Any
 
 from ...core.tensor import Tensor
+from ..trace.refusals import TraceError
 from .checks import Additions, Cell, Contents, Each, Elements, Fields, Tensors, all_hold
+from .purity import LIBRARIES, STANDARD, reaches_outside, shown
 from .reads import names_read
 from .walk import Walk
 
-#: What they compute follows from their arguments, as far as they do not call back.
-_LIBRARIES = frozenset(("wengert", "numpy", "scipy", "ml_dtypes"))
-_STANDARD = frozenset(sys.stdlib_module_names) - {"__main__", "test"}
 #: What these keep is bookkeeping: caches that do not change results.
 _BOOKKEEPING = frozenset((
     "abc", "importlib", "linecache", "re", "tokenize", "traceback", "typing", "warnings",
@@ -47,6 +47,8 @@ class Surroundings:
         self.checks: list[Additions | Cell | Contents | Each | Elements | Fields | Tensors] = []
         #: Something that cannot be watched.
         self.unwatchable: str | None = None
+        #: A call that no graph would do again; it was not made.
+        self.refusal: TraceError | None = None
         self.attributes_of: Callable[[Tensor], tuple] = lambda t: ()
         self._hold: Callable[[], bool] = lambda: False
         self._tensors: set[int] = set()  # by identity; the checks hold them
@@ -79,6 +81,25 @@ class Surroundings:
             key = (id(code), id(variables))
             if key not in self._ran and self._is_users(frame):
                 self._ran[key] = (code, variables)
+        elif event == "c_call" and reaches_outside(argument) and self._is_users(frame):
+            self.refusal = TraceError(
+                f"{shown(argument)}() does more than to compute a result from its arguments, which "
+                "a graph would not do again: call it outside of the function, and pass what it "
+                f"returns as an argument.\n  {self._users_line(frame)}"
+            )
+            raise self.refusal
+
+    def _users_line(self, frame: Any) -> str:
+        """The line of the program on whose behalf a frame runs."""
+        while _owner(frame) in STANDARD and frame.f_back not in (None, self._start):
+            frame = frame.f_back
+        name, line = frame.f_code.co_filename, frame.f_lineno
+        return f"{name}:{line}: {linecache.getline(name, line).strip()}"
+
+    @property
+    def code(self) -> list[CodeType]:
+        """The code of the functions that have been called, where that was watched."""
+        return [code for code, _ in (self._ran or {}).values()]
 
     def _is_users(self, frame: Any) -> bool:
         """Whether a frame is the user's, or the standard library's on behalf of the user.
@@ -86,13 +107,13 @@ class Surroundings:
         An import happens once and may call anybody's hooks, so what it runs is not.
         """
         owner = _owner(frame)
-        if owner in _LIBRARIES or owner in _BOOKKEEPING:
+        if owner in LIBRARIES or owner in _BOOKKEEPING:
             return False
         caller = frame.f_back
-        while owner in _STANDARD and caller is not None and caller is not self._start:
+        while owner in STANDARD and caller is not None and caller is not self._start:
             owner = _owner(caller)
             caller = caller.f_back
-        return owner not in _LIBRARIES and not self._importing(frame)
+        return owner not in LIBRARIES and not self._importing(frame)
 
     def _importing(self, frame: Any) -> bool:
         while frame is not None and frame is not self._start:
@@ -101,8 +122,11 @@ class Surroundings:
             frame = frame.f_back
         return False
 
-    def note(self, function: Callable, arguments: list[Any]) -> None:
-        """Look at all that the function, called with such objects, can have read."""
+    def note(
+        self, function: Callable, arguments: list[Any], skipped: frozenset[tuple] = frozenset()
+    ) -> None:
+        """Look at all that the function, called with such objects, can have read, but for what is
+        looked up anew in each call."""
         names: set[str] = set()
         by_any_name = self._ran is None
         ran = None if self._ran is None else list(self._ran.values())
@@ -110,7 +134,7 @@ class Surroundings:
             read, computed = names_read(code)
             names |= read
             by_any_name = by_any_name or computed
-        walk = Walk(names, by_any_name, ran)
+        walk = Walk(names, by_any_name, ran, skipped)
         self.unwatchable = walk.run(function, arguments)
         self.checks = walk.checks
         self.attributes_of = walk.attributes_of

@@ -25,18 +25,19 @@ from ...core.classes import COMPILED
 from ...core.tensor import Tensor, wrap
 from ...tensor.pickling import FIELDS, user_attributes
 from .checks import (
-    MISSING,
     PLAIN,
     Additions,
     Cell,
     Contents,
     Each,
     Elements,
+    Entries,
     Fields,
+    Listed,
     Tensors,
-    contents_of,
 )
-from .reads import SPECIAL, globals_read, modules_imported
+from .places import MISSING, Appended, Variable
+from .reads import SPECIAL, globals_read, modules_imported, names_used
 
 Names = set[str] | frozenset[str]
 
@@ -72,17 +73,25 @@ _VIEWS = (KeysView, ValuesView, ItemsView, types.MappingProxyType)
 
 
 class Walk:
-    """Visits what a function can reach by the names in the code that has run."""
+    """Visits what a function can reach by the names in the code that has run.
+
+    Where it is not known which code has run or will run, all functions that can be reached count,
+    but for those of libraries. Entries of containers and variables in `skipped` are not looked at.
+    """
 
     def __init__(
         self,
         names: set[str],
         by_any_name: bool,
         code: list[tuple[types.CodeType, dict[str, Any]]] | None,
+        skipped: frozenset[tuple] = frozenset(),
     ) -> None:
         self.names = names
         self.by_any_name = by_any_name
         self.code = code
+        self.skipped = skipped
+        self.met_again: set[int] = set()  # what can be reached in more than one way, by identity
+        self.containers: set[int] = set()  # lists and dictionaries, by identity
         self._ran = {id(part) for part, _ in code or ()}
         self.checks: list[Any] = []
         self.opaque: str | None = None
@@ -95,9 +104,9 @@ class Walk:
 
     def run(self, function: Callable, arguments: list[Any]) -> str | None:
         """Make the checks; the name of something that cannot be watched, if there is any."""
-        known = -1
-        while known != len(self.names):  # what is found may itself read by names
-            known = len(self.names)
+        known = (-1, False)
+        while known != (len(self.names), self.by_any_name):  # what is found may itself read
+            known = (len(self.names), self.by_any_name)
             self._clear()
             self._pending = [(f"argument {i}", value) for i, value in enumerate(arguments)]
             self._pending.append(("", function))
@@ -105,7 +114,7 @@ class Walk:
                 self._visit_globals(variables, named)
             for code, variables in self.code or ():
                 self._visit_named("", sys.modules, modules_imported(code, variables))
-            while self._pending and self.opaque is None:
+            while self._pending and (self.opaque is None or self._goes_on()):
                 name, value = self._pending.pop()
                 try:
                     self._visit(name, value)
@@ -116,9 +125,15 @@ class Walk:
         self._visited.clear()
         return self.opaque
 
+    def _goes_on(self) -> bool:
+        """Whether what cannot be watched is passed by: before a function runs it may not matter."""
+        return self.code is None and len(self._visited) <= _MOST_CHECKS
+
     def _clear(self) -> None:
         self.checks.clear()
         self._visited.clear()
+        self.met_again.clear()
+        self.containers.clear()
         self._each = {name: Each(name) for name in _OF_EACH}
         self._given = Additions(_WITHOUT_ATTRIBUTES, self.attributes_of)
         self._attached = Additions("not {}.__dict__", self._attached_to)
@@ -128,7 +143,10 @@ class Walk:
     # Kinds of objects ------------------------------------------------------------------------
 
     def _visit(self, name: str, value: Any) -> None:
-        if type(value) in _CONSTANT_TYPES or value is MISSING or id(value) in self._visited:
+        if type(value) in _CONSTANT_TYPES or value is MISSING:
+            return
+        if id(value) in self._visited:
+            self.met_again.add(id(value))
             return
         self._visited[id(value)] = value
         if len(self._visited) > _MOST_CHECKS:
@@ -150,25 +168,31 @@ class Walk:
     def _later(self, name: str, values: Iterable[Any]) -> None:
         self._pending.extend([(name, value) for value in values])
 
-    def _watch(self, name: str, read: Callable[[], list]) -> None:
-        """Check what `read` returns, and visit it."""
-        expected = read()
-        if expected:
-            self.checks.append(Contents(name, read, expected))
-            self._later(name, expected)
+    def _watch(
+        self, name: str, read: Callable[[], list], write: Callable[[list], Any] | None = None
+    ) -> None:
+        """Check what `read` returns and `write` puts back, and visit it."""
+        check = Contents(name, read, write)
+        if check.expected:
+            self.checks.append(check)
+            self._later(name, check.expected)
 
     def _visit_function(self, name: str, function: types.FunctionType) -> None:
         """Closure, code, defaults and attributes. Of a function of this package the closure alone,
         which may hold one of the user's."""
         code = function.__code__
         ran = self.code is None or id(code) in self._ran
-        own = _is_own(function.__module__)
+        own = _is_own(function.__module__) or (
+            self.code is None and _owner_of(function.__module__) in _OF_LIBRARIES
+        )
         if ran or own:
             cells = function.__closure__ or ()
             for variable, cell in zip(code.co_freevars, cells, strict=True):
+                if (id(cell), None) in self.skipped:
+                    continue
                 if not own:
                     self.checks.append(Cell(variable, cell))
-                self._pending.append((variable, contents_of(cell)))
+                self._pending.append((variable, Variable(cell).read()))
         if own:
             return
         name = name or function.__name__
@@ -179,8 +203,10 @@ class Walk:
             self._later(name, [function.__defaults__, function.__kwdefaults__])
         self._later(name, [getattr(function, "__wrapped__", None)])
         if self.code is None:
-            self.names.update(code.co_names)
-            self._visit_globals(function.__globals__, globals_read(code))
+            names, computed, variables = names_used(code)
+            self.names.update(names)
+            self.by_any_name = self.by_any_name or computed
+            self._visit_globals(function.__globals__, variables)
             imported = modules_imported(code, function.__globals__)
             self._visit_named("", sys.modules, imported)
 
@@ -213,6 +239,7 @@ class Walk:
         names: Names | None = None,
         absent: bool = True,
         count: int | None = None,
+        owner: type | None = None,
     ) -> None:
         """The entries of a namespace that are named; those that are missing must stay so, and all
         others if there must be no more than `count`."""
@@ -222,8 +249,10 @@ class Walk:
             names = self.names if names is None else names
             keys = [key for key in variables if key in names]
             missing = frozenset(names.difference(keys)) if absent else frozenset()
+        if self.skipped:
+            keys = [key for key in keys if (id(variables), key) not in self.skipped]
         if keys or missing or count is not None:
-            self.checks.append(Fields(name, variables, keys, missing, count))
+            self.checks.append(Fields(name, variables, keys, missing, count, owner))
         for key in keys:
             self._pending.append((f"{name}.{key}" if name else key, variables[key]))
 
@@ -249,7 +278,7 @@ class Walk:
             if self.by_any_name:
                 names |= {key for key in base.__dict__ if not key.startswith(("__", "_abc_"))}
                 count = len(base.__dict__)
-            self._visit_named(base.__qualname__, base.__dict__, names, count=count)
+            self._visit_named(base.__qualname__, base.__dict__, names, count=count, owner=base)
             self._each["__bases__"].add(base.__qualname__, base)
 
     def _visit_tensor(self, name: str, t: Tensor) -> None:
@@ -285,26 +314,42 @@ class Walk:
             self.checks.append(Elements(name, array))
 
     def _visit_contents(self, name: str, value: Any) -> None:
-        self.checks.append(
-            Contents(name, functools.partial(_elements, value), _elements(value))
-        )
-        for key, item in enumerate(_elements(value)):
-            self._pending.append((f"{name}[{key}]", item))
+        write = functools.partial(_refill, value) if isinstance(value, (set, deque)) else None
+        self.checks.append(Contents(name, functools.partial(_elements, value), write))
+        for item in _elements(value):
+            self._pending.append((name, item))
+
+    def _visit_list(self, name: str, value: list) -> None:
+        self.containers.add(id(value))
+        skipped = self._skipped_in(value)
+        if Appended in skipped:
+            return
+        check = Listed(name, value, skipped)
+        self.checks.append(check)
+        for i, item in enumerate(check.expected):
+            self._pending.append((f"{name}[{i}]", item))
 
     def _visit_dictionary(self, name: str, value: dict) -> None:
-        self.checks.append(
-            Contents(name, functools.partial(_entries, value), _entries(value))
-        )
-        for key, item in dict.items(value):
+        self.containers.add(id(value))
+        # Not what users override.
+        kind: Any = OrderedDict if isinstance(value, OrderedDict) else dict
+        extra = ["default_factory"] if isinstance(value, defaultdict) else []
+        skipped = self._skipped_in(value)
+        self.checks.append(Entries(name, value, kind, extra, skipped))
+        for key, item in kind.items(value):
             self._later(name, [key])
-            self._pending.append((f"{name}[{key!r}]" if type(key) is str else name, item))
+            if key not in skipped:
+                self._pending.append((f"{name}[{key!r}]" if type(key) is str else name, item))
+
+    def _skipped_in(self, container: Any) -> frozenset:
+        return frozenset([key for owner, key in self.skipped if owner == id(container)])
 
     def _visit_object(self, name: str, value: Any) -> None:
         """Its contents if it is a container, its class, and its attributes in the dictionary and in
         slots."""
         cls = type(value)
         bases = cls.__mro__
-        is_layer = any(base.__module__.startswith("wengert.nn") for base in bases)
+        is_layer = any(base.__module__.startswith(_LOOKED_INTO) for base in bases)
         if _is_own(cls.__module__) and not is_layer:
             self._later(name, _callables_of(value))
             return
@@ -316,13 +361,12 @@ class Walk:
             attributes = None
         self._each["__class__"].add(name or cls.__name__, value)
         self._pending.append((cls.__name__, cls))
-        every = is_layer or cls.__module__.partition(".")[0] in _LAZY
-        names = None
-        if every and attributes is not None:
-            names = set(attributes)
+        every = is_layer or _owner_of(cls.__module__) in _LAZY
         if attributes is not None:
             self._each["__dict__"].add(name or cls.__name__, value)
-            self._visit_named(name or cls.__name__, attributes, names)
+            names = set(attributes) if every else None
+            count = len(attributes) if every else None
+            self._visit_named(name or cls.__name__, attributes, names, count=count)
         for base in bases:
             if base not in _TRANSPARENT and _is_from_c(base) and not _is_own(base.__module__):
                 self.opaque = f"{name or 'a value'}, of type {cls.__module__}.{cls.__qualname__}"
@@ -337,7 +381,8 @@ class Walk:
         ]
         if slots:
             label = f"{name}.{slots[0].__name__}" if len(slots) == 1 else f"{name}'s slots"
-            self._watch(label, functools.partial(_slots, value, slots))
+            write = functools.partial(_set_slots, value, slots)
+            self._watch(label, functools.partial(_slots, value, slots), write)
 
     def _visit_bound(self, name: str, value: Any) -> None:
         if not isinstance(value.__self__, types.ModuleType):
@@ -374,15 +419,20 @@ class Walk:
             self._later(name, [getattr(value, part, None)])
 
     def _visit_bytes(self, name: str, value: Any) -> None:
-        read = functools.partial(_bytes, value)
-        self.checks.append(Contents(name, read, read()))
+        self.checks.append(
+            Contents(name, functools.partial(_bytes, value), functools.partial(_set_bytes, value))
+        )
 
     def _visit_variable(self, name: str, value: ContextVar) -> None:
         self._watch(name, lambda: [value.get(MISSING)])
 
 
+#: Parts of this package whose objects hold what is the user's: parameters, buffers, options.
+_LOOKED_INTO = ("wengert.nn", "wengert.optim")
 #: Libraries other than this one whose objects are looked into as wholes.
 _LAZY = frozenset(("numpy", "scipy", "ml_dtypes"))
+#: Libraries whose functions are not looked into before it is known which of them run.
+_OF_LIBRARIES = _LAZY | (frozenset(sys.stdlib_module_names) - {"__main__", "test"})
 
 _VISITS: dict[type, Callable[[Walk, str, Any], None]] = {
     type(wrap): Walk._visit_compiled,
@@ -395,7 +445,7 @@ _VISITS: dict[type, Callable[[Walk, str, Any], None]] = {
     classmethod: Walk._visit_parts,
     type(functools.lru_cache(len)): Walk._visit_parts,
     np.ndarray: Walk._visit_array,
-    list: Walk._visit_contents,
+    list: Walk._visit_list,
     set: Walk._visit_contents,
     deque: Walk._visit_contents,
     tuple: Walk._visit_items,
@@ -411,7 +461,7 @@ _VISITS: dict[type, Callable[[Walk, str, Any], None]] = {
 }
 #: What instances of subclasses contain.
 _CONTAINERS: tuple[tuple[type, Callable[[Walk, str, Any], None]], ...] = (
-    (list, Walk._visit_contents),
+    (list, Walk._visit_list),
     (set, Walk._visit_contents),
     (deque, Walk._visit_contents),
     (tuple, Walk._visit_items),
@@ -421,8 +471,12 @@ _CONTAINERS: tuple[tuple[type, Callable[[Walk, str, Any], None]], ...] = (
 )
 
 
+def _owner_of(module: Any) -> str:
+    return module.partition(".")[0] if isinstance(module, str) else ""
+
+
 def _is_own(module: Any) -> bool:
-    return isinstance(module, str) and module.partition(".")[0] == "wengert"
+    return _owner_of(module) == "wengert"
 
 
 def has_attributes(t: Tensor) -> bool:
@@ -445,10 +499,10 @@ def _elements(value: Any) -> list:
     return list(value if kind is None else kind.__iter__(value))
 
 
-def _entries(value: dict) -> list:
-    extra = [value.default_factory] if isinstance(value, defaultdict) else []
-    kind: Any = OrderedDict if isinstance(value, OrderedDict) else dict  # not what users override
-    return [*kind.keys(value), *kind.values(value), *extra]
+def _refill(value: Any, elements: list) -> None:
+    kind: Any = set if isinstance(value, set) else deque
+    kind.clear(value)
+    (kind.update if kind is set else kind.extend)(value, elements)
 
 
 def _objects_in(array: np.ndarray) -> list:
@@ -467,8 +521,21 @@ def _slots(value: Any, slots: list[Any]) -> list:
     return found
 
 
+def _set_slots(value: Any, slots: list[Any], before: list) -> None:
+    for slot, kept in zip(slots, before, strict=True):
+        if kept is not MISSING:
+            slot.__set__(value, kept)
+        elif _slots(value, [slot]) != [MISSING]:
+            slot.__delete__(value)
+
+
 def _bytes(value: Any) -> list:
     return [bytes(value), getattr(value, "typecode", None)]
+
+
+def _set_bytes(value: Any, before: list) -> None:
+    content, typecode = before
+    value[:] = content if typecode is None else plain_array(typecode, content)
 
 
 def _callables_of(value: Any) -> list:

@@ -19,6 +19,8 @@ from ...core.scopes import Assigned
 from ...core.state import thread_state
 from ...core.tensor import Tensor, node_of, set_fields
 from ...core.trees.pytree import TreeSpec, tree_flatten, tree_unflatten
+from ...tape.node import Node as TapeNode
+from ...tape.saved import Freed
 from ...tensor.pickling import user_attributes
 from ..ir import primitives as prim
 from ..ir.graph import Graph
@@ -43,8 +45,11 @@ def record(
     args: tuple,
     kwargs: dict[str, Any],
     shared: bool = False,
+    stored: Callable[[], list[Any]] | None = None,
 ) -> Traced:
     """Trace a function at a level that is made for it.
+
+    `stored` returns further values that are to be results: what the function has put elsewhere.
 
     With `shared` the arguments are not examples but those of one call: a tensor that is there twice
     is one input, also if the function gets it in another way, and results that share memory with
@@ -61,12 +66,27 @@ def record(
                     level.stand_ins[id(leaf)] = leaves[i]
         level.arguments = len(level.inputs)
         args, kwargs = tree_unflatten(leaves, in_tree)
+        modes = _modes()
         result = function(*args, **kwargs)
+        if _modes() != modes:
+            raise TraceError(
+                "the function leaves another grad mode behind, which a graph would not: use a with "
+                "statement"
+            )
         _check_containers((args, kwargs), leaves, in_tree)
         out_leaves, out_tree = tree_flatten(result)
+        gradients = level.new_gradients()
+        others = [] if stored is None else stored()
+        out_leaves = [*out_leaves, *[gradient for _, gradient in gradients], *others]
         traced = level.finished(out_leaves, shared)
+        traced.given_gradients = [place for place, _ in gradients]
     traced.in_tree, traced.out_tree = in_tree, out_tree
     return traced
+
+
+def _modes() -> tuple[bool, bool]:
+    state = thread_state()
+    return state.grad_enabled, state.inference
 
 
 def _check_containers(arguments: Any, leaves: list, tree: TreeSpec) -> None:
@@ -99,7 +119,7 @@ class CaptureLevel(TraceLevel):
 
     __slots__ = (
         "inputs", "stand_ins", "originals", "input_values", "arguments", "met", "gradients",
-        "memories", "offsets",
+        "replaced", "memories", "offsets",
     )  # fmt: skip
 
     def __init__(self, graph: Graph | None = None) -> None:
@@ -111,6 +131,7 @@ class CaptureLevel(TraceLevel):
         self.arguments = 0
         self.met: set[int] = set()  # tensors that the function has got otherwise than as arguments
         self.gradients: dict[int, tuple[Tensor, Tensor | None]] = {}  # those that were read
+        self.replaced: set[int] = set()  # inputs whose gradients were assigned before being read
         self.memories: dict[Memory, Tensor] = {}  # of the inputs, and whose they are
         self.offsets: dict[int, tuple[Tensor, int]] = {}  # where their memory begins, if read
 
@@ -122,7 +143,7 @@ class CaptureLevel(TraceLevel):
         value = self.graph.add_input(type_of(example), name)
         stand_in = self.stand_in(value, shape_only(example.array), example)
         self.memories[stand_in.array.memory] = example
-        set_fields(stand_in, needs_grad=example.requires())
+        set_fields(stand_in, needs_grad=example.requires(), gradient=example.gradient)
         if stand_in.needs_grad and example.node is not None:
             set_fields(stand_in, node=Error(_BEYOND, (stand_in,)))
         for key, given in user_attributes(example).items():
@@ -142,7 +163,7 @@ class CaptureLevel(TraceLevel):
 
     def release(self) -> None:
         for t in self.inputs:
-            set_fields(t, node=None)
+            set_fields(t, node=None, gradient=None)
         self.inputs, self.stand_ins, self.originals = [], {}, []
         self.memories, self.offsets = {}, {}
 
@@ -159,19 +180,53 @@ class CaptureLevel(TraceLevel):
         return self.stand_ins.get(id(t), t)
 
     def gradient_of(self, t: Tensor) -> Tensor | None:
-        """The `.grad` of a tensor: for one from outside, what it has there."""
+        """The `.grad` of a tensor: if it is from outside, what it has there or was given since."""
         known = self.stand_ins.get(id(t), t)
-        is_made_here = type(known.array) is LevelArray and known.array.level is self
-        if is_made_here and known.gradient is not None:
-            return known.gradient
-        original = t
-        if t is known and is_made_here:
-            place = next((i for i, s in enumerate(self.inputs) if s is known), None)
-            if place is None:
-                return None
+        place = self._place(known)
+        if place is not None:
+            self._note_gradient(place)
+        elif t is known and not self._is_made_here(t):
+            self.gradients[id(t)] = (t, t.gradient)
+        return known.gradient
+
+    def set_gradient(self, t: Tensor, value: Tensor | None) -> None:
+        """Give a tensor another `.grad`, or none, for the rest of the trace."""
+        known = t if self._is_made_here(t) else self.lift(t)
+        place = self._place(known)
+        if place is not None:
             original = self.originals[place]
-        self.gradients[id(original)] = (original, original.gradient)
-        return original.gradient
+            if known.gradient is original.gradient and id(original) not in self.gradients:
+                self.replaced.add(place)
+        set_fields(known, gradient=value)
+
+    def _note_gradient(self, place: int) -> None:
+        original = self.originals[place]
+        if place not in self.replaced:
+            self.gradients[id(original)] = (original, original.gradient)
+
+    def _place(self, stand_in: Tensor) -> int | None:
+        return next((i for i, t in enumerate(self.inputs) if t is stand_in), None)
+
+    def _is_made_here(self, t: Tensor) -> bool:
+        return type(t.array) is LevelArray and t.array.level is self
+
+    def new_gradients(self) -> list[tuple[int, Tensor | None]]:
+        """Inputs that have another `.grad` now, by number; what else a gradient was used for is
+        noted."""
+        found = []
+        for place, (t, original) in enumerate(zip(self.inputs, self.originals, strict=True)):
+            if t.gradient is not original.gradient:
+                cold = original.cold
+                if cold is not None and (cold.hooks or cold.post_hooks):
+                    raise TraceError(
+                        f"input {place} of the graph gets a gradient inside the function and has "
+                        "hooks, which the graph would not call"
+                    )
+                self._note_gradient(place)
+                found.append((place, t.gradient))
+            elif t.gradient is not None and id(t.gradient) in self.stand_ins:
+                self._note_gradient(place)
+        return found
 
     def offset_of(self, array: Any, begin: int) -> int:
         """Where a tensor begins in its memory: in that of an input, after where the input does."""
@@ -192,17 +247,16 @@ class CaptureLevel(TraceLevel):
                 continue
             traced.literals.append(TENSOR)
             t = self.inside(leaf)
+            if shared and self._is_spent_result(t, known):
+                symbol = self.cut_off(self.symbol_of(t))
+                found = Recipe(False, self.graph.register_output(symbol), is_spent=True)
+                known[id(t.array)] = found
             if shared:
                 traced.recipes.append(self.recipe(t, known))
             else:
                 traced.recipes.append(Recipe(False, self.graph.register_output(self.symbol_of(t))))
         for position, (t, value) in enumerate(zip(self.inputs, self.input_values, strict=True)):
             original = self.originals[position]
-            if t.gradient is not None:
-                raise TraceError(
-                    f"backward() inside the function accumulates into .grad of input {position} of "
-                    "the graph, which the graph would not do again: use autograd.grad()"
-                )
             if (t.array.shape, t.array.strides) != (original.array.shape, original.array.strides):
                 raise TraceError(
                     f"input {position} of the graph gets another shape or other strides in place, "
@@ -225,6 +279,21 @@ class CaptureLevel(TraceLevel):
         traced.offsets = [(places.get(id(t)), t, begin) for t, begin in self.offsets.values()]
         traced.identified = [(i, t) for i, t in enumerate(given) if id(t) in self.met]
         return traced
+
+    def _is_spent_result(self, t: Tensor, known: dict[int, Recipe]) -> bool:
+        """Whether a tensor was computed here, and a backward here has freed what its own needs."""
+        array: Any = t.array
+        if array.origin is not None or id(array) in known or self._place(t) is not None:
+            return False
+        pending, seen = [t.node], set[int]()
+        while pending:
+            node = pending.pop()
+            if isinstance(node, TapeNode) and id(node) not in seen:
+                seen.add(id(node))
+                if type(node.saved) is Freed:
+                    return True
+                pending.extend(node.next_nodes)
+        return False
 
     def recipe(self, t: Tensor, known: dict[int, Recipe]) -> Recipe:
         """How a tensor is made from inputs and outputs of the graph."""

@@ -119,7 +119,7 @@ class TraceLevel(ControlFlowLevel):
         )
 
     def heading(self, array: LevelArray) -> str:
-        return f"TracedTensor(lvl={self.number or -2}, value="
+        raise self.unknown("Printing a tensor")
 
     def detached(self, t: Tensor) -> Tensor:
         """A tensor that shares memory but no history; a change of either is one of both."""

@@ -17,6 +17,10 @@ class SharedMemory(TraceError):
     """The function uses that tensors share memory in a way which a graph cannot express."""
 
 
+class Effect(TraceError):
+    """The function changes something besides its results and the elements of tensors."""
+
+
 def where() -> str:
     """The line of the program that is running, outside of this package."""
     frame: Any = sys._getframe(1)

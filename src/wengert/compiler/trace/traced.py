@@ -6,15 +6,22 @@ made after it has run, by the same views, so that what they share is shared agai
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+from ...autograd.function_node import Error
 from ...autograd.grad_mode import is_grad_enabled, set_grad_enabled
-from ...core.tensor import Tensor
+from ...core.tensor import Tensor, set_fields
 from ...core.trees.pytree import TreeSpec, tree_flatten, tree_unflatten
 from ..interpret.program import run
 from ..ir.graph import Graph
 from .steps import Step
 
+_SPENT = (
+    "Trying to backward through the graph a second time (or directly access saved tensors after "
+    "they have already been freed): the compiled function has called backward() itself. Specify "
+    "retain_graph=True in that call to go through the graph again."
+)
 #: Stands in a list of results for one that is a tensor.
 TENSOR = object()
 
@@ -22,10 +29,11 @@ TENSOR = object()
 class Recipe:
     """A result: an input or an output of the graph, or one step away from another recipe's.
 
-    What was detached and changed afterwards has a `history`, which is that of an output.
+    What was detached and changed afterwards has a `history`, which is that of an output. One that
+    `is_spent` has a history that a backward inside the function has used up.
     """
 
-    __slots__ = ("is_input", "index", "before", "step", "history")
+    __slots__ = ("is_input", "index", "before", "step", "history", "is_spent")
 
     def __init__(
         self,
@@ -33,7 +41,9 @@ class Recipe:
         index: int = 0,
         before: Recipe | None = None,
         step: Step | None = None,
+        is_spent: bool = False,
     ) -> None:
+        self.is_spent = is_spent
         self.is_input = is_input
         self.index = index
         self.before = before
@@ -50,6 +60,8 @@ class Recipe:
                     found.copy_(outputs[self.history])
             else:
                 found = (inputs if self.is_input else outputs)[self.index]
+            if self.is_spent and is_grad_enabled():
+                set_fields(found, node=Error(_SPENT, (found,)), needs_grad=True)
             made[self] = found
         return found
 
@@ -68,6 +80,10 @@ class Traced:
         self.captured: list[Tensor] = []
         self.identified: list[tuple[int, Tensor]] = []  # arguments that were captured as well
         self.mutated: list[int] = []
+        #: Inputs that get a new `.grad`: the first results after those of the function.
+        self.given_gradients: list[int] = []
+        #: Puts the results after these where the function has put them.
+        self.store: Callable[[list[Any]], None] | None = None
         #: Where `.grad` was read: the number of the argument, or None, the tensor, what it was.
         self.gradients: list[tuple[int | None, Tensor, Tensor | None]] = []
 
@@ -102,13 +118,20 @@ class Traced:
         return self.result_of(inputs, outputs)
 
     def result_of(self, inputs: list[Tensor], outputs: tuple) -> Any:
-        """The function's result from inputs and outputs of the graph."""
+        """The function's result from inputs and outputs of the graph; what the function stores,
+        gradients among them, is stored."""
         made: dict[Recipe, Tensor] = {}
         supply = iter(self.recipes)
         leaves = [
             next(supply).follow(inputs, outputs, made) if literal is TENSOR else literal
             for literal in self.literals
         ]
+        count, given = self.out_tree.num_leaves, len(self.given_gradients)
+        for place, gradient in zip(self.given_gradients, leaves[count:], strict=False):
+            inputs[place].grad = gradient
+        if self.store is not None:
+            self.store(leaves[count + given :])
+        del leaves[count:]
         return leaves[0] if self.out_tree.is_leaf() else tree_unflatten(leaves, self.out_tree)
 
     def __str__(self) -> str:
