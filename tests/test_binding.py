@@ -7,7 +7,8 @@ import pytest
 
 import wengert
 from wengert.core.registry import operator_named, operators
-from wengert.dispatch.binding import bind_arguments, signature_of
+from wengert.dispatch.binding import bind_arguments
+from wengert.dispatch.presentation import signature_of
 from wengert.dispatch.schema import REQUIRED
 from wengert.dispatch.schema_parser import parse
 
@@ -104,7 +105,7 @@ def vars_of(argument):
 
 
 def test_operator_looks_like_a_function():
-    assert inspect.signature(wengert.exp) == signature_of(wengert.exp.schema)
+    assert inspect.signature(wengert.exp) == signature_of(wengert.exp.schema, with_out=True)
     assert wengert.exp.__name__ == "exp"
     assert "exp(Tensor self) -> Tensor" in repr(wengert.exp)
     with pytest.raises(AttributeError):

@@ -136,3 +136,22 @@ def test_control_flow_has_its_names_in_the_package():
     x = wengert.ones(2)
     assert wengert.cond(x.sum() > 0, wengert.sin, wengert.cos, (x,)).equal(x.sin())
     assert wengert.while_loop(lambda i: i < 5, lambda i: (i + 2,), (wengert.tensor(0),))[0] == 6
+
+
+@pytest.mark.parametrize("name", ["float16", "bfloat16", "float32", "float64", "complex64"])
+def test_limits_of_floating_types(name):
+    torch = pytest.importorskip("torch")
+    mine, other = (lib.finfo(getattr(lib, name)) for lib in (wengert, torch))
+    for fact in ("bits", "dtype", "eps", "max", "min", "resolution", "smallest_normal", "tiny"):
+        assert getattr(mine, fact) == getattr(other, fact)
+    assert mine == wengert.finfo(getattr(wengert, name)) and mine != "finfo"
+
+
+@pytest.mark.parametrize("name", ["int8", "uint8", "int64", "uint16", "uint64"])
+def test_limits_of_whole_numbers(name):
+    torch = pytest.importorskip("torch")
+    mine, other = (lib.iinfo(getattr(lib, name)) for lib in (wengert, torch))
+    assert [getattr(mine, fact) for fact in ("bits", "dtype", "max", "min")] == [
+        getattr(other, fact) for fact in ("bits", "dtype", "max", "min")
+    ]
+    assert mine == wengert.iinfo(getattr(wengert, name)) and len({mine, mine}) == 1

@@ -58,6 +58,8 @@ try:
     from .core.dtypes import uint16 as uint16
     from .core.dtypes import uint32 as uint32
     from .core.dtypes import uint64 as uint64
+    from .core.layouts import channels_last as channels_last
+    from .core.layouts import channels_last_3d as channels_last_3d
     from .core.layouts import contiguous_format as contiguous_format
     from .core.layouts import layout as layout
     from .core.layouts import memory_format as memory_format

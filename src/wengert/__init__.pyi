@@ -84,6 +84,8 @@ bfloat16: dtype
 bool: dtype
 cdouble: dtype
 cfloat: dtype
+channels_last: memory_format
+channels_last_3d: memory_format
 complex128: dtype
 complex64: dtype
 contiguous_format: memory_format

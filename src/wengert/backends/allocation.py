@@ -9,7 +9,7 @@ import numpy as np
 from ..core import dtypes
 from ..core.arrays import made_here
 from ..core.devices import CPU, device
-from ..core.layouts import keeps_order
+from ..core.layouts import channel_order, inverse_order, keeps_order
 from ..core.tensor import Tensor, wrap
 from . import meta
 from .backend import backend_of, backend_on
@@ -26,6 +26,10 @@ def new_array_like(
     source: Any, kind: dtypes.dtype, place: device, memory_format: Any = None
 ) -> Any:
     """An uninitialised array with the shape and, by default, the order of dimensions of another."""
+    order = channel_order(memory_format, source.ndim)
+    if order is not None:
+        array = new_array(tuple([source.shape[d] for d in order]), kind, place)
+        return array.transpose(inverse_order(order))
     keep = keeps_order(memory_format)
     here = of_array(source)
     if place.type == "meta" and keep:

@@ -353,6 +353,12 @@ class finfo:
         values = ", ".join(f"{name}={getattr(self, name):g}" for name in names)
         return f"finfo({values}, dtype={self.dtype})"
 
+    def __eq__(self, other: object) -> builtins.bool:
+        return isinstance(other, finfo) and self.dtype == other.dtype
+
+    def __hash__(self) -> builtins.int:
+        return hash((finfo, self.dtype))
+
 
 class iinfo:
     """Limits of an integer type."""
@@ -376,3 +382,9 @@ class iinfo:
 
     def __repr__(self) -> str:
         return f"iinfo(min={self.min}, max={self.max}, dtype={self.dtype})"
+
+    def __eq__(self, other: object) -> builtins.bool:
+        return isinstance(other, iinfo) and self.dtype == other.dtype
+
+    def __hash__(self) -> builtins.int:
+        return hash((iinfo, self.dtype))

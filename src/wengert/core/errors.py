@@ -46,19 +46,26 @@ def broadcast_error(name: str, args: tuple, cause: Exception) -> Exception:
                     dim = max(len(left), len(right)) - 1 - offset
                     return RuntimeError(
                         f"The size of tensor a ({a}) must match the size of tensor b ({b}) at "
-                        f"non-singleton dimension {dim}: {name}() got shapes "
+                        f"non-singleton dimension {dim}: {name.lstrip('_')}() got shapes "
                         + " and ".join(shape_text(s) for s in shapes)
                     )
     return cause
 
 
 def argument_error(
-    cause: AttributeError, name: str, parameters: tuple, args: tuple, kwargs: dict[str, Any]
+    cause: AttributeError | DimensionError,
+    name: str,
+    parameters: tuple,
+    args: tuple,
+    kwargs: dict[str, Any],
 ) -> Exception:
     """For an argument that should have been a tensor; any other AttributeError is passed through.
 
-    It failed where a function read an attribute that tensors have.
+    It failed where a function read an attribute that tensors have. A dimension that there is not
+    gets the name of the function and the shape of its tensor.
     """
+    if isinstance(cause, DimensionError):
+        return cause.of_call(name, args)
     given = cause.obj
     if isinstance(given, Tensor) or not hasattr(Tensor, cause.name or ""):
         return cause
@@ -85,9 +92,23 @@ def name_and_parameters(function: Any) -> tuple[str, tuple]:
     return function.__name__, () if code is None else code.co_varnames[: code.co_argcount]
 
 
-def dimension_error(dim: int, ndim: int) -> IndexError:
+class DimensionError(IndexError):
+    """A dimension that a tensor does not have; the public call that meets it adds what it knows."""
+
+    def of_call(self, name: str, args: tuple) -> IndexError:
+        """The error with the name of the function and the shape of its first tensor."""
+        first = next((a for a in args if isinstance(a, Tensor)), None)
+        if first is None and args and isinstance(args[0], (tuple, list)):
+            first = next((a for a in args[0] if isinstance(a, Tensor)), None)
+        if first is None:
+            return IndexError(str(self))
+        name = name.partition(".")[0].lstrip("_")
+        return IndexError(f"{self}: {name}() got a tensor of shape {shape_text(first.array.shape)}")
+
+
+def dimension_error(dim: int, ndim: int) -> DimensionError:
     low, high = -max(ndim, 1), max(ndim, 1) - 1
-    return IndexError(
+    return DimensionError(
         f"Dimension out of range (expected to be in range of [{low}, {high}], but got {dim})"
     )
 

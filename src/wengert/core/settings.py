@@ -67,7 +67,7 @@ def set_num_interop_threads(nthreads: int) -> None:
 
 def _check_count(function: str, count: Any) -> None:
     if type(count) is not int:
-        raise TypeError(f"{function} expects an int, but got {type(count).__name__}")
+        raise RuntimeError(f"{function} expects an int, but got {type(count).__name__}")
     if count <= 0:
         raise RuntimeError(f"{function} expects a positive integer, but got {count}")
 

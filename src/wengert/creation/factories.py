@@ -13,7 +13,7 @@ from ..backends.placement import of_array
 from ..core import dtypes
 from ..core.arrays import is_level
 from ..core.devices import get_default_device
-from ..core.layouts import check_options, contiguous_format
+from ..core.layouts import channel_order, check_options, contiguous_format, inverse_order
 from ..core.numbers import infer_number_dtype
 from ..core.size import sequence_size
 from ..core.tensor import Tensor
@@ -77,6 +77,10 @@ def scalar_tensor(blank: Blank, s: Any) -> Any:
 )
 def empty(blank: Blank, memory_format: Any = None) -> Any:
     """A tensor whose values are whatever the memory held."""
+    order = channel_order(memory_format, len(blank.shape))
+    if order is not None:
+        shape = tuple([blank.shape[d] for d in order])
+        return new_array(shape, blank.dtype(), blank.place()).transpose(inverse_order(order))
     if memory_format is not None and memory_format is not contiguous_format:
         raise RuntimeError(f"unsupported memory format {memory_format!r}")
     blank.dtype()

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..core.classes import classes
-from ..core.errors import argument_error
+from ..core.errors import DimensionError, argument_error
 from ..core.registry import operator_named
 from ..core.state import ThreadState, overriding
 from ..core.tensor import AbstractOperator
@@ -65,7 +65,7 @@ class BaseOperator(AbstractOperator):
             raise
         try:
             return self.call(bound)
-        except AttributeError as error:
+        except (AttributeError, DimensionError) as error:
             if self.schema.is_custom:  # it is an error of the program's own kernel
                 raise
             parameters = tuple(["input" if n == "self" else n for n in self.schema.names])

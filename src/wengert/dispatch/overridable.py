@@ -10,7 +10,7 @@ from types import MethodType
 from typing import Any
 
 from ..core.classes import classes
-from ..core.errors import argument_error, name_and_parameters
+from ..core.errors import DimensionError, argument_error, name_and_parameters
 from ..core.state import overriding
 from ..core.tensor import Tensor
 from .presentation import Documentation, public_documentation, public_signature
@@ -60,7 +60,7 @@ class Overridable:
             return call_overridable(self.public, self.function, args, kwargs)
         try:
             return self.function(*args, **kwargs)
-        except AttributeError as error:
+        except (AttributeError, DimensionError) as error:
             name, parameters = name_and_parameters(self.function)
             raise argument_error(error, name, parameters, args, kwargs) from None
 

@@ -9,7 +9,7 @@ from cpython.object cimport PyObject
 from ..core.state cimport Overriding
 
 from ..core.classes import classes
-from ..core.errors import argument_error, name_and_parameters
+from ..core.errors import DimensionError, argument_error, name_and_parameters
 from ..core.state import overriding
 from .presentation import Documentation, public_documentation, public_signature
 from .torch_function import call_overridable as override_call
@@ -68,6 +68,8 @@ cdef enum:
     DECISIONS = 256
 
 cdef Overriding shared = overriding
+# Errors of functions that a call can say more about.
+cdef tuple EXPLAINED = (AttributeError, DimensionError)
 # What was found out of classes, each in the place that its address gives.
 cdef Decision decisions[DECISIONS]
 
@@ -129,11 +131,11 @@ cdef PyObject* call_overridable(
                 break
         else:
             out = PyObject_Vectorcall(<PyObject*>self.function, args, count, names)
-            if out is not NULL or not PyErr_ExceptionMatches(AttributeError):
+            if out is not NULL or not PyErr_ExceptionMatches(EXPLAINED):
                 return out
             try:
                 raise_pending()
-            except AttributeError as error:
+            except (AttributeError, DimensionError) as error:
                 failure = error
     cdef tuple given = tuple([<object>args[i] for i in range(positional)])
     cdef dict keywords = {}

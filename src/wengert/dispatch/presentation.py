@@ -67,7 +67,8 @@ def _returned(schema: Schema) -> Any:
 
     if len(schema.returns) == 1:
         return tuple[Tensor, ...] if "[]" in schema.returns[0] else Tensor
-    return tuple[(Tensor,) * len(schema.returns)] if schema.returns else None
+    several: Any = (Tensor,) * len(schema.returns)
+    return tuple.__class_getitem__(several) if several else None
 
 
 def takes_out(operator: Any) -> bool:

@@ -34,7 +34,9 @@ _NUMBERED: dict[str, dict[int, str]] = {
         7: "float64", 9: "complex64", 10: "complex128", 11: "bool", 15: "bfloat16",
     },
     "Layout": {0: "strided"},
-    "MemoryFormat": {0: "contiguous_format", 1: "preserve_format"},
+    "MemoryFormat": {
+        0: "contiguous_format", 1: "preserve_format", 2: "channels_last", 3: "channels_last_3d",
+    },
 }  # fmt: skip
 # The words for types, and the Python types that a default value of each may have.
 _LITERALS: dict[str, tuple[Any, ...]] = {

@@ -7,17 +7,19 @@ from typing import Any
 
 import numpy as np
 
+from ..backends import meta
 from ..backends.casting import as_real_for
 from ..backends.layout import copied
 from ..backends.placement import of_array, transfer
 from ..core.dtypes import from_numpy
 from ..core.errors import broadcast_error, shape_text
+from ..core.layouts import inverse_order
 from ..core.numbers import check_number
 from ..core.registry import operator_named
 from ..core.tensor import Tensor
 from ..dispatch.operator import Operator
 from ..transforms.batching import views as batched
-from ..transforms.batching.moving import batch_size, padded, rank_of, shape_of, with_batch
+from ..transforms.batching.moving import at_front, batch_size, padded, rank_of, shape_of, with_batch
 from ..transforms.batching.rules import Rewriting, elementwise
 from . import shapes
 from .declare import linear, nondifferentiable, primitive
@@ -67,6 +69,28 @@ pack = linear(
     shape=shapes.as_first,
     batch=batched.in_front,
     doc="A copy in row-major order.",
+)
+
+
+def _packed_in_order(xp: Any, x: Any, order: tuple[int, ...]) -> Any:
+    return x.transpose(order).copy("C").transpose(inverse_order(order))
+
+
+def _order_batched(operator: Any, args: tuple, dims: tuple) -> tuple[Any, int]:
+    order = (0, *[d + 1 for d in args[1]])
+    return operator.call((at_front(args[0], dims[0]), order)), 0
+
+
+pack_in_order = linear(
+    "_contiguous_in_order(Tensor self, int[] order) -> Tensor",
+    _packed_in_order,
+    lambda g: g,
+    name="CloneBackward0",
+    meta=lambda x, order: meta.empty(
+        tuple([x.shape[d] for d in order]), x.dtype
+    ).transpose(inverse_order(order)),
+    batch=_order_batched,
+    doc="A copy whose dimensions follow each other in memory in the given order.",
 )
 to_device = linear(
     "_to_device(Tensor self, Device device, Device source) -> Tensor",

@@ -50,7 +50,8 @@ def _counts(xp: Any, x: Any, edges: list, weight: Any, density: bool) -> Any:
         x, edges = x.astype(np.float32), [each.astype(np.float32) for each in edges]
     sizes = tuple([len(each) - 1 for each in edges])
     points = x.reshape(-1, len(edges))
-    place, inside = 0, xp.ones(points.shape[0], bool)
+    place: Any = 0
+    inside = xp.ones(points.shape[0], bool)
     for dim, each in enumerate(edges):
         values = points[:, dim]
         found = xp.searchsorted(each, values, side="right") - 1

@@ -546,7 +546,10 @@ def _one_hot(xp: Any, x: Any, num_classes: int) -> Any:
     if num_classes == -1:
         num_classes = x.max().item() + 1
     elif x.size and x.max().item() >= num_classes:
-        raise RuntimeError("Class values must be smaller than num_classes.")
+        raise RuntimeError(
+            f"Class values must be smaller than num_classes. one_hot() got the class "
+            f"{x.max().item()} and num_classes={num_classes}"
+        )
     return (packed(x)[..., None] == xp.arange(num_classes)).astype(x.dtype)
 
 
@@ -585,7 +588,11 @@ def _embedding(
     if sparse:
         raise NotImplementedError("embedding(): sparse gradients are not supported")
     if indices.size and (indices.min().item() < 0 or indices.max().item() >= weight.shape[0]):
-        raise IndexError("index out of range in self")
+        wrong = indices.min().item() if indices.min().item() < 0 else indices.max().item()
+        raise IndexError(
+            f"index out of range in self: embedding() got the index {wrong}, and weight has "
+            f"{weight.shape[0]} rows"
+        )
     return weight.take(indices, 0)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import return_types
-from ..backends import meta
+from ..backends import meta, systems
 from ..backends.backend import backend_of
 from ..core.tensor import Tensor
 from ..dispatch.operator import Operator
@@ -47,6 +47,10 @@ def _check_factorable(a: Any, pivot: bool) -> None:
 
 def _factored(xp: Any, a: Any, pivot: bool, checked: str) -> Any:
     _check_factorable(a, pivot)
+    if (found := systems.factored(a)) is not None:
+        if checked:
+            raise_first(checked, found[2], _zero_divisor)
+        return found
     *batch, m, n = a.shape
     out = xp.empty((*batch, n, m), a.dtype).swapaxes(-1, -2)
     pivots, info = xp.empty((*batch, min(m, n)), INFO), xp.zeros(tuple(batch), INFO)

@@ -333,7 +333,10 @@ def _class_weights(
     count = shape[1] if len(shape) > 1 else shape[0]
     outside = (classes < 0) | (classes >= count)
     if outside.any().item():
-        raise IndexError(f"Target {target[outside].reshape(-1)[0].item()} is out of bounds.")
+        raise IndexError(
+            f"Target {target[outside].reshape(-1)[0].item()} is out of bounds. The input has "
+            f"{count} classes, counted from 0"
+        )
     if weight is None:
         return classes, kept.astype(dtype)
     return classes, xp.where(kept, weight[classes], 0).astype(dtype)

@@ -142,7 +142,10 @@ def _checked_topk(x: Any, k: int, dim: int) -> tuple[int, int]:
     dim = normal_dim(dim, x.ndim)
     length = x.shape[dim] if x.ndim else 1
     if not 0 <= k <= length:
-        raise RuntimeError("selected index k out of range")
+        raise RuntimeError(
+            f"selected index k out of range: topk() got k={k} for dimension {dim} of size {length} "
+            f"of a tensor of shape {shape_text(x.shape)}"
+        )
     if x.dtype.kind in "bc":
         word = "bool" if x.dtype.kind == "b" else "complex"
         raise RuntimeError(f"topk does not support {word} dtypes")

@@ -30,6 +30,8 @@ OURS: dict[str, Any] = {
     "torch.nn.parameter.Parameter": Parameter,
     "torch.contiguous_format": layouts.contiguous_format,
     "torch.preserve_format": layouts.preserve_format,
+    "torch.channels_last": layouts.channels_last,
+    "torch.channels_last_3d": layouts.channels_last_3d,
     "torch.storage.UntypedStorage": UNTYPED,
     "torch.serialization._get_layout": rebuild.layout_named,
     "torch._utils._rebuild_tensor": rebuild.rebuild_tensor,

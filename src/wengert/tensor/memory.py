@@ -11,7 +11,7 @@ from ..backends.allocation import new_array
 from ..backends.geometry import memory_as, strided
 from ..backends.placement import of_array
 from ..core.arrays import unmarked
-from ..core.layouts import contiguous_format, keeps_order
+from ..core.layouts import CHANNELS_LAST, contiguous_format, keeps_order
 from ..core.size import parse_size
 from ..core.tensor import Tensor, set_fields, wrap
 from ..dispatch.torch_function import marked
@@ -54,6 +54,11 @@ def resize_(self: Tensor, *sizes: Any, size: Any = None, memory_format: Any = No
 
     It gets new memory if what it has from its first element on is too small.
     """
+    if memory_format in CHANNELS_LAST:
+        raise NotImplementedError(
+            "resize_(): elements stay where they are in memory, in row-major order; use "
+            "contiguous(memory_format=...) for a tensor with channels last"
+        )
     if keeps_order(contiguous_format if memory_format is None else memory_format):
         raise RuntimeError("resize_(): preserve_format is unsupported, there is no order to keep")
     if self.requires():

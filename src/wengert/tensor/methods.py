@@ -13,7 +13,14 @@ from ..core import dtypes
 from ..core.arrays import WrapperArray, is_level, unreadable_wrapper
 from ..core.devices import as_device, device
 from ..core.errors import dimension_error
-from ..core.layouts import contiguous_format, keeps_order, strided
+from ..core.layouts import (
+    CHANNELS_LAST,
+    channel_order,
+    contiguous_format,
+    is_in_order,
+    keeps_order,
+    strided,
+)
 from ..core.loading import load
 from ..core.size import Size, size_of, whole
 from ..core.state import overriding, thread_state
@@ -21,7 +28,7 @@ from ..core.tensor import Tensor
 from ..creation.arguments import check_tensor
 from ..dispatch.effects import Effect
 from ..dispatch.torch_dispatch import override_function
-from ..operators.copying import cast, clone, pack, to_device
+from ..operators.copying import cast, clone, pack, pack_in_order, to_device
 from ..operators.pointwise import abs_, div_
 from ..transforms.memory import check_readable, plain
 
@@ -74,13 +81,19 @@ def storage_offset(self: Tensor) -> int:
 
 
 def is_contiguous(self: Tensor, *, memory_format: Any = contiguous_format) -> bool:
-    """Whether the elements lie in memory in row-major order without gaps."""
+    """Whether the elements lie in memory without gaps, in row-major order or channels last."""
+    if memory_format in CHANNELS_LAST:
+        return is_in_order(memory_format, self.array.shape, stride(self))
     keeps_order(memory_format)
     return bool(self.array.flags.c_contiguous)
 
 
 def contiguous(self: Tensor, *, memory_format: Any = contiguous_format) -> Tensor:
-    """This tensor if it is contiguous, else a contiguous copy."""
+    """This tensor if it is contiguous in that format, else a contiguous copy."""
+    order = channel_order(memory_format, self.array.ndim)
+    if order is not None:
+        is_so = is_in_order(memory_format, self.array.shape, stride(self))
+        return self if is_so else pack_in_order.call((self, order))
     keeps = keeps_order(memory_format)
     if self.array.flags.c_contiguous:
         return self
@@ -188,6 +201,10 @@ def to(
             device = value
     if len(flags) > 1:
         copy = flags[1]
+    if channel_order(memory_format, self.array.ndim) is not None:
+        out = to(self, dtype=dtype, device=device)
+        packed = contiguous(out, memory_format=memory_format)
+        return clone.call1(packed) if copy and packed is self else packed
     row_major = not keeps_order(memory_format)
     target = self.dtype if dtype is None else dtypes.as_dtype(dtype)
     place = self.device if device is None else as_device(device)
@@ -223,8 +240,9 @@ def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
         if place is None or kind is None:
             raise ValueError(f"invalid type: '{dtype}'")
         return to(self, place, kind)
-    if isinstance(dtype, type) and isinstance(getattr(dtype, "dtype", None), dtypes.dtype):
-        return to(self, dtype.dtype)
+    named = getattr(dtype, "dtype", None)  # FloatTensor and its kind
+    if isinstance(dtype, type) and isinstance(named, dtypes.dtype):
+        return to(self, named)
     if isinstance(dtype, type):
         raise ValueError(f"invalid type: '{dtype.__name__}'")
     if not isinstance(dtype, dtypes.dtype):
@@ -370,6 +388,9 @@ def dlpack_device(self: Tensor) -> Any:
 
 def clone_method(self: Tensor, *, memory_format: Any = None) -> Tensor:
     """A copy that gradients flow through."""
+    order = channel_order(memory_format, self.array.ndim)
+    if order is not None:
+        return pack_in_order.call((self, order))
     return (clone if keeps_order(memory_format) else pack).call1(self)
 
 

@@ -41,7 +41,10 @@ _WORDS.update({each.name: each for each in dtypes.EVERY})
 _WORDS.update(
     {
         each.name: each
-        for each in (layouts.strided, layouts.contiguous_format, layouts.preserve_format)
+        for each in (
+            layouts.strided, layouts.contiguous_format, layouts.preserve_format,
+            layouts.channels_last, layouts.channels_last_3d,
+        )
     }
 )
 

@@ -1,0 +1,213 @@
+# cython: boundscheck=False
+"""Small real matrices, many of them: solutions, inverses, determinants, Cholesky factors.
+
+LAPACK is called once for each matrix, which takes longer than computing with a small one. What is
+not small or not real is declined with None, and the caller goes through NumPy. `systems.py` beside
+this file is the interface without C.
+"""
+cimport numpy as cnp
+
+cnp.import_array()
+
+cdef extern from *:
+    """
+    #define REAL double
+    #define NAME(x) wengert_double_##x
+    #define wengert_double_size fabs
+    #define wengert_double_log log
+    #define wengert_double_root sqrt
+    #include "systems.h"
+    #undef REAL
+    #undef NAME
+    #define REAL float
+    #define NAME(x) wengert_float_##x
+    #define wengert_float_size fabsf
+    #define wengert_float_log logf
+    #define wengert_float_root sqrtf
+    #include "systems.h"
+    """
+    int wengert_double_solve(
+        const void* a, const Py_ssize_t* a_steps, const void* b, const Py_ssize_t* b_steps,
+        void* out, Py_ssize_t count, Py_ssize_t n, Py_ssize_t columns) noexcept nogil
+    int wengert_float_solve(
+        const void* a, const Py_ssize_t* a_steps, const void* b, const Py_ssize_t* b_steps,
+        void* out, Py_ssize_t count, Py_ssize_t n, Py_ssize_t columns) noexcept nogil
+    void wengert_double_determinants(
+        const void* a, const Py_ssize_t* steps, void* out, void* logs, Py_ssize_t count,
+        Py_ssize_t n) noexcept nogil
+    void wengert_float_determinants(
+        const void* a, const Py_ssize_t* steps, void* out, void* logs, Py_ssize_t count,
+        Py_ssize_t n) noexcept nogil
+    int wengert_double_cholesky(
+        const void* a, const Py_ssize_t* steps, void* out, Py_ssize_t count,
+        Py_ssize_t n) noexcept nogil
+    int wengert_float_cholesky(
+        const void* a, const Py_ssize_t* steps, void* out, Py_ssize_t count,
+        Py_ssize_t n) noexcept nogil
+    void wengert_double_factor(
+        const void* a, const Py_ssize_t* steps, void* out, int* rows, int* failed,
+        Py_ssize_t count, Py_ssize_t n) noexcept nogil
+    void wengert_float_factor(
+        const void* a, const Py_ssize_t* steps, void* out, int* rows, int* failed,
+        Py_ssize_t count, Py_ssize_t n) noexcept nogil
+    int WIDEST
+
+
+cdef cnp.ndarray batch_of(object a):
+    """A batch of small real square matrices as an array of three dimensions; else None."""
+    cdef cnp.ndarray x
+    cdef int kind, rank
+    cdef Py_ssize_t n
+    if not cnp.PyArray_CheckExact(a):
+        return None
+    x = <cnp.ndarray>a
+    kind, rank = cnp.PyArray_TYPE(x), cnp.PyArray_NDIM(x)
+    if (kind != cnp.NPY_DOUBLE and kind != cnp.NPY_FLOAT) or rank < 2:
+        return None
+    n = cnp.PyArray_DIM(x, rank - 1)
+    if n > WIDEST or n != cnp.PyArray_DIM(x, rank - 2) or not cnp.PyArray_ISBEHAVED_RO(x):
+        return None
+    return flat(x)
+
+
+cdef cnp.ndarray flat(cnp.ndarray x):
+    cdef int rank = cnp.PyArray_NDIM(x)
+    if rank == 3:
+        return x
+    return x.reshape((-1, cnp.PyArray_DIM(x, rank - 2), cnp.PyArray_DIM(x, rank - 1)))
+
+
+cdef int measure(cnp.ndarray x, Py_ssize_t* steps) except -1:
+    """The strides in elements."""
+    cdef Py_ssize_t item = 8 if cnp.PyArray_TYPE(x) == cnp.NPY_DOUBLE else 4
+    cdef int i
+    for i in range(3):
+        steps[i] = cnp.PyArray_STRIDE(x, i) // item
+    return 0
+
+
+def solved(object a, object b):
+    """The X of ``a X = b``, inverses where `b` is None, as columns; None if this is not for C.
+
+    None too if a matrix is singular.
+    """
+    cdef cnp.ndarray x, y, out
+    cdef cnp.npy_intp dims[3]
+    cdef Py_ssize_t x_steps[3]
+    cdef Py_ssize_t y_steps[3]
+    cdef Py_ssize_t count, n, columns
+    cdef const void* right = NULL
+    cdef bint done
+    x = batch_of(a)
+    if x is None or not cnp.PyArray_SIZE(x):
+        return None
+    count, n = cnp.PyArray_DIM(x, 0), cnp.PyArray_DIM(x, 1)
+    columns = n
+    if b is not None:
+        if (
+            not cnp.PyArray_CheckExact(b)
+            or cnp.PyArray_TYPE(<cnp.ndarray>b) != cnp.PyArray_TYPE(x)
+            or b.shape[:-2] != a.shape[:-2]
+            or not cnp.PyArray_ISBEHAVED_RO(<cnp.ndarray>b)
+        ):
+            return None
+        y = flat(<cnp.ndarray>b)
+        columns = cnp.PyArray_DIM(y, 2)
+        if columns > WIDEST or not columns:
+            return None
+        measure(y, y_steps)
+        right = cnp.PyArray_DATA(y)
+    measure(x, x_steps)
+    dims[0], dims[1], dims[2] = count, columns, n
+    out = cnp.PyArray_EMPTY(3, dims, cnp.PyArray_TYPE(x), 0)
+    with nogil:
+        if cnp.PyArray_TYPE(x) == cnp.NPY_DOUBLE:
+            done = wengert_double_solve(
+                cnp.PyArray_DATA(x), x_steps, right, y_steps, cnp.PyArray_DATA(out), count, n,
+                columns)
+        else:
+            done = wengert_float_solve(
+                cnp.PyArray_DATA(x), x_steps, right, y_steps, cnp.PyArray_DATA(out), count, n,
+                columns)
+    if not done:
+        return None
+    return out.reshape((*a.shape[:-2], columns, n)).swapaxes(-1, -2)
+
+
+def determinants(object a, bint logarithmic):
+    """Determinants, or their signs and the logarithms of their sizes; None if not for C."""
+    cdef cnp.ndarray x = batch_of(a), out, logs
+    cdef cnp.npy_intp dims[3]
+    cdef Py_ssize_t steps[3]
+    cdef Py_ssize_t count, n
+    cdef void* second = NULL
+    if x is None:
+        return None
+    count, n = cnp.PyArray_DIM(x, 0), cnp.PyArray_DIM(x, 1)
+    measure(x, steps)
+    dims[0] = count
+    out = cnp.PyArray_EMPTY(1, dims, cnp.PyArray_TYPE(x), 0)
+    if logarithmic:
+        logs = cnp.PyArray_EMPTY(1, dims, cnp.PyArray_TYPE(x), 0)
+        second = cnp.PyArray_DATA(logs)
+    with nogil:
+        if cnp.PyArray_TYPE(x) == cnp.NPY_DOUBLE:
+            wengert_double_determinants(
+                cnp.PyArray_DATA(x), steps, cnp.PyArray_DATA(out), second, count, n)
+        else:
+            wengert_float_determinants(
+                cnp.PyArray_DATA(x), steps, cnp.PyArray_DATA(out), second, count, n)
+    shape = a.shape[:-2]
+    return (out.reshape(shape), logs.reshape(shape)) if logarithmic else out.reshape(shape)
+
+
+def factored(object a):
+    """LU factors in one matrix, as columns, exchanged rows, zero divisors; None if not for C."""
+    cdef cnp.ndarray x = batch_of(a), out, rows, failed
+    cdef cnp.npy_intp dims[3]
+    cdef Py_ssize_t steps[3]
+    cdef Py_ssize_t count, n
+    if x is None or not cnp.PyArray_SIZE(x):
+        return None
+    count, n = cnp.PyArray_DIM(x, 0), cnp.PyArray_DIM(x, 1)
+    measure(x, steps)
+    dims[0], dims[1], dims[2] = count, n, n
+    out = cnp.PyArray_EMPTY(3, dims, cnp.PyArray_TYPE(x), 0)
+    rows = cnp.PyArray_EMPTY(2, dims, cnp.NPY_INT32, 0)
+    failed = cnp.PyArray_EMPTY(1, dims, cnp.NPY_INT32, 0)
+    with nogil:
+        if cnp.PyArray_TYPE(x) == cnp.NPY_DOUBLE:
+            wengert_double_factor(
+                cnp.PyArray_DATA(x), steps, cnp.PyArray_DATA(out), <int*>cnp.PyArray_DATA(rows),
+                <int*>cnp.PyArray_DATA(failed), count, n)
+        else:
+            wengert_float_factor(
+                cnp.PyArray_DATA(x), steps, cnp.PyArray_DATA(out), <int*>cnp.PyArray_DATA(rows),
+                <int*>cnp.PyArray_DATA(failed), count, n)
+    shape = a.shape
+    return (
+        out.reshape(shape).swapaxes(-1, -2), rows.reshape(shape[:-1]), failed.reshape(shape[:-2])
+    )
+
+
+def cholesky(object a):
+    """Lower Cholesky factors, as columns; None if not for C or if a matrix has none."""
+    cdef cnp.ndarray x = batch_of(a), out
+    cdef cnp.npy_intp dims[3]
+    cdef Py_ssize_t steps[3]
+    cdef Py_ssize_t count, n
+    cdef bint done
+    if x is None or not cnp.PyArray_SIZE(x):
+        return None
+    count, n = cnp.PyArray_DIM(x, 0), cnp.PyArray_DIM(x, 1)
+    measure(x, steps)
+    dims[0], dims[1], dims[2] = count, n, n
+    out = cnp.PyArray_EMPTY(3, dims, cnp.PyArray_TYPE(x), 0)
+    with nogil:
+        if cnp.PyArray_TYPE(x) == cnp.NPY_DOUBLE:
+            done = wengert_double_cholesky(
+                cnp.PyArray_DATA(x), steps, cnp.PyArray_DATA(out), count, n)
+        else:
+            done = wengert_float_cholesky(
+                cnp.PyArray_DATA(x), steps, cnp.PyArray_DATA(out), count, n)
+    return out.reshape(a.shape).swapaxes(-1, -2) if done else None
