@@ -112,6 +112,35 @@ def test_weights_of_classes():
         torch.testing.assert_close(numbers(one), numbers(other))
 
 
+def _as_function(name):
+    """A loss as a function of its first input, and that input."""
+    _, build, _ = LOSSES[name]
+    first, *rest = build(wengert)
+    layer = getattr(wengert.nn, name)(reduction="sum")
+    return lambda x: layer(x, *rest), first
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_forward_mode_and_compilation(name):
+    function, x = _as_function(name)
+    direction = wave(wengert, *x.shape, factor=11)
+    _, pushed = wengert.func.jvp(function, (x,), (direction,))
+    slope = wengert.func.grad(function)(x)
+    assert pushed.item() == pytest.approx((slope * direction).sum().item())
+    if name != "GaussianNLLLoss":  # reads its variances
+        compiled = wengert.compile(function)
+        assert compiled(x).item() == pytest.approx(function(x).item())
+
+
+@pytest.mark.parametrize("name", [name for name in LOSSES if name != "GaussianNLLLoss"])
+def test_mapped_over_examples(name):
+    function, x = _as_function(name)
+    many = wengert.stack([x, x * 0.5, x * x])
+    mapped = wengert.func.vmap(wengert.func.grad(function))(many)
+    for one, each in zip(mapped, many, strict=True):
+        torch.testing.assert_close(numbers(one), numbers(wengert.func.grad(function)(each)))
+
+
 # Alignments --------------------------------------------------------------------------------------
 
 

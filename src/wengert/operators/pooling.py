@@ -19,7 +19,7 @@ from .convolution import channels_innermost, channels_moved
 from .declare import linear, primitive
 from .pointwise import new_zeros
 
-__all__: list[str] = []
+__all__ = []
 
 Sizes = tuple[int, ...]
 

@@ -37,6 +37,12 @@ from .activations import tanh as tanh
 from .activations import tanhshrink as tanhshrink
 from .activations import threshold as threshold
 from .activations import threshold_ as threshold_
+from .adaptive_pooling import adaptive_avg_pool1d as adaptive_avg_pool1d
+from .adaptive_pooling import adaptive_avg_pool2d as adaptive_avg_pool2d
+from .adaptive_pooling import adaptive_avg_pool3d as adaptive_avg_pool3d
+from .adaptive_pooling import adaptive_max_pool1d as adaptive_max_pool1d
+from .adaptive_pooling import adaptive_max_pool2d as adaptive_max_pool2d
+from .adaptive_pooling import adaptive_max_pool3d as adaptive_max_pool3d
 from .alignments import ctc_loss as ctc_loss
 from .bags import bilinear as bilinear
 from .bags import embedding_bag as embedding_bag
@@ -92,12 +98,6 @@ from .normalisation import batch_norm as batch_norm
 from .normalisation import group_norm as group_norm
 from .normalisation import instance_norm as instance_norm
 from .normalisation import local_response_norm as local_response_norm
-from .pooling import adaptive_avg_pool1d as adaptive_avg_pool1d
-from .pooling import adaptive_avg_pool2d as adaptive_avg_pool2d
-from .pooling import adaptive_avg_pool3d as adaptive_avg_pool3d
-from .pooling import adaptive_max_pool1d as adaptive_max_pool1d
-from .pooling import adaptive_max_pool2d as adaptive_max_pool2d
-from .pooling import adaptive_max_pool3d as adaptive_max_pool3d
 from .pooling import avg_pool1d as avg_pool1d
 from .pooling import avg_pool2d as avg_pool2d
 from .pooling import avg_pool3d as avg_pool3d
