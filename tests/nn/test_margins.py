@@ -112,6 +112,35 @@ def test_weights_of_classes():
         torch.testing.assert_close(numbers(one), numbers(other))
 
 
+def _as_function(name):
+    """A loss as a function of its first input, and that input."""
+    _, build, _ = LOSSES[name]
+    first, *rest = build(wengert)
+    layer = getattr(wengert.nn, name)(reduction="sum")
+    return lambda x: layer(x, *rest), first
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_forward_mode_and_compilation(name):
+    function, x = _as_function(name)
+    direction = wave(wengert, *x.shape, factor=11)
+    _, pushed = wengert.func.jvp(function, (x,), (direction,))
+    slope = wengert.func.grad(function)(x)
+    assert pushed.item() == pytest.approx((slope * direction).sum().item())
+    if name != "GaussianNLLLoss":  # reads its variances
+        compiled = wengert.compile(function)
+        assert compiled(x).item() == pytest.approx(function(x).item())
+
+
+@pytest.mark.parametrize("name", [name for name in LOSSES if name != "GaussianNLLLoss"])
+def test_mapped_over_examples(name):
+    function, x = _as_function(name)
+    many = wengert.stack([x, x * 0.5, x * x])
+    mapped = wengert.func.vmap(wengert.func.grad(function))(many)
+    for one, each in zip(mapped, many, strict=True):
+        torch.testing.assert_close(numbers(one), numbers(wengert.func.grad(function)(each)))
+
+
 # Alignments --------------------------------------------------------------------------------------
 
 
@@ -269,3 +298,51 @@ def test_activations_in_place(lib):
         x = lib.tensor([-1.0, 2.0], dtype=lib.float64)
         assert getattr(F, name)(x, *options) is x
         assert x.tolist() == pytest.approx(expected)
+
+
+# Losses with layers of their own ------------------------------------------------------------------
+
+
+def test_adaptive_softmax():
+    results = []
+    theirs = torch.nn.AdaptiveLogSoftmaxWithLoss(8, 10, [2, 5], 2.0, True).double()
+    state = {name: wengert.tensor(t.tolist()).double() for name, t in theirs.state_dict().items()}
+    ours = wengert.nn.AdaptiveLogSoftmaxWithLoss(8, 10, [2, 5], 2.0, True).double()
+    ours.load_state_dict(state)
+    assert repr(ours) == repr(theirs)
+    for lib, layer in ((wengert, ours), (torch, theirs)):
+        x = wave(lib, 6, 8).requires_grad_()
+        out = layer(x, lib.tensor([0, 9, 4, 1, 2, 7]))
+        (slope,) = lib.autograd.grad(out.loss + (out.output**2).sum(), x)
+        single = layer(x[0], lib.tensor(3))
+        results.append([*out, slope, *single, layer.log_prob(x), layer.predict(x)])
+        with pytest.raises(RuntimeError, match="Target values should be in"):
+            layer(x, lib.tensor([0, 9, 4, 1, 2, 10]))
+        with pytest.raises(RuntimeError, match="same size in the batch dimension"):
+            layer(x, lib.tensor([0]))
+        with pytest.raises(ValueError, match="cutoffs should be a sequence of unique"):
+            lib.nn.AdaptiveLogSoftmaxWithLoss(8, 10, [5, 2])
+    for one, other in zip(*results, strict=True):
+        torch.testing.assert_close(numbers(one), numbers(other))
+
+
+def test_linear_cross_entropy_loss():
+    for options in ({}, {"bias": True, "out_features": (2,), "label_smoothing": 0.1}):
+        theirs = torch.nn.LinearCrossEntropyLoss(3, 4, **options).double()
+        ours = wengert.nn.LinearCrossEntropyLoss(3, 4, **options).double()
+        state = {k: wengert.tensor(t.tolist()).double() for k, t in theirs.state_dict().items()}
+        ours.load_state_dict(state)
+        assert repr(ours) == repr(theirs)
+        found = []
+        for lib, layer in ((wengert, ours), (torch, theirs)):
+            target = lib.tensor([0, 3, 1, 2, 2]).reshape((5, *(1,) * ("bias" in options)))
+            target = target.expand(5, *options.get("out_features", ()))
+            found.append(layer(wave(lib, 5, 3), target).item())
+        assert found[0] == pytest.approx(found[1])
+
+
+def test_older_name_of_a_loss(lib):
+    with pytest.warns(FutureWarning, match="NLLLoss2d"):
+        layer = lib.nn.NLLLoss2d()
+    assert isinstance(layer, lib.nn.NLLLoss)
+    assert layer(lib.zeros(1, 2, 2, 2), lib.zeros(1, 2, 2).long()).item() == 0

@@ -1,9 +1,13 @@
 """Layers of signals, pictures and volumes against PyTorch."""
 
+import copy
+import inspect
+import pickle
+
 import pytest
 
 import wengert
-from nn.test_layers import compare, made, numbers
+from nn.test_layers import compare, inputs, made, numbers
 
 torch = pytest.importorskip("torch")
 
@@ -105,129 +109,78 @@ def test_layer(text):
     compare(text, LAYERS[text])
 
 
-@pytest.mark.parametrize(
-    "text, kind, phrase",
-    [
-        ("Conv2d(3, 4, 2, groups=2)", ValueError, "in_channels must be divisible by groups"),
-        ("Conv2d(4, 3, 2, groups=2)", ValueError, "out_channels must be divisible by groups"),
-        ("Conv2d(4, 4, 2, groups=0)", ValueError, "groups must be a positive integer"),
-        ("Conv2d(4, 4, 2, padding='some')", ValueError, "Invalid padding string 'some'"),
-        ("Conv2d(4, 4, 2, 2, padding='same')", ValueError, "not supported for strided"),
-        ("Conv2d(4, 4, 2, padding_mode='some')", ValueError, "padding_mode must be one of"),
-        ("ConvTranspose2d(4, 4, 2, padding_mode='reflect')", ValueError, "Only \"zeros\" padding"),
-        ("Conv2d(4, 4, 2)(lib.ones(3, 3))", RuntimeError, "Expected 3D .unbatched. or 4D"),
-        ("Conv2d(4, 4, 2)(lib.ones(1, 3, 3, 3))", RuntimeError, "to have 4 channels, but got 3"),
-        ("Conv1d(2, 2, 5)(lib.ones(1, 2, 3))", RuntimeError, "Kernel size can't be greater"),
-        ("functional.conv1d(lib.ones(1, 2, 3), lib.ones(2, 2, 2), lib.ones(3))", RuntimeError,
-         "expected bias to be 1-dimensional with 2 elements"),
-        ("functional.conv1d(lib.ones(1, 2, 3), lib.ones(2, 2, 2), stride=0)", RuntimeError,
-         "non-positive stride is not supported"),
-        ("functional.conv1d(lib.ones(1, 2, 3), lib.ones(2, 2, 2), padding=-1)", RuntimeError,
-         "negative padding is not supported"),
-        ("functional.conv1d(lib.ones(1, 2, 3), lib.ones(2, 2, 2), dilation=0)", RuntimeError,
-         "dilation should be greater than zero"),
-        ("functional.conv2d(lib.ones(1, 2, 3, 3), lib.ones(2, 2, 2, 2), stride=(1, 2, 3))",
-         RuntimeError, "expected stride to be a single integer value or a list of 2 values"),
-        ("functional.conv1d(lib.ones(1, 2, 3), lib.ones(3, 1, 2), groups=2)", RuntimeError,
-         "to be divisible by 2 at dimension 0"),
-        ("functional.conv1d(lib.ones(1, 2, 3), lib.ones(2, 2, 2).double())", RuntimeError,
-         "expected scalar type Float but found Double"),
-        ("functional.conv_transpose1d(lib.ones(1, 2, 3), lib.ones(2, 2, 2), output_padding=1)",
-         RuntimeError, "output padding must be smaller than either stride or dilation"),
-        ("functional.conv_transpose1d(lib.ones(1, 2, 3), lib.ones(2, 2, 2), padding=3)",
-         RuntimeError, "Output size is too small"),
-        ("BatchNorm1d(3)(lib.ones(2, 3, 4, 5))", ValueError, "expected 2D or 3D input .got 4D"),
-        ("BatchNorm3d(3)(lib.ones(2, 3))", ValueError, "expected 5D input .got 2D"),
-        ("BatchNorm1d(4)(lib.ones(2, 3, 2))", RuntimeError, "running_mean should contain 3"),
-        ("BatchNorm1d(3)(lib.ones(1, 3))", ValueError, "Expected more than 1 value per channel"),
-        ("BatchNorm1d(3)(lib.ones(2, 3).int())", NotImplementedError, "not implemented for 'Int'"),
-        ("functional.batch_norm(lib.ones(2, 3), None, None)", RuntimeError,
-         "running_mean must be defined in evaluation mode"),
-        ("functional.batch_norm(lib.ones(2, 3), None, None, training=True, eps=0.0)", ValueError,
-         "eps must be positive during training"),
-        ("InstanceNorm1d(3)(lib.ones(3))", ValueError, "expected 2D or 3D input .got 1D"),
-        ("InstanceNorm1d(3)(lib.ones(2, 3, 1))", ValueError, "more than 1 spatial element"),
-        ("InstanceNorm2d(3, affine=True)(lib.ones(2, 2, 3, 3))", ValueError,
-         "size at dim=1 to match num_features .3., but got: 2"),
-        ("functional.instance_norm(lib.ones(2, 3, 2), use_input_stats=False)", RuntimeError,
-         "Expected running_mean and running_var to be defined"),
-        ("GroupNorm(2, 3)", ValueError, "num_channels .3. must be divisible by num_groups .2."),
-        ("GroupNorm(3, 3)(lib.ones(2, 4, 2))", RuntimeError, "to be divisible by num_groups"),
-        ("functional.group_norm(lib.ones(3), 1)", RuntimeError, "at least 2 dimensions"),
-        ("functional.group_norm(lib.ones(2, 3), 3, lib.ones(2))", RuntimeError,
-         "Expected weight to be a vector of size equal to the number of channels"),
-        ("MaxPool1d(2, padding=2)(lib.ones(1, 1, 4))", RuntimeError, "at most half of"),
-        ("MaxPool2d(2, padding=2)(lib.ones(1, 1, 4, 4))", RuntimeError, "at most half of"),
-        ("MaxPool2d(9)(lib.ones(1, 1, 4, 4))", RuntimeError, "Output size is too small"),
-        ("AvgPool2d(9)(lib.ones(1, 1, 4, 4))", RuntimeError, "Output size is too small"),
-        ("MaxPool2d(2, 0)(lib.ones(1, 1, 4, 4))", RuntimeError, "stride should not be zero"),
-        ("MaxPool2d((2, 2, 2))(lib.ones(1, 1, 4, 4))", RuntimeError,
-         "kernel_size must either be a single int, or a tuple of two ints"),
-        ("MaxPool2d(2)(lib.ones(4, 4))", RuntimeError, "non-empty 3D or 4D .batch mode. tensor"),
-        ("MaxPool2d(2)(lib.ones(1, 1, 4, 4).bool())", NotImplementedError, "for .Bool."),
-        ("MaxPool1d(2)(lib.ones(4))", RuntimeError, "Expected 2D or 3D .batch mode. tensor"),
-        ("AvgPool1d(2)(lib.ones(4))", RuntimeError, "Expected 2 to 3 dimensions"),
-        ("AvgPool2d(2, divisor_override=0)(lib.ones(1, 4, 4))", RuntimeError, "must be not zero"),
-        ("AdaptiveAvgPool2d(-1)(lib.ones(1, 4, 4))", RuntimeError, "must be greater than or equal"),
-        ("AdaptiveAvgPool2d(2)(lib.ones(4, 4))", RuntimeError, "Expected 3D or 4D tensor"),
-        ("AdaptiveMaxPool1d(2)(lib.ones(1, 4).int())", NotImplementedError, "for 'Int'"),
-        ("FractionalMaxPool2d(2)", ValueError, "requires specifying either an output size"),
-        ("FractionalMaxPool2d(2, output_ratio=(1.5, 0.5))", ValueError, "between 0 and 1"),
-        ("MaxUnpool2d(2)(lib.ones(1, 2, 2), lib.full((1, 2, 2), 99))", RuntimeError,
-         "Found an invalid max index: 99"),
-        ("MaxUnpool2d(2)(lib.ones(1, 2, 2), lib.ones(1, 2, 2).int())", RuntimeError,
-         "should be type int64"),
-        ("MaxUnpool2d(2)(lib.ones(1, 2, 2), lib.ones(2, 2, 2).long())", RuntimeError,
-         "Expected shape of indices to be same"),
-        ("MaxUnpool2d(2)(lib.ones(1, 2, 2), lib.ones(1, 2, 2).long(), (9, 9))", ValueError,
-         "invalid output_size"),
-        ("Upsample()(lib.ones(1, 1, 4, 4))", ValueError, "either size or scale_factor should be"),
-        ("Upsample(2, 2)(lib.ones(1, 1, 4, 4))", ValueError, "only one of size or scale_factor"),
-        ("Upsample((2, 2, 2))(lib.ones(1, 1, 4, 4))", ValueError, "same number of spatial"),
-        ("Upsample(2, mode='linear')(lib.ones(1, 1, 4, 4))", NotImplementedError,
-         "Got 4D input, but linear mode needs 3D input"),
-        ("Upsample(2, mode='some')(lib.ones(1, 1, 4, 4))", NotImplementedError, "got some"),
-        ("Upsample(2, align_corners=True)(lib.ones(1, 1, 4, 4))", ValueError, "can only be set"),
-        ("Upsample(0)(lib.ones(1, 1, 4, 4))", RuntimeError, "should be greater than 0"),
-        ("Upsample(2)(lib.ones(1, 1, 4, 4).long())", NotImplementedError, "for 'Long'"),
-        ("functional.interpolate(lib.ones(1, 1, 4), 2, antialias=True)", ValueError, "Anti-alias"),
-        ("PixelShuffle(2)(lib.ones(1, 3, 2, 2))", RuntimeError, "is not divisible by 4"),
-        ("PixelShuffle(2)(lib.ones(2, 2))", RuntimeError, "at least 3 dimensions"),
-        ("PixelUnshuffle(2)(lib.ones(1, 4, 5))", RuntimeError, "expects width to be divisible"),
-        ("PixelUnshuffle(0)(lib.ones(1, 4, 5))", RuntimeError, "positive downscale_factor"),
-        ("ChannelShuffle(2)(lib.ones(1, 3, 5))", RuntimeError, "must be divisible by groups"),
-        ("Unfold(9)(lib.ones(1, 1, 4, 4))", RuntimeError, "must be at least one"),
-        ("Unfold(2, 0)(lib.ones(1, 1, 4, 4))", RuntimeError, "dilation should be greater than"),
-        ("Fold((4, 5), 2)(lib.ones(1, 11, 12))", RuntimeError, "divisible by the product of"),
-        ("Fold((4, 5), 2)(lib.ones(1, 12, 6))", RuntimeError, "number of sliding blocks 3 . 4"),
-        ("functional.grid_sample(lib.ones(1, 1, 2, 2), lib.ones(1, 2, 2, 3))", RuntimeError,
-         "expected grid to have size 2 in last dimension"),
-        ("functional.grid_sample(lib.ones(1, 1, 2, 2), lib.ones(2, 2, 2, 2))", RuntimeError,
-         "expected grid and input to have same batch size"),
-        ("functional.grid_sample(lib.ones(1, 1, 2, 2), lib.ones(1, 2, 2, 2), 'some')", ValueError,
-         "expected mode to be 'bilinear'"),
-        ("functional.affine_grid(lib.ones(1, 2, 2), (1, 1, 2, 2), False)", ValueError, "Nx2x3"),
-        ("functional.affine_grid(lib.ones(1, 2, 3), (1, 1, 2), False)", NotImplementedError,
-         "only supports 4D and 5D sizes"),
-        ("EmbeddingBag(3, 2)(lib.tensor([0, 1]))", ValueError, "offsets has to be a 1D Tensor"),
-        ("EmbeddingBag(3, 2)(lib.tensor([0, 1]), lib.tensor([1]))", RuntimeError,
-         "offsets.0. has to be 0"),
-        ("EmbeddingBag(3, 2)(lib.tensor([0, 1]), lib.tensor([0, 9]))", RuntimeError,
-         "can not be greater than input's length 2"),
-        ("EmbeddingBag(3, 2, mode='max')(lib.tensor([0, 7]), lib.tensor([0]))", RuntimeError,
-         "but found idx to be 7"),
-        ("EmbeddingBag(3, 2, mode='some')(lib.tensor([0]), lib.tensor([0]))", ValueError,
-         "mode has to be one of"),
-        ("functional.embedding_bag(lib.tensor([0]), lib.ones(3, 2), lib.tensor([0]), "
-         "per_sample_weights=lib.ones(1))", NotImplementedError, "only supported for mode='sum'"),
-        ("LocalResponseNorm(2)(lib.ones(2, 3))", ValueError, "3D or higher dimensionality"),
-        ("ConvTranspose1d(2, 2, 2, 2)(lib.ones(1, 2, 3), output_size=[9])", ValueError,
-         "requested an output size of .9., but valid sizes range from .6. to .7."),
-    ],
-)  # fmt: skip
-def test_errors(lib, text, kind, phrase):
-    with pytest.raises(kind, match=phrase):
-        eval(f"lib.nn.{text}", {"lib": lib})
+NAMES = sorted({text.partition("(")[0] for text in LAYERS})
+NAMES += ["MaxUnpool1d", "MaxUnpool2d", "MaxUnpool3d", "FractionalMaxPool2d", "FractionalMaxPool3d"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_signature(name):
+    found, expected = (
+        [(p.name, p.default, p.kind) for p in inspect.signature(kind).parameters.values()]
+        for kind in (getattr(wengert.nn, name), getattr(torch.nn, name))
+    )
+    assert found == expected
+
+
+def one_of_each():
+    """The first text of every layer."""
+    return list({text.partition("(")[0]: text for text in reversed(LAYERS)}.values())
+
+
+@pytest.mark.parametrize("text", one_of_each())
+def test_copies(text):
+    layer = made(wengert, text)
+    for other in (copy.deepcopy(layer), pickle.loads(pickle.dumps(layer))):
+        assert type(other) is type(layer) and repr(other) == repr(layer)
+        for (name, one), (same, two) in zip(
+            layer.state_dict().items(), other.state_dict().items(), strict=True
+        ):
+            assert name == same and one is not two and one.tolist() == two.tolist()
+
+
+@pytest.mark.parametrize("text", [text for text in one_of_each() if "Embedding" not in text])
+def test_compiled_and_mapped(text):
+    """Compiled, a layer gives the same; mapped over a batch, the gradients of a loop."""
+    layer = made(wengert, text).eval()
+    given = inputs(wengert, LAYERS[text])
+    compiled = wengert.compile(layer)
+    torch.testing.assert_close(numbers(compiled(*given)), numbers(layer(*given)))
+
+    def loss(x):
+        return (layer(x, *[t.detach() for t in given[1:]]) ** 3).sum()
+
+    x = given[0].detach()
+    many = wengert.stack([x, x * x])
+    mapped = wengert.func.vmap(wengert.func.grad(loss))(many)
+    for one, each in zip(mapped, many, strict=True):
+        torch.testing.assert_close(numbers(one), numbers(wengert.func.grad(loss)(each)))
+    direction = x.cos()
+    _, pushed = wengert.func.jvp(loss, (x,), (direction,))
+    torch.testing.assert_close(
+        numbers(pushed), numbers((wengert.func.grad(loss)(x) * direction).sum())
+    )
+
+
+def test_initial_values(lib):
+    lib.manual_seed(0)
+    for layer, fan_in in (
+        (lib.nn.Conv2d(16, 50, 5), 400),
+        (lib.nn.Conv1d(32, 64, 10, groups=2), 160),
+        (lib.nn.ConvTranspose2d(32, 16, 5), 400),
+    ):
+        bound = fan_in**-0.5
+        weight = layer.weight
+        assert -bound <= weight.min().item() < -0.9 * bound < 0.9 * bound
+        assert 0.9 * bound < weight.max().item() <= bound
+        assert layer.bias.abs().max().item() <= bound
+    norm = lib.nn.BatchNorm2d(3)
+    assert norm.weight.tolist() == norm.running_var.tolist() == [1, 1, 1]
+    assert norm.bias.tolist() == norm.running_mean.tolist() == [0, 0, 0]
+    assert list(norm.state_dict()) == [
+        "weight", "bias", "running_mean", "running_var", "num_batches_tracked",
+    ]  # fmt: skip
+    bag = lib.nn.EmbeddingBag(300, 20, padding_idx=1)
+    assert abs(bag.weight.std().item() - 1) < 0.05 and not bag.weight[1].any()
 
 
 def test_output_size():

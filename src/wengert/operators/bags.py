@@ -8,7 +8,7 @@ from ..dispatch.operator import Operator
 from ..transforms.batching.rules import one_by_one
 from .declare import nondifferentiable
 
-__all__: list[str] = []
+__all__ = []
 
 
 def _bag_numbers(xp: Any, indices: Any, offsets: Any, rows: int) -> Any:

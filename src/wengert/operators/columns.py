@@ -13,7 +13,7 @@ from .along import widened
 from .convolution import bordered, convolved_sizes, windows
 from .declare import linear
 
-__all__: list[str] = []
+__all__ = []
 
 Sizes = tuple[int, ...]
 

@@ -26,8 +26,6 @@ __all__ = ["convolution"]
 
 #: So many elements of columns are in memory at a time.
 _BLOCK = 1 << 21
-#: With fewer places than this in an image, one product of matrices serves a block of images.
-_FEW_PLACES = 128
 
 Sizes = tuple[int, ...]
 
@@ -218,13 +216,9 @@ def _gathered(
     for block in _blocks(count, length * places):
         seen = windows(x[block], kernel, sizes, stride, dilation)
         part = seen.shape[0]
-        if places < _FEW_PLACES:
-            columns = xp.moveaxis(seen, 0, -len(sizes) - 1).reshape(groups, -1, part * places)
-            found = xp.matmul(rows, columns).reshape(shape[1], part, *sizes)
-            out[block] = xp.swapaxes(found, 0, 1)
-        else:
-            columns = seen.reshape(part, groups, -1, places)
-            xp.matmul(rows, columns, out=out[block].reshape(part, groups, made, places))
+        columns = xp.moveaxis(seen, 0, -len(sizes) - 1).reshape(groups, -1, part * places)
+        found = xp.matmul(rows, columns).reshape(shape[1], part, *sizes)
+        out[block] = xp.swapaxes(found, 0, 1)
     return out
 
 

@@ -15,6 +15,8 @@ DEFERRED: dict[str, tuple[str, ...]] = {
     "arranging": (
         "flip", "fliplr", "flipud", "repeat", "repeat_interleave", "roll", "rot90", "tile",
     ),
+    "bags": (),
+    "columns": (),
     "complex": (
         "angle", "complex", "conj", "conj_physical", "conj_physical_", "imag", "is_conj", "is_neg",
         "polar", "real", "resolve_conj", "resolve_neg", "view_as_complex", "view_as_real",
@@ -77,16 +79,19 @@ DEFERRED: dict[str, tuple[str, ...]] = {
         "bmm", "dot", "ger", "kron", "matmul", "mm", "mv", "outer", "trace", "vdot",
     ),
     "nn": ("constant_pad_nd", "native_layer_norm"),
+    "normalisation": (),
     "norms": ("norm",),
     "older_names": (
         "detach", "fill", "fill_", "frobenius_norm", "get_device", "is_same_size",
         "norm_except_dim", "nuclear_norm",
     ),
+    "pooling": (),
     "recurrent": (),
     "reduce": (
         "all", "allclose", "any", "count_nonzero", "equal", "isclose", "mean", "nanmean", "nansum",
         "prod", "std", "std_mean", "sum", "sum_to_size", "var", "var_mean",
     ),
+    "resampling": (),
     "scan": (
         "cummax", "cummin", "cumprod", "cumprod_", "cumsum", "cumsum_", "cumulative_trapezoid",
         "diff", "logcumsumexp", "trapezoid",

@@ -16,7 +16,7 @@ from .convolution import channels_innermost, channels_moved
 from .declare import primitive
 from .nn import _standardized, _through_standardized
 
-__all__: list[str] = []
+__all__ = []
 
 
 def _others(ndim: int) -> tuple[int, ...]:

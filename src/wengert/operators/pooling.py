@@ -19,7 +19,7 @@ from .convolution import channels_innermost, channels_moved
 from .declare import linear, primitive
 from .pointwise import new_zeros
 
-__all__: list[str] = []
+__all__ = []
 
 Sizes = tuple[int, ...]
 
@@ -89,18 +89,38 @@ def _lowest(xp: Any, x: Any) -> Any:
     return -math.inf if x.dtype.kind not in "iu" else xp.iinfo(x.dtype).min
 
 
-def _max_pool(
-    xp: Any, x: Any, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes,
-    ceil_mode: bool,
+def _quickly_chosen(
+    xp: Any, wide: Any, lowest: Any, sizes: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes,
+    dilation: Sizes,
+) -> tuple | None:  # fmt: skip
+    """The largest elements, and the first place in the window of one that is equal.
+
+    None where values need care: NaN, or such that cannot be told from the border.
+    """
+    if math.prod(kernel) > 127:
+        return None
+    places = list(product(*map(range, kernel)))
+    parts = [wide[_places(place, sizes, stride, dilation)] for place in places]
+    out = parts[0].copy()
+    for part in parts[1:]:
+        xp.maximum(out, part, out=out)
+    careful = (out == lowest).any()
+    if out.dtype.kind == "f":
+        careful = careful | (out != out).any()
+    if careful.item():
+        return None
+    chosen = xp.zeros(out.shape, xp.int8)
+    for code in range(len(parts) - 1, 0, -1):
+        xp.copyto(chosen, code, where=parts[code] == out)
+    xp.copyto(chosen, 0, where=parts[0] == out)
+    return out, chosen
+
+
+def _carefully_chosen(
+    xp: Any, wide: Any, lowest: Any, sizes: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes,
+    dilation: Sizes,
 ) -> tuple:  # fmt: skip
-    count = len(kernel)
-    _check_type(f"max_pool{count}d", x)
-    goal, turned = x.dtype, channels_innermost(x) and x.ndim == count + 2
-    lead, planes = x.shape[: x.ndim - count], x.shape[x.ndim - count :]
-    sizes = pooled_sizes(planes, kernel, stride, padding, dilation, ceil_mode)
-    x = packed(widened(x))
-    lowest = _lowest(xp, x)
-    wide = _extended(xp, x, lowest, _reach(sizes, kernel, stride, dilation), padding)
+    """As `_quickly_chosen` for all values: of NaN the last counts, and the border does not."""
     steps = row_major(kernel, 1)
     # Where all elements are as low as the border, the first one that is no border is taken.
     firsts = [
@@ -110,16 +130,36 @@ def _max_pool(
             dilation, steps, strict=True,
         )
     ]  # fmt: skip
-    chosen = xp.zeros((*lead, *sizes), xp.int64)
+    shape = (*wide.shape[: wide.ndim - len(kernel)], *sizes)
+    chosen = xp.zeros(shape, xp.int64)
     chosen += _outer(xp, firsts, lambda a, b: a + b)
-    out = xp.full((*lead, *sizes), lowest, x.dtype)
+    out = xp.full(shape, lowest, wide.dtype)
     for code, place in enumerate(product(*map(range, kernel))):
         part = wide[_places(place, sizes, stride, dilation)]
         better = part > out
-        if x.dtype.kind == "f":
+        if wide.dtype.kind == "f":
             better |= part != part
         xp.copyto(out, part, where=better)
         xp.copyto(chosen, code, where=better)
+    return out, chosen
+
+
+def _max_pool(
+    xp: Any, x: Any, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes,
+    ceil_mode: bool,
+) -> tuple:  # fmt: skip
+    count = len(kernel)
+    _check_type(f"max_pool{count}d", x)
+    goal, turned = x.dtype, channels_innermost(x) and x.ndim == count + 2
+    planes = x.shape[x.ndim - count :]
+    sizes = pooled_sizes(planes, kernel, stride, padding, dilation, ceil_mode)
+    x = packed(widened(x))
+    lowest = _lowest(xp, x)
+    wide = _extended(xp, x, lowest, _reach(sizes, kernel, stride, dilation), padding)
+    found = _quickly_chosen(xp, wide, lowest, sizes, kernel, stride, padding, dilation)
+    if found is None:
+        found = _carefully_chosen(xp, wide, lowest, sizes, kernel, stride, padding, dilation)
+    out, chosen = found
     rows = row_major(planes, 1)
     offsets = _outer(
         xp, [xp.arange(k) * (d * r) for k, d, r in zip(kernel, dilation, rows, strict=True)],

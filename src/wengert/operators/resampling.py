@@ -20,7 +20,7 @@ from .convolution import channels_innermost, channels_moved
 from .declare import linear
 from .pooling import _turned_meta
 
-__all__: list[str] = []
+__all__ = []
 
 Sizes = tuple[int, ...]
 

@@ -37,6 +37,12 @@ from .activations import tanh as tanh
 from .activations import tanhshrink as tanhshrink
 from .activations import threshold as threshold
 from .activations import threshold_ as threshold_
+from .adaptive_pooling import adaptive_avg_pool1d as adaptive_avg_pool1d
+from .adaptive_pooling import adaptive_avg_pool2d as adaptive_avg_pool2d
+from .adaptive_pooling import adaptive_avg_pool3d as adaptive_avg_pool3d
+from .adaptive_pooling import adaptive_max_pool1d as adaptive_max_pool1d
+from .adaptive_pooling import adaptive_max_pool2d as adaptive_max_pool2d
+from .adaptive_pooling import adaptive_max_pool3d as adaptive_max_pool3d
 from .alignments import ctc_loss as ctc_loss
 from .attention import multi_head_attention_forward as multi_head_attention_forward
 from .attention import scaled_dot_product_attention as scaled_dot_product_attention
@@ -93,12 +99,6 @@ from .normalisation import batch_norm as batch_norm
 from .normalisation import group_norm as group_norm
 from .normalisation import instance_norm as instance_norm
 from .normalisation import local_response_norm as local_response_norm
-from .pooling import adaptive_avg_pool1d as adaptive_avg_pool1d
-from .pooling import adaptive_avg_pool2d as adaptive_avg_pool2d
-from .pooling import adaptive_avg_pool3d as adaptive_avg_pool3d
-from .pooling import adaptive_max_pool1d as adaptive_max_pool1d
-from .pooling import adaptive_max_pool2d as adaptive_max_pool2d
-from .pooling import adaptive_max_pool3d as adaptive_max_pool3d
 from .pooling import avg_pool1d as avg_pool1d
 from .pooling import avg_pool2d as avg_pool2d
 from .pooling import avg_pool3d as avg_pool3d

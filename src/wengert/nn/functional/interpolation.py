@@ -7,7 +7,7 @@ from typing import Any
 
 from ...core.tensor import Tensor
 from ...operators.resampling import resample
-from . import pooling
+from . import adaptive_pooling
 
 _MODES = "nearest | linear | bilinear | bicubic | trilinear | lanczos | area | nearest-exact"
 #: The number of dimensions of inputs of each mode that does not serve all.
@@ -91,7 +91,7 @@ def interpolate(
             f"{_MODES} (got {mode})"
         )
     if mode == "area":
-        return getattr(pooling, f"adaptive_avg_pool{ndim - 2}d")(input, sizes)
+        return getattr(adaptive_pooling, f"adaptive_avg_pool{ndim - 2}d")(input, sizes)
     if mode == "lanczos":
         if align_corners:
             raise ValueError("Lanczos mode does not support align_corners=True")

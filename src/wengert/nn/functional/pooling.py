@@ -7,14 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ...backends.placement import of_array, transfer
-from ...core.arrays import made_here
 from ...core.errors import shape_text
-from ...core.tensor import Tensor, wrap
+from ...core.tensor import Tensor
 from ...operators import pooling
 from ...operators.along import scalar_name
-from ...operators.pooling import flat_planes
-from ...operators.resampling import resample
 
 _WORDS = {2: "two", 3: "three"}
 
@@ -326,116 +322,6 @@ def lp_pool3d(
     volume = math.prod(_option("lp_pool3d", "kernel_size", kernel_size, 3))
     options = (kernel_size, stride)
     return _lp_pool(avg_pool3d, max_pool3d, volume, input, norm_type, options, ceil_mode)
-
-
-# A given number of windows ------------------------------------------------------------------------
-
-
-def _adaptive_sizes(name: str, count: int, input: Tensor, output_size: Any) -> tuple[int, ...]:
-    """The wanted lengths, in which None stands for those of the input."""
-    ndim = input.array.ndim
-    if ndim not in (count + 1, count + 2):
-        raise RuntimeError(
-            f"{name}(): Expected {count + 1}D or {count + 2}D tensor, but got: "
-            f"{shape_text(input.array.shape)}"
-        )
-    given = (output_size,) * count if not hasattr(output_size, "__iter__") else tuple(output_size)
-    if len(given) != count:
-        raise RuntimeError(f"{name}: output_size must be {count}, but got {list(given)}")
-    planes = input.array.shape[ndim - count :]
-    sizes = tuple([n if m is None else m for n, m in zip(planes, given, strict=True)])
-    if any(n < 0 for n in sizes):
-        raise RuntimeError(
-            f"{name}: elements of output_size must be greater than or equal to 0 but received "
-            f"{{{', '.join(map(str, sizes))}}}"
-        )
-    if 0 in planes:
-        raise RuntimeError(
-            f"{name}(): Expected input to have non-zero size for non-batch dimensions, but input "
-            f"has sizes {shape_text(input.array.shape)}"
-        )
-    if input.array.dtype.kind in "biuc":
-        raise NotImplementedError(
-            f"\"{name}\" not implemented for '{scalar_name(input.array.dtype)}'"
-        )
-    return sizes
-
-
-def _adaptive_avg_pool(name: str, count: int, input: Tensor, output_size: Any) -> Tensor:
-    sizes = _adaptive_sizes(name, count, input, output_size)
-    if sizes == (1,) * count and count > 1:
-        return input.mean(tuple(range(-count, 0)), True)
-    return resample.call((input, sizes, "mean", False, ()))
-
-
-def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
-    """The means of so many parts of signals as are wanted."""
-    _check_signal("adaptive_avg_pool1d", input)
-    size = _single("adaptive_avg_pool1d", "output_size", output_size)
-    _adaptive_sizes("adaptive_avg_pool1d", 1, input, size)
-    return resample.call((input.unsqueeze(-2), (1, size), "mean", False, ())).squeeze(-2)
-
-
-def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
-    """The means of so many parts of pictures as are wanted."""
-    return _adaptive_avg_pool("adaptive_avg_pool2d", 2, input, output_size)
-
-
-def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
-    """The means of so many parts of volumes as are wanted."""
-    return _adaptive_avg_pool("adaptive_avg_pool3d", 3, input, output_size)
-
-
-def _part_positions(length: int, count: int) -> np.ndarray:
-    """For each part of a dimension the positions of its elements; shorter ones repeat their last.
-
-    Part `i` of `count` goes from the floor of `i` parts to the ceiling of `i + 1`.
-    """
-    starts = np.arange(count) * length // max(count, 1)
-    ends = -(-(np.arange(count) + 1) * length // max(count, 1))
-    most = int((ends - starts).max()) if count else 1
-    return np.minimum(starts[:, None] + np.arange(most), (ends - 1)[:, None])
-
-
-def _adaptive_max_pool(
-    name: str, count: int, input: Tensor, output_size: Any, return_indices: bool
-) -> Any:
-    sizes = _adaptive_sizes(name, count, input, output_size)
-    shape = input.array.shape
-    lead, planes = shape[: len(shape) - count], shape[len(shape) - count :]
-    table = np.zeros((1, 1), np.int64)  # by parts and elements of all dimensions so far
-    for length, size in zip(planes, sizes, strict=True):
-        own = _part_positions(length, size)
-        table = (
-            table[:, None, :, None] * length + own[None, :, None, :]
-        ).reshape(table.shape[0] * size, -1)  # fmt: skip
-    parts, elements = table.shape
-    positions = made_here(wrap(transfer(table.reshape(-1), of_array(input.array))))
-    found = flat_planes(input, count).index_select(-1, positions)
-    values, chosen = found.reshape((*lead, parts, elements)).max(-1)
-    values = values.reshape((*lead, *sizes))
-    if not return_indices:
-        return values
-    rows = positions.reshape(parts, elements).expand((*lead, parts, elements))
-    indices = rows.gather(-1, chosen.unsqueeze(-1)).reshape((*lead, *sizes))
-    return values, indices
-
-
-def adaptive_max_pool1d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
-    """The largest elements of so many parts of signals as are wanted."""
-    _check_signal("adaptive_max_pool1d", input)
-    size = _single("adaptive_max_pool1d", "output_size", output_size)
-    return _adaptive_max_pool("adaptive_max_pool1d", 1, input, size, return_indices)
-
-
-def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
-    """The largest elements of so many parts of pictures as are wanted."""
-    return _adaptive_max_pool("adaptive_max_pool2d", 2, input, output_size, return_indices)
-
-
-def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
-    """The largest elements of so many parts of volumes as are wanted."""
-    return _adaptive_max_pool("adaptive_max_pool3d", 3, input, output_size, return_indices)
 
 
 # The way back -------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from .. import functional as F
@@ -59,6 +60,23 @@ class NLLLoss(
     """The negative logarithms of the probabilities of target classes."""
 
     forward = F.nll_loss
+
+
+class NLLLoss2d(
+    NLLLoss,
+    fields="weight=None, size_average=None, ignore_index=-100, reduce=None, reduction='mean'",
+):
+    """An older name of NLLLoss."""
+
+    def _prepare(self, values: dict[str, Any]) -> None:
+        """Warn that there is a newer name."""
+        warnings.warn(
+            "`NLLLoss2d` has been deprecated. Please use `NLLLoss` instead as a drop-in "
+            "replacement.",
+            FutureWarning,
+            stacklevel=4,
+        )
+        super()._prepare(values)
 
 
 class CrossEntropyLoss(
