@@ -94,8 +94,8 @@ def is_inference(input: Tensor) -> _Any:
 
 # Modules and names that are imported when first asked for.
 _MODULES = (
-    "_C", "_library", "compiler", "cuda", "demo", "fft", "func", "library", "linalg", "nn", "ops",
-    "optim", "overrides", "serialization", "special", "types", "utils",
+    "_C", "_library", "compiler", "cuda", "demo", "distributions", "fft", "func", "library",
+    "linalg", "nn", "ops", "optim", "overrides", "serialization", "special", "types", "utils",
 )  # fmt: skip
 _NAMES = {
     "Tag": "library",

@@ -39,6 +39,7 @@ DEFERRED: dict[str, tuple[str, ...]] = {
         "rad2deg", "rad2deg_", "signbit",
     ),
     "fourier": (),
+    "gamma_samples": (),
     "getitem": ("index", "index_put", "index_put_"),
     "indexing": (
         "argwhere", "embedding", "index_add", "index_add_", "index_copy", "index_copy_",
