@@ -112,9 +112,9 @@ from types import ModuleType
 import wengert
 import wengert.operators.sorting, wengert.tensor.printing
 
-public = {"_C", "_library", "autograd", "compiler", "cuda", "demo", "fft", "func", "library",
-          "linalg", "nn", "ops", "optim", "overrides", "random", "serialization", "special",
-          "types", "utils"}
+public = {"_C", "_library", "autograd", "compiler", "cuda", "demo", "distributions", "fft", "func",
+          "library", "linalg", "nn", "ops", "optim", "overrides", "random", "serialization",
+          "special", "types", "utils"}
 shown = {name for name in dir(wengert) if isinstance(getattr(wengert, name), ModuleType)}
 assert shown == public, shown ^ public
 

@@ -63,7 +63,7 @@ class _Dependent(Constraint):
     def __call__(
         self, *, is_discrete: Any = NotImplemented, event_dim: Any = NotImplemented
     ) -> _Dependent:
-        """The same with more facts."""
+        """A dependent constraint of which more is known."""
         if is_discrete is NotImplemented:
             is_discrete = self._is_discrete
         if event_dim is NotImplemented:

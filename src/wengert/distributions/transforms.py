@@ -696,7 +696,7 @@ class SoftmaxTransform(Transform):
         return y.log()
 
     def forward_shape(self, shape: Any) -> Any:
-        """The same shape."""
+        """The shape, which does not change."""
         if len(shape) < 1:
             raise ValueError("Too few dimensions on input")
         return shape
