@@ -112,7 +112,7 @@ from types import ModuleType
 import wengert
 import wengert.operators.sorting, wengert.tensor.printing
 
-public = {"_C", "_library", "autograd", "compiler", "cuda", "demo", "fft", "func", "library",
+public = {"_C", "_library", "autograd", "compiler", "cuda", "demo", "distributions", "fft", "func", "library",
           "linalg", "masked", "nn", "ops", "optim", "overrides", "random", "serialization",
           "signal", "special", "storage", "types", "utils"}
 shown = {name for name in dir(wengert) if isinstance(getattr(wengert, name), ModuleType)}

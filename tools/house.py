@@ -40,6 +40,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("tensor",),
     ("library",),
     ("utils", "func", "nn", "signal", "masked"),
+    ("distributions",),
     ("serialization",),
     ("optim",),
     *((f"compiler.{room}",) for room in COMPILER),

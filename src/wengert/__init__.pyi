@@ -25,6 +25,7 @@ from . import compiler as compiler
 from . import cuda as cuda
 from . import demo as demo
 from .core.devices import device as device
+from . import distributions as distributions
 from .core.dtypes import dtype as dtype
 from .autograd.grad_mode import enable_grad as enable_grad
 from . import fft as fft

@@ -42,6 +42,7 @@ DEFERRED: dict[str, tuple[str, ...]] = {
         "rad2deg", "rad2deg_", "signbit",
     ),
     "fourier": (),
+    "gamma_samples": (),
     "getitem": ("index", "index_put", "index_put_"),
     "histograms": ("histogram", "histogramdd", "nonzero_static"),
     "indexing": (

@@ -12,7 +12,7 @@ from .convert_parameters import parameters_to_vector as parameters_to_vector
 from .convert_parameters import vector_to_parameters as vector_to_parameters
 
 # Imported when first asked for.
-_MODULES = frozenset(("fusion", "parametrizations", "parametrize", "stateless"))
+_MODULES = frozenset(("fusion", "parametrizations", "parametrize", "prune", "stateless"))
 _NAMES = {
     **dict.fromkeys(
         ("remove_spectral_norm", "remove_weight_norm", "spectral_norm", "weight_norm"), "weights"
