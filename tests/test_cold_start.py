@@ -112,9 +112,9 @@ from types import ModuleType
 import wengert
 import wengert.operators.sorting, wengert.tensor.printing
 
-public = {"_C", "_library", "autograd", "compiler", "cuda", "demo", "fft", "func", "library",
-          "linalg", "nn", "ops", "optim", "overrides", "random", "serialization", "special",
-          "types", "utils"}
+public = {"_C", "_library", "amp", "as_torch", "autograd", "backends", "compiler", "cuda", "demo",
+          "fft", "func", "library", "linalg", "nn", "ops", "optim", "overrides", "random",
+          "serialization", "special", "testing", "types", "utils", "version"}
 shown = {name for name in dir(wengert) if isinstance(getattr(wengert, name), ModuleType)}
 assert shown == public, shown ^ public
 
@@ -290,5 +290,5 @@ assert wengert.cat == "mine" and x.grad.tolist() == [2.0, 2.0]
 
 
 def test_unknown_name():
-    with pytest.raises(AttributeError, match="module 'wengert' has no attribute 'nonsense'"):
+    with pytest.raises(AttributeError, match="wengert has no attribute 'nonsense'"):
         _ = wengert.nonsense
