@@ -112,9 +112,9 @@ from types import ModuleType
 import wengert
 import wengert.operators.sorting, wengert.tensor.printing
 
-public = {"_C", "_library", "amp", "as_torch", "autograd", "backends", "compiler", "cuda", "demo",
-          "fft", "func", "library", "linalg", "nn", "ops", "optim", "overrides", "random",
-          "serialization", "special", "testing", "types", "utils", "version"}
+public = {"_C", "_library", "accelerator", "amp", "as_torch", "autograd", "backends", "compiler",
+          "cuda", "demo", "fft", "func", "library", "linalg", "nn", "ops", "optim", "overrides",
+          "random", "serialization", "special", "testing", "types", "utils", "version"}
 shown = {name for name in dir(wengert) if isinstance(getattr(wengert, name), ModuleType)}
 assert shown == public, shown ^ public
 

@@ -94,9 +94,9 @@ def is_inference(input: Tensor) -> _Any:
 
 # Modules and names that are imported when first asked for.
 _MODULES = (
-    "_C", "_library", "amp", "as_torch", "backends", "compiler", "cuda", "demo", "fft", "func",
-    "library", "linalg", "nn", "ops", "optim", "overrides", "serialization", "special", "testing",
-    "types", "utils", "version",
+    "_C", "_library", "accelerator", "amp", "as_torch", "backends", "compiler", "cuda", "demo",
+    "fft", "func", "library", "linalg", "nn", "ops", "optim", "overrides", "serialization",
+    "special", "testing", "types", "utils", "version",
 )  # fmt: skip
 _NAMES = {
     "GradScaler": "amp",

@@ -12,6 +12,7 @@ from .amp.grad_scaler import GradScaler as GradScaler
 from .core.size import Size as Size
 from .library.tags import Tag as Tag
 from .core.tensor import Tensor as Tensor
+from . import accelerator as accelerator
 from . import amp as amp
 from . import as_torch as as_torch
 from .amp.autocast_mode import autocast as autocast

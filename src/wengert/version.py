@@ -7,11 +7,10 @@ from typing import Any
 
 from ._version import __version__ as _text
 
-_PARTS = re.compile(
+_PARTS = (
     r"v?(?P<release>\d+(?:\.\d+)*)[._-]?(?:(?P<stage>a|b|rc|alpha|beta|c|pre|preview)[._-]?"
     r"(?P<number>\d*))?[._-]?(?:(?P<post>post)[._-]?(?P<patch>\d*))?"
-    r"[._-]?(?:(?P<dev>dev)[._-]?(?P<day>\d*))?(?:\+(?P<local>[a-z0-9]+(?:[._-][a-z0-9]+)*))?",
-    re.IGNORECASE,
+    r"[._-]?(?:(?P<dev>dev)[._-]?(?P<day>\d*))?(?:\+(?P<local>[a-z0-9]+(?:[._-][a-z0-9]+)*))?"
 )
 _STAGES = {"a": 0, "alpha": 0, "b": 1, "beta": 1, "c": 2, "pre": 2, "preview": 2, "rc": 2}
 _FINAL = 3
@@ -19,7 +18,7 @@ _FINAL = 3
 
 def _key(text: str) -> tuple[Any, ...] | None:
     """What versions are compared by; None for what is no version."""
-    found = _PARTS.fullmatch(text.strip())
+    found = re.fullmatch(_PARTS, text.strip(), re.IGNORECASE)
     if found is None:
         return None
     release = [int(each) for each in found["release"].split(".")]

@@ -132,7 +132,7 @@ class Compiled:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         state = thread_state()
-        if state.levels or state.modes or state.dual_level >= 0:
+        if state.levels or state.modes or state.function_modes or state.dual_level >= 0:
             return self.function(*args, **kwargs)  # what is around must see each operator
         if kwargs and self._sorts_keywords:
             kwargs = dict(sorted(kwargs.items()))
