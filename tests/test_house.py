@@ -184,6 +184,7 @@ NUMPY_CLASS = {
     "tensor/numpy_functions.py": GIVEN,
     "tensor/numpy_protocol.py": GIVEN,
     "tensor/pickling.py": SHORT_WAY,
+    "utils/data/collate.py": "examples of datasets may be NumPy arrays, which become tensors",
 }
 
 

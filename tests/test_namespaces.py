@@ -17,6 +17,10 @@ class TestCuda:
             assert getattr(lib.cuda, name)(3) is None
         assert lib.cuda.empty_cache() is None
 
+    def test_accelerators(self, lib):
+        assert not lib.accelerator.is_available() and lib.accelerator.device_count() == 0
+        assert lib.accelerator.current_accelerator(check_available=True) is None
+
     @pytest.mark.parametrize("name", ["current_device", "get_device_name", "synchronize", "init"])
     def test_what_needs_a_device_raises(self, lib, name):
         with pytest.raises(AssertionError, match="not compiled with CUDA enabled"):
@@ -135,6 +139,21 @@ class TestAutocast:
             lib.autocast(3)
         with pytest.raises(RuntimeError, match="device.type"):
             lib.autocast("teapot")
+
+    def test_compiled_functions_and_transforms(self):
+        """A graph that was made in one precision is not run in the other."""
+        a = wengert.ones(2, 2)
+        for first in (True, False):
+            product = wengert.compile(lambda a: wengert.nn.functional.linear(a, a))
+            for enabled in (first, not first, first):
+                with wengert.autocast("cpu", enabled=enabled):
+                    kind = wengert.bfloat16 if enabled else wengert.float32
+                    assert product(a).dtype is kind
+            assert product(a).dtype is wengert.float32
+        square = wengert.autocast("cpu")(lambda x: x @ x)
+        assert wengert.vmap(square)(wengert.ones(3, 2, 2)).dtype is wengert.bfloat16
+        gradient = wengert.func.grad(lambda x: square(x).float().sum())(a)
+        assert gradient.dtype is wengert.float32 and gradient.tolist() == [[4, 4], [4, 4]]
 
     def test_custom_functions(self, lib):
         class Product(lib.autograd.Function):

@@ -16,6 +16,7 @@ from .library.tags import Tag as Tag
 from .core.tensor import Tensor as Tensor
 from .tensor.storages import TypedStorage as TypedStorage
 from .tensor.storages import UntypedStorage as UntypedStorage
+from . import accelerator as accelerator
 from . import amp as amp
 from . import as_torch as as_torch
 from .amp.autocast_mode import autocast as autocast

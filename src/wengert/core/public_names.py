@@ -4,9 +4,10 @@ from __future__ import annotations
 
 #: Modules of the package that are names of it.
 MODULES = (
-    "_C", "_library", "amp", "as_torch", "backends", "compiler", "cuda", "demo",
-    "distributions", "fft", "func", "library", "linalg", "masked", "nn", "ops", "optim", "overrides", "serialization", "signal",
-    "special", "storage", "testing", "types", "utils", "version",
+    "_C", "_library", "accelerator", "amp", "as_torch", "backends", "compiler", "cuda", "demo",
+    "distributions", "fft", "func", "library", "linalg", "masked", "nn", "ops", "optim",
+    "overrides", "serialization", "signal", "special", "storage", "testing", "types", "utils",
+    "version",
 )  # fmt: skip
 #: Names by the module that has them.
 _BY_MODULE = {

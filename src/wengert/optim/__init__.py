@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from ..core.loading import load
 from ..core.missing import missing
 from . import lr_scheduler as lr_scheduler
 from .adam import Adam as Adam
@@ -16,8 +17,12 @@ from .descent import ASGD as ASGD
 from .descent import SGD as SGD
 from .descent import Rprop as Rprop
 from .lbfgs import LBFGS as LBFGS
+from .matrices import Adafactor as Adafactor
+from .matrices import Muon as Muon
 from .optimizer import Optimizer as Optimizer
 
 
 def __getattr__(name: str) -> Any:
+    if name == "swa_utils":
+        return load("optim.swa_utils")
     raise missing(__name__, name)

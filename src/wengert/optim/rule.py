@@ -86,6 +86,15 @@ class UpdateRule(Optimizer):
         """The new parameter by gradient, state and options; new state is assigned to `s`."""
         raise NotImplementedError
 
+    def decayed(self, p: Any, g: Any, o: Any) -> tuple[Any, Any]:
+        """Parameter and gradient after weight decay, of the parameter itself where decoupled."""
+        decay = getattr(o, "weight_decay", 0)
+        if isinstance(decay, Tensor) or decay != 0:
+            if getattr(o, "decoupled_weight_decay", False):
+                return p * (1 - o.lr * decay), g
+            return p, g + decay * p
+        return p, g
+
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         for group in self.param_groups:
@@ -102,7 +111,7 @@ class UpdateRule(Optimizer):
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Change the parameters once; a `closure` computes the loss and its gradients first."""
-        with set_grad_enabled(self.defaults["differentiable"]):
+        with set_grad_enabled(self.defaults.get("differentiable", False)):
             loss = None
             if closure is not None:
                 with enable_grad():
@@ -121,11 +130,11 @@ class UpdateRule(Optimizer):
         o = _options_of(group)
         initial = self.initial_state(o)
         for p in params:
-            g = -p.grad if group["maximize"] else p.grad
+            g = -p.grad if group.get("maximize") else p.grad
             state = self._state_of(p, initial, group) if initial else {}
             if "step" in state:
                 state["step"] += 1
-            if group["differentiable"]:
+            if group.get("differentiable"):
                 new, changed = self._updated(p.clone(), g, _copies(state), o)
             else:
                 new, changed = self._updated(p, g, state, o)
@@ -156,7 +165,7 @@ class UpdateRule(Optimizer):
         if "step" in state:
             state = state | {"step": counted(state["step"])}
         s = SimpleNamespace(**state)
-        p, g = _decayed(p, g, o)
+        p, g = self.decayed(p, g, o)
         new = self.update(p, g, s, o)
         changed = {name: value for name, value in vars(s).items() if value is not state.get(name)}
         if complex_parameter:
@@ -174,19 +183,9 @@ def counted(counter: Tensor) -> Any:
     return counter.item()
 
 
-def _decayed(p: Any, g: Any, o: Any) -> tuple[Any, Any]:
-    """Parameter and gradient after weight decay, of the parameter itself where it is decoupled."""
-    decay = getattr(o, "weight_decay", 0)
-    if isinstance(decay, Tensor) or decay != 0:
-        if getattr(o, "decoupled_weight_decay", False):
-            return p * (1 - o.lr * decay), g
-        return p, g + decay * p
-    return p, g
-
-
 def _options_of(group: Group) -> SimpleNamespace:
     """The options of a group by name; tensors are numbers unless a derivative may be asked for."""
-    read = _without_dimensions if group["differentiable"] else number
+    read = _without_dimensions if group.get("differentiable") else number
     return SimpleNamespace(
         **{
             name: tuple(map(read, value)) if isinstance(value, tuple) else read(value)

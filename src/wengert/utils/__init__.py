@@ -5,7 +5,8 @@ from typing import Any
 from ..core.missing import missing
 
 _LAZY_MODULES = (
-    "_mode_utils", "_python_dispatch", "_pytree", "checkpoint", "dlpack", "hooks", "pytree",
+    "_mode_utils", "_python_dispatch", "_pytree", "checkpoint", "data", "dlpack", "hooks",
+    "pytree",
 )  # fmt: skip
 
 

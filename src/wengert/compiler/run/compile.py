@@ -182,7 +182,8 @@ class Compiled:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         state = thread_state()
-        if self._given_up or state.levels or state.modes or state.dual_level >= 0:
+        around = state.levels or state.modes or state.function_modes or state.dual_level >= 0
+        if around or self._given_up:
             return self.function(*args, **kwargs)  # what is around must see each operator
         if kwargs and self._sorts_keywords:
             kwargs = dict(sorted(kwargs.items()))
