@@ -18,10 +18,13 @@ from ...backends.geometry import may_share_memory, offset_of
 from ...core.state import thread_state
 from ...core.tensor import Tensor
 from ...core.trees.pytree import tree_flatten, tree_map_only
+from ..interpret.program import Program
+from ..ir.graph import Graph
 from ..passes.rematerialize import Policy
 from ..trace.capture import record
 from ..trace.refusals import SharedMemory
 from ..trace.traced import Traced
+from . import backends
 from .checks import same
 from .executable import DEFAULT_PASSES, Executable, Pass
 from .guards import (
@@ -118,9 +121,14 @@ class Compiled:
     """A function with its compilations; made by `compile`."""
 
     def __init__(
-        self, function: Callable, passes: Sequence[Pass], recompute: Policy | None
+        self,
+        function: Callable,
+        passes: Sequence[Pass],
+        recompute: Policy | None,
+        make: Callable[[Graph], Any] = Program,
     ) -> None:
         self.function = function
+        self.make = make
         self.passes = tuple(passes)
         self.recompute = recompute
         self.compilations: list[Compilation] = []
@@ -193,7 +201,9 @@ class Compiled:
             objects = [part.value for part in key[1] if isinstance(part, ByIdentity)]
             surroundings.note(self.function, objects)
             _graphs.info("%s:\n%s", self._name(), traced.graph)
-            executable = Executable(traced.graph, self.passes, self.recompute, traced.mutated)
+            executable = Executable(
+                traced.graph, self.passes, self.recompute, traced.mutated, self.make
+            )
             made = Compilation(key, traced, executable, surroundings, tensors, reason)
             self.compilations.append(made)
             self._by_key.setdefault(key, []).append(made)
@@ -239,7 +249,7 @@ def compile(
     *,
     fullgraph: bool = True,
     dynamic: bool | None = None,
-    backend: str = "interpreter",
+    backend: str | None = None,
     mode: str | None = None,
     options: dict[str, Any] | None = None,
     disable: bool = False,
@@ -247,7 +257,8 @@ def compile(
     """Trace a function at its first call and run the graph from then on.
 
     The graph is made again for other shapes, dtypes, strides, `requires_grad`, modes or Python
-    arguments. Results are differentiable as those of the function are. `options` may hold
+    arguments. Results are differentiable as those of the function are. `backend` says what runs
+    it: ``native`` makes machine code, ``interpreter`` calls the operators. `options` may hold
     ``passes``, functions from graph to graph, and ``recompute``, a policy for what the backward
     computes again rather than keeps (None: nothing).
 
@@ -263,15 +274,15 @@ def compile(
     unsupported = {
         "fullgraph=False": not fullgraph,
         "dynamic=True": bool(dynamic),
-        f"backend={backend!r}": backend != "interpreter",
         f"mode={mode!r}": mode is not None,
     }
     asked = [name for name, given in unsupported.items() if given]
     if asked:
         raise ValueError(
             f"compile(): {', '.join(asked)} is not supported: a whole function becomes one graph "
-            "for each kind of arguments, and runs on the interpreter"
+            "for each kind of arguments"
         )
+    make = backends.chosen(backend)
     chosen = dict(options or {})
     passes = chosen.pop("passes", DEFAULT_PASSES)
     recompute = chosen.pop("recompute", Policy())
@@ -280,14 +291,14 @@ def compile(
             f"compile(): unknown options {sorted(chosen)}; there are passes and recompute"
         )
     if model is None:
-        return functools.partial(compile, options=options, disable=disable)
+        return functools.partial(compile, backend=backend, options=options, disable=disable)
     if not callable(model):
         raise TypeError(f"compile(): a function is needed, not {type(model).__name__}")
     if disable:
         return model
     if hasattr(type(model), "_as_compiled"):  # a module stays one
-        return model._as_compiled(options=options)  # type: ignore[attr-defined]
-    return Compiled(model, passes, recompute)
+        return model._as_compiled(backend=backend, options=options)  # type: ignore[attr-defined]
+    return Compiled(model, passes, recompute, make)
 
 
 def explain(function: Any) -> str:
