@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ...backends.layout import row_major
-from ...core.scalar.expressions import DTYPES, Unsupported, type_of
+from ...core.scalar.expressions import DTYPES, Flags, Unsupported, type_of
 from ...core.scalar.namespace import scalar_namespace
 from .building import Builder, Value
 
@@ -26,16 +26,6 @@ def _axes(axis: Any, ndim: int) -> frozenset[int]:
     if isinstance(axis, int):
         axis = (axis,)
     return frozenset([a % ndim for a in axis])
-
-
-class Flags:
-    """What kernels ask of an array's memory: it is always in row-major order."""
-
-    c_contiguous = True
-    writeable = True
-
-    def __getitem__(self, name: str) -> bool:
-        return True
 
 
 class Assumed:
@@ -376,7 +366,7 @@ class SymbolicArray:
 
     def take(self, indices: Any, axis: Any = None) -> SymbolicArray:
         if axis is None:
-            raise Unsupported("places in the flattened array")
+            return self.reshape(-1)[indices]
         return self[(slice(None),) * (axis % self.ndim) + (indices,)]
 
     def __getitem__(self, key: Any) -> SymbolicArray:

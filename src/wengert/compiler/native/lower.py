@@ -180,8 +180,13 @@ class _Lowering:
             results = [arguments[0]]
         elif name == "_with_value":
             results = [arguments[1]]
-        elif operator.family == "elementwise" or operator.broadcasts:
+        elif operator.family == "elementwise":
             results = self._elementwise(node, arguments)
+        elif operator.broadcasts:
+            try:
+                results = self._elementwise(node, arguments)
+            except Unsupported:
+                results = self._by_kernel(node, arguments)
         else:
             results = self._by_kernel(node, arguments)
         return self._keep(node, results)

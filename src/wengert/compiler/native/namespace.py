@@ -48,7 +48,15 @@ def _reduction(name: str) -> Callable[..., Any]:
     return call
 
 
-def concatenate(arrays: Sequence[Any], axis: int = 0, dtype: Any = None) -> SymbolicArray:
+def concatenate(
+    arrays: Sequence[Any],
+    axis: int = 0,
+    out: Any = None,
+    dtype: Any = None,
+    casting: str = "same_kind",
+) -> SymbolicArray:
+    if out is not None:
+        return out._become(concatenate(arrays, axis, dtype=out.dtype))
     builder = builder_of(arrays)
     parts = [symbolic(builder, a) for a in arrays]
     kind = type_of(np.result_type(*[p.dtype for p in parts]) if dtype is None else np.dtype(dtype))
@@ -139,6 +147,55 @@ def take_along_axis(x: Any, indices: Any, axis: int) -> Any:
     return gathered(x, tuple(key))
 
 
+def full_like(x: Any, value: Any) -> Any:
+    return x._made(x.builder.uniform(x.shape, x.value.kind, value))
+
+
+def split(x: Any, sections: int, axis: int = 0) -> list[Any]:
+    length, rest = divmod(x.shape[axis], sections)
+    if rest:
+        raise Unsupported("parts of several lengths")
+    front = (slice(None),) * (axis % x.ndim)
+    return [x[(*front, slice(i * length, (i + 1) * length))] for i in range(sections)]
+
+
+def tile(x: Any, repeats: Sequence[int]) -> Any:
+    counts = (repeats,) if isinstance(repeats, int) else tuple(repeats)
+    shape = (1,) * (len(counts) - x.ndim) + x.shape
+    counts = (1,) * (len(shape) - len(counts)) + counts
+    spread = x.reshape(tuple([n for length in shape for n in (1, length)]))
+    wanted = tuple([n for pair in zip(counts, shape, strict=True) for n in pair])
+    whole = tuple([c * n for c, n in zip(counts, shape, strict=True)])
+    return broadcast_to(spread, wanted).reshape(whole)
+
+
+def roll(x: Any, shift: Any, axis: Any = None) -> Any:
+    if axis is None:
+        return roll(x.reshape(-1), shift, 0).reshape(x.shape)
+    shifts, axes = (v if isinstance(v, tuple) else (v,) for v in (shift, axis))
+    for distance, dim in zip(shifts, axes, strict=True):
+        length = x.shape[dim]
+        at = -distance % length if length else 0
+        if at:
+            front = (slice(None),) * dim
+            x = concatenate([x[(*front, slice(at, None))], x[(*front, slice(0, at))]], dim)
+    return x
+
+
+def _triangle(name: str) -> Callable[..., Any]:
+    def call(x: Any, k: int = 0) -> Any:
+        mask = getattr(np, name)(np.ones(x.shape[-2:], bool), k)
+        return pointwise(
+            x.builder, lambda a, flag: flag.choose(a, a.number(0)), (x, mask)
+        )
+
+    return call
+
+
+def copyto(out: Any, source: Any, where: Any) -> None:
+    out._write(_elementwise("where")(where, source, out).astype(out.dtype).value)
+
+
 class _Add:
     """numpy.add, also at places that may be there twice."""
 
@@ -168,7 +225,7 @@ class ArrayNamespace:
         found = _TABLE.get(name)
         if found is not None:
             return found
-        if name in scalars._TABLE:
+        if name in scalars.NAMES:
             made = _TABLE[name] = _elementwise(name)
             return made
         value = getattr(np, name, None)
@@ -202,7 +259,9 @@ class ArrayNamespace:
 
 
 #: Functions of what is known while a kernel runs: numbers and shapes.
-_OF_KNOWN = {"arange", "prod", "finfo", "iinfo", "broadcast_shapes", "dtype", "isscalar", "tri"}
+_OF_KNOWN = {"arange", "prod", "finfo", "iinfo", "broadcast_shapes", "dtype", "isscalar", "tri",
+    "eye",
+}  # fmt: skip
 _TABLE: dict[str, Any] = {
     **{name: _reduction(name) for name in
        ("sum", "prod", "max", "min", "amax", "amin", "mean", "any", "all")},
@@ -218,6 +277,13 @@ _TABLE: dict[str, Any] = {
     "asarray": asarray,
     "asanyarray": asarray,
     "ascontiguousarray": asarray,
+    "full_like": full_like,
+    "split": split,
+    "tile": tile,
+    "roll": roll,
+    "tril": _triangle("tril"),
+    "triu": _triangle("triu"),
+    "copyto": copyto,
     "zeros_like": _filled(0),
     "ones_like": _filled(1),
     "empty_like": _filled(0),
@@ -240,7 +306,7 @@ class SymbolicBackend(Backend):
         return CPU
 
     def special(self, name: str) -> Any:
-        if name not in FUNCTIONS:
+        if name not in FUNCTIONS and name not in scalars.SPECIAL:
             raise Unsupported(f"scipy.special.{name} has no form in scalar expressions")
         return getattr(self.xp, name)
 

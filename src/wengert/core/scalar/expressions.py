@@ -135,6 +135,13 @@ def number(given: int, kind: str) -> Any:
     return bool(given) if kind == "bool" else given
 
 
+class Flags:
+    """What kernels ask of the memory of an array that is not there yet: it is in row-major order."""
+
+    c_contiguous = True
+    writeable = True
+
+
 class Scalar:
     """One element of an array that is not there yet: an instruction with a dtype.
 
@@ -186,7 +193,8 @@ class Scalar:
 
     __bool__ = __int__ = __float__ = __iter__ = __len__ = __getitem__ = _is_numberless
     all = any = max = min = sum = mean = reshape = transpose = take = _is_numberless
-    size = flags = T = property(_is_numberless)
+    size = T = property(_is_numberless)
+    flags = Flags()
 
     # Making others -----------------------------------------------------------------------------
 

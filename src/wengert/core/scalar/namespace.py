@@ -248,6 +248,52 @@ def _unary(function: Callable[[Scalar], Scalar]) -> Callable[[Any], Scalar]:
     return call
 
 
+def asarray(x: Any, dtype: Any = None, order: str | None = None) -> Any:
+    """An element as it is; a number as NumPy's array, which tells its type."""
+    if not isinstance(x, Scalar):
+        return np.asarray(x, dtype)
+    return x if dtype is None else x.astype(dtype)
+
+
+def logaddexp(x: Any, y: Any) -> Scalar:
+    """log(exp(x) + exp(y)), without overflow."""
+    x, y = _in_floats(x, y)
+    peak, gap = maximum(x, y), -abs(x - y)
+    total = peak + FUNCTIONS["log1p"](FUNCTIONS["exp"](gap))
+    return (x == y).choose(x + math.log(2), total)  # also where both are infinite
+
+
+def xlogy(x: Any, y: Any) -> Scalar:
+    """x * log(y), and zero where x is zero unless y is NaN."""
+    x, y = _in_floats(x, y)
+    return ((x == 0) & ~is_nan(y)).choose(x.number(0.0), x * FUNCTIONS["log"](y))
+
+
+def xlog1py(x: Any, y: Any) -> Scalar:
+    """x * log1p(y), and zero where x is zero unless y is NaN."""
+    x, y = _in_floats(x, y)
+    return ((x == 0) & ~is_nan(y)).choose(x.number(0.0), x * FUNCTIONS["log1p"](y))
+
+
+def entr(x: Any) -> Scalar:
+    """-x * log(x); zero at zero, and minus infinity below."""
+    (x,) = _in_floats(x)
+    inside = (x == 0).choose(x.number(0.0), -x * FUNCTIONS["log"](x))
+    return (x < 0).choose(x.number(-math.inf), inside)
+
+
+def ndtr(x: Any) -> Scalar:
+    """The normal distribution's cumulative function."""
+    (x,) = _in_floats(x)
+    return 0.5 * library("erfc", x * -math.sqrt(0.5))
+
+
+#: Functions of scipy.special that are composed of others.
+SPECIAL: dict[str, Callable[..., Scalar]] = {
+    "xlogy": xlogy, "xlog1py": xlog1py, "entr": entr, "ndtr": ndtr,
+}  # fmt: skip
+
+
 def result_type(*args: Any) -> Any:
     return np.result_type(*[a.dtype if isinstance(a, Scalar) else a for a in args])
 
@@ -306,18 +352,29 @@ _TABLE: dict[str, Callable[..., Any]] = {
             "equal": "eq", "not_equal": "ne",
         }.items()
     },
-    "asarray": lambda x, dtype=None: x if dtype is None else x.astype(dtype),
+    "asarray": asarray,
+    "asanyarray": asarray,
+    "full_like": lambda x, value: x.number(value),
+    "logaddexp": logaddexp,
+    "isneginf": _unary(lambda x: x == -math.inf),
+    "isposinf": _unary(lambda x: x == math.inf),
+    "deg2rad": lambda x: x * (math.pi / 180),
+    "rad2deg": lambda x: x * (180 / math.pi),
     "zeros_like": _unary(lambda x: x.number(0)),
     "ones_like": _unary(lambda x: x.number(1)),
     "result_type": result_type,
 }  # fmt: skip
 
 
+#: The functions that there are, by NumPy's names or scipy.special's.
+NAMES = frozenset([*_TABLE, *SPECIAL])
+
+
 class ScalarNamespace:
     """NumPy as kernels know it, for scalars: functions by their names, constants as they are."""
 
     def __getattr__(self, name: str) -> Any:
-        found = _TABLE.get(name)
+        found = _TABLE.get(name) or SPECIAL.get(name)
         if found is not None:
             return found
         value = getattr(np, name, None)
