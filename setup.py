@@ -65,6 +65,7 @@ UNIX_FLAGS = {True: ["-O3", "-fno-math-errno", "-g0"], False: ["-O1", "-g0"]}
 WRITTEN_IN_C_TYPES = {
     "wengert.backends.loops",
     "wengert.backends.matrices",
+    "wengert.compiler.native.runtime",
     "wengert.core.classes",
     "wengert.core.collector",
     "wengert.core.frames",

@@ -123,8 +123,8 @@ FITS: dict[str, tuple[Function, Any, Any, int, int, Function]] = {
     "EXP": (exponential_rest, -0.35, 0.35, 4, 10, lambda r: mpf(1)),
     "EXP2": (binary_rest, -0.5, 0.5, 6, 12, one),
     "LOG": (logarithm_rest, 0, 0.0296, 2, 6, one),
-    "SIN": (sine_rest, 0, 0.62, 3, 6, one),
-    "COS": (cosine_rest, 0, 0.62, 3, 6, lambda z: z + mpf("0.01")),
+    "SIN": (sine_rest, 0, 0.64, 3, 6, one),
+    "COS": (cosine_rest, 0, 0.64, 3, 6, lambda z: z + mpf("0.01")),
     "ERF": (error_small, 0, 1, 6, 12, one),
     "ERF_MIDDLE": (error_tail, 1, 2.25, 6, 14, lambda x: mp.erfc(x)),
     "ERF_TAIL": (error_tail, 2.25, 6.1, 6, 14, lambda x: mp.erfc(x) + mpf("1e-18")),
@@ -164,6 +164,8 @@ def text() -> str:
         # The first parts have zeros at the end: their products with whole numbers are exact.
         "LN2_F32": split(mp.log(2), [15, 24]),
         "LN2_F64": split(mp.log(2), [42, 53]),
+        # Products of whole numbers with these are exact where they nearly cancel an angle.
+        "HALF_PI_F32": split(mp.pi / 2, [24, 24, 24]),
         "HALF_PI_F64": split(mp.pi / 2, [53, 53, 53]),
         "LOG2E_PARTS": split(1 / mp.log(2), [53, 53]),
         "LOG10E_PARTS": split(1 / mp.log(10), [53, 53]),

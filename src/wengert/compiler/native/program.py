@@ -27,7 +27,7 @@ from .lower import Export, Late, Lowered, Signature, lower
 from .loops import CONSTANT, SCRATCH, Call
 from .nests import form_nests
 from .plan import ALIGNMENT, place_buffers
-from .runtime import runtime
+from .runtime import Caller, runtime
 from .table import ARENA, FIRST_FREE, FLAG, Table
 
 _log = logging.getLogger("wengert.compiler.native")
@@ -46,6 +46,8 @@ class NativeProgram:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.variants: dict[tuple, Variant | None] = {}
+        #: The one that was used last, if it has a caller.
+        self.latest: Any = None
         self._interpreter: Program | None = None
         self._lock = threading.Lock()
 
@@ -61,6 +63,10 @@ class NativeProgram:
 
     def run(self, inputs: list) -> tuple:
         """The outputs; the list is emptied."""
+        latest = self.latest
+        if latest is not None and latest.caller.fits(inputs):
+            results = latest.call(inputs)
+            return self.interpreter.run(inputs) if results is None else results
         key = []
         for t in inputs:
             if not isinstance(t, Tensor) or type(t.array) is not np.ndarray:
@@ -74,7 +80,11 @@ class NativeProgram:
             variant = self._made(found, inputs)
         if variant is None:
             return self.interpreter.run(inputs)
-        results = variant.run(inputs)
+        if variant.caller is not None:
+            self.latest = variant
+            results = variant.call(inputs)
+        else:
+            results = variant.run(inputs)
         return self.interpreter.run(inputs) if results is None else results
 
     def _made(self, key: tuple, inputs: list) -> Variant | None:
@@ -83,11 +93,11 @@ class NativeProgram:
             if key not in self.variants:
                 if len(self.variants) >= MOST_VARIANTS:
                     return None
-                self.variants[key] = make_variant(self.graph, key)
+                self.variants[key] = make_variant(self.graph, key, inputs)
             return self.variants[key]
 
 
-def make_variant(graph: Graph, key: tuple) -> Variant | None:
+def make_variant(graph: Graph, key: tuple, inputs: list) -> Variant | None:
     """The machine code of a graph for inputs of these dtypes, shapes and strides."""
     signatures = [Signature(*each) for each in key]
     begin = time.perf_counter()
@@ -95,7 +105,7 @@ def make_variant(graph: Graph, key: tuple) -> Variant | None:
     lowered = lower(graph, signatures)
     if not lowered.native:
         return None
-    variant = Variant(lowered, begin)
+    variant = Variant(lowered, [t.array for t in inputs], begin)
     if _log.isEnabledFor(logging.INFO):
         _log.info("%s", variant.text())
     return variant
@@ -138,7 +148,7 @@ class Frame:
 class Variant:
     """The machine code of a graph for one kind of inputs."""
 
-    def __init__(self, lowered: Lowered, begin: float) -> None:
+    def __init__(self, lowered: Lowered, arrays: list, begin: float) -> None:
         self.lowered = lowered
         nested = time.perf_counter()
         bits = host.vector_bits()
@@ -175,7 +185,35 @@ class Variant:
             **self.table.seconds,
             "all": time.perf_counter() - begin,
         }
-        self._plain = all(not isinstance(s, Call) for s in self.table.segments)
+        self.caller = self._make_caller(arrays)
+
+    def _make_caller(self, arrays: list) -> Any:
+        """What makes whole calls, where all steps are native and results are no inputs."""
+        lowered = self.lowered
+        places = {export.register: i for i, export in enumerate(self._exports)}
+        if any(isinstance(segment, Call) for segment in self.table.segments) or not all(
+            register in places for register in lowered.output_registers
+        ):
+            return None
+        self._order = [places[register] for register in lowered.output_registers]
+        self._in_order = self._order == list(range(len(self._exports)))
+        bases = [-1 if buffer is None else buffer.base for buffer in lowered.inputs]
+        inputs = list(zip(arrays, bases, strict=True))
+        outputs = [
+            (np.empty(export.shape, export.dtype.numpy), export.buffer.base)
+            for export in self._exports
+        ]
+        template, arena = self._template, self.arena
+        return Caller(
+            inputs, outputs, lambda: Frame(template, arena), self._records, self.table.steps
+        )
+
+    def call(self, inputs: list) -> tuple | None:
+        """The outputs for inputs that fit, by one native call."""
+        results = self.caller.call(inputs)
+        if results is None or self._in_order:
+            return results if results is None else tuple(results)
+        return tuple([results[i] for i in self._order])
 
     def run(self, inputs: list) -> tuple | None:
         """The outputs; None where indices were out of range or a step gave something unexpected."""
@@ -198,7 +236,7 @@ class Variant:
         kept: list[Any] = []
         for segment in self.table.segments:
             if isinstance(segment, tuple):
-                runtime.run(frame.address, self._records, *segment, self.table)
+                runtime.run(frame.address, self._records, *segment)
             elif not self._step(segment, registers, bases, kept):
                 return None
         if frame.flag[0]:

@@ -171,14 +171,13 @@ def tanh(x: Scalar) -> Scalar:
 
 
 def _quarter_turns(x: Scalar) -> tuple[Scalar, Scalar]:
-    """How many quarter turns are nearest to an angle, as i64, and the angle that remains."""
-    wide = x.to("f64")
-    scaled = wide * (2 / math.pi)
+    """How many quarter turns are nearest to an angle, as an integer, and the angle that remains."""
+    scaled = x * (2 / math.pi)
     n = scaled.write("rint", scaled)
-    r = wide
-    for part in fitted.HALF_PI_F64[: 2 if x.kind == "f32" else 3]:
+    r = x
+    for part in _fit("HALF_PI", x):
         r = fma(n, -part, r)
-    return n.to("i64"), r.to(x.kind)
+    return n.to(_FORMATS[x.kind][2]), r
 
 
 def _sine_of(r: Scalar) -> Scalar:
