@@ -3,9 +3,9 @@
     python tools/fit_scalar.py            writes the file
     python tools/fit_scalar.py --check    fails where the file says something else
 
-Each polynomial is the minimax approximation of a function on an interval, found by Remez' exchange in
-mpmath, with the error measured relative to the weight that the function's use gives it. Coefficients
-are rounded to the type they are used in, from the highest power to the constant.
+Each polynomial is the minimax approximation of a function on an interval, found by Remez' exchange
+in mpmath, with the error measured relative to the weight that the function's use gives it.
+Coefficients are rounded to the type they are used in, from the highest power to the constant.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def error_tail(x: Any) -> Any:
     return mp.log(mp.erfc(x))
 
 
-#: Name: function, interval, degree in single precision and in double precision, weight of the error.
+#: Name: function, interval, degrees in single and in double precision, weight of the error.
 FITS: dict[str, tuple[Function, Any, Any, int, int, Function]] = {
     "EXP": (exponential_rest, -0.35, 0.35, 4, 10, lambda r: mpf(1)),
     "EXP2": (binary_rest, -0.5, 0.5, 6, 12, one),

@@ -25,7 +25,8 @@ EXACT = {
 }  # fmt: skip
 #: Points near which functions are hard: where they cross zero, turn, or leave the range.
 HARD = {
-    "log": [1.0], "log2": [1.0], "log10": [1.0], "log1p": [-1.0, 1e-9], "expm1": [1e-9, 0.35, -0.35],
+    "log": [1.0], "log2": [1.0], "log10": [1.0], "log1p": [-1.0, 1e-9],
+    "expm1": [1e-9, 0.35, -0.35],
     "tanh": [0.625, 20.0], "erf": [1.0, 2.25, 6.0], "sigmoid": [0.0],
     "sin": [math.pi * k for k in (1, 2, 100, 10000)],
     "cos": [math.pi * (k + 0.5) for k in (0, 1, 100, 10000)],

@@ -1,9 +1,9 @@
 """Arrays that are not there yet, for kernels to be called with.
 
 A kernel written for NumPy's arrays, called with `SymbolicArray`s and with `namespace` as its `xp`,
-adds to the loops of a graph what it would compute. So softmax, norms, losses, reductions and products
-have no second form for machine code. What asks for elements raises `Unsupported`, and the operator is
-called as it is.
+adds to the loops of a graph what it would compute. So softmax, norms, losses, reductions and
+products have no second form for machine code. What asks for elements raises `Unsupported`, and the
+operator is called as it is.
 """
 
 from __future__ import annotations

@@ -288,7 +288,9 @@ class Builder:
             self._copies[key] = self.whole(buffer, ready)
         return self._copies[key]
 
-    def joined(self, parts: Sequence[tuple[Value, Any]], shape: tuple[int, ...], kind: str) -> Value:
+    def joined(
+        self, parts: Sequence[tuple[Value, Any]], shape: tuple[int, ...], kind: str
+    ) -> Value:
         """An array made of parts, each with the key of its place in the whole."""
         buffer = self.buffer(kind, shape, SCRATCH)
         shadow = self._shadows[buffer.id]
@@ -328,8 +330,8 @@ class Builder:
     ) -> Value:
         """The elements of a value at computed places.
 
-        `indices` choose in the dimensions `dims` of the source; `view` says how the others lie in the
-        result: it is given the source at index zero of those dimensions.
+        `indices` choose in the dimensions `dims` of the source; `view` says how the others lie in
+        the result: it is given the source at index zero of those dimensions.
         """
         self.in_memory(source)
         assert source.buffer is not None

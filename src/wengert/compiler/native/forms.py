@@ -1,4 +1,4 @@
-"""The scalar form of an elementwise operator: its kernel, called with elements in place of arrays."""
+"""The scalar form of an elementwise operator: its kernel, called with elements for arrays."""
 
 from __future__ import annotations
 

@@ -171,11 +171,12 @@ def accesses_of(instruction: tuple[str, str, tuple]) -> Iterator[Access]:
 def access_of(buffer: Buffer, shadow: Any, view: Any) -> Access:
     """How the elements of a view of a buffer's shadow are found."""
     itemsize = view.itemsize
+    steps = zip(view.shape, view.strides, strict=True)
     begin = view.__array_interface__["data"][0] - shadow.__array_interface__["data"][0]
     return Access(
         buffer.id,
         begin // itemsize if view.size else 0,
-        tuple([0 if n == 1 else s // itemsize for n, s in zip(view.shape, view.strides, strict=True)]),
+        tuple([0 if n == 1 else s // itemsize for n, s in steps]),
     )
 
 

@@ -252,7 +252,8 @@ class _Lowering:
         operands = [
             Operand(a.kind, not a.shape) if isinstance(a, Value) else a for a in arguments
         ]
-        form = form_of(operator, operands, [t.dtype.numpy for t in types])
+        goals = [t.dtype.numpy for t in types]  # type: ignore[attr-defined]
+        form = form_of(operator, operands, goals)
         return self.builder.replayed(form.code, form.results, values, shape)
 
     def _by_kernel(self, node: Node, arguments: tuple) -> list[Value]:
@@ -350,7 +351,7 @@ class _Lowering:
             return register
         value = self.values[symbol]
         buffer = self.builder.export(value)
-        dtype = symbol.type.dtype
+        dtype = symbol.type.dtype  # type: ignore[attr-defined]
         self.exports.append(Export(register, buffer, value.shape, dtype))
         self.tensors.add(symbol)
         return register

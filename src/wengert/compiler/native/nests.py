@@ -1,7 +1,8 @@
 """Nests: loops with as few dimensions as they need, and several loops run row by row as one.
 
-Where consecutive loops agree in their outer dimensions, and none reads of another row what an earlier
-one writes, one outer loop runs them all, so that a row stays in the cache from one to the next.
+Where consecutive loops agree in their outer dimensions, and none reads of another row what an
+earlier one writes, one outer loop runs them all, so that a row stays in the cache from one to the
+next.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from .loops import SCRATCH, Access, Buffer, Call, Group, Loop, Reduction, Store
 
 #: A nest with less work, about that many instructions, is not worth waking other threads.
 WORTH_SPLITTING = 100_000
-#: Into how many chunks a nest is split. It does not depend on the number of threads, so that results
-#: do not either.
+#: Into how many chunks a nest is split. It does not depend on the number of threads, so that
+#: results do not either.
 CHUNKS = 8
 #: Chunks of a nest of one loop begin at multiples of this many elements.
 GRAIN = 64

@@ -23,10 +23,10 @@ def place_buffers(steps: Sequence[Step], buffers: Sequence[Buffer]) -> tuple[int
         reads, writes = (
             (step.reads, step.writes) if isinstance(step, Call) else (step.reads(), step.writes())
         )
-        for buffer in writes:
-            first.setdefault(buffer, number)
-        for buffer in reads | writes:
-            last[buffer] = number
+        for written in writes:
+            first.setdefault(written, number)
+        for touched in reads | writes:
+            last[touched] = number
     placed = sorted(
         [b for b in buffers if b.source == SCRATCH and b.id in first], key=lambda b: first[b.id]
     )

@@ -1,8 +1,8 @@
 """A graph made ready to run as machine code, called as the interpreter's programs are.
 
-Code is made at the first call for each combination of dtypes, shapes and strides of the inputs. What
-cannot be made loops of runs on the eager operators, step by step; a call with arrays of other kinds,
-or with values that an operator refuses, runs on the interpreter as a whole.
+Code is made at the first call for each combination of dtypes, shapes and strides of the inputs.
+What cannot be made loops of runs on the eager operators, step by step; a call with arrays of other
+kinds, or with values that an operator refuses, runs on the interpreter as a whole.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.dtypes import from_numpy
 from ...core.state import thread_state
 from ...core.tensor import Tensor, wrap_as
 from ..interpret.instructions import Instruction
@@ -23,8 +24,8 @@ from ..ir.graph import Graph
 from ..ir.types import TensorType
 from ..passes.shapes import propagate_shapes
 from . import host
-from .lower import Export, Late, Lowered, Signature, lower
 from .loops import CONSTANT, SCRATCH, Call
+from .lower import Export, Late, Lowered, Signature, lower
 from .nests import form_nests
 from .plan import ALIGNMENT, place_buffers
 from .runtime import Caller, runtime
@@ -113,21 +114,22 @@ def make_variant(graph: Graph, key: tuple, inputs: list) -> Variant | None:
 
 def _typed(graph: Graph, signatures: list[Signature]) -> Graph:
     """The graph with types for all values, which are known from those of the inputs."""
-    complete = True
-    for symbol, signature in zip(graph.inputs, signatures, strict=True):
-        known = symbol.type
-        if not isinstance(known, TensorType) or known.dtype is None:
-            complete = False
-        elif known.dtype.numpy != signature.dtype or known.shape != signature.shape:
-            complete = False
-    if complete:
+    if all(_says(symbol.type, s) for symbol, s in zip(graph.inputs, signatures, strict=True)):
         return graph
-    from ...core.dtypes import from_numpy
-
     graph = graph.copy()
     for symbol, signature in zip(graph.inputs, signatures, strict=True):
         symbol.type = TensorType(from_numpy(signature.dtype), signature.shape)
     return propagate_shapes(graph)
+
+
+def _says(known: Any, signature: Signature) -> bool:
+    """Whether a type tells the dtype and the shape that an input has."""
+    return (
+        isinstance(known, TensorType)
+        and known.dtype is not None
+        and known.dtype.numpy == signature.dtype
+        and known.shape == signature.shape
+    )
 
 
 class Frame:

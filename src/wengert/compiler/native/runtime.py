@@ -1,7 +1,7 @@
 """Runs tables of steps, and whole calls of programs that consist of nothing else.
 
-`runtime.pyx` beside this file is the compiled form; an extension module wins at import. Here threads
-are Python's: each takes chunks of a step in native code, without the interpreter's lock.
+`runtime.pyx` beside this file is the compiled form; an extension module wins at import. Here
+threads are Python's: each takes chunks of a step in native code, without the interpreter's lock.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ import numpy as np
 
 from ...core.scalar.expressions import SIZES
 from . import blas, host
-from .llvm import SIGNATURE, Emitter, Kernel
+from .emitter import SIGNATURE, Emitter, Kernel
 from .loops import Access, Buffer, Call
 from .nests import Nest, Step
 
@@ -50,7 +50,9 @@ class Code:
 
 _codes: weakref.WeakValueDictionary[tuple[int, str], Code] = weakref.WeakValueDictionary()
 _lock = threading.Lock()
-ATTRIBUTES = 'attributes #0 = { nounwind "prefer-vector-width"="512" "min-legal-vector-width"="512" }'
+#: By itself LLVM does not use the widest vectors of some processors.
+_WIDTHS = '"prefer-vector-width"="512" "min-legal-vector-width"="512"'
+ATTRIBUTES = f"attributes #0 = {{ nounwind {_WIDTHS} }}"
 
 
 def compile_kernels(kernels: Sequence[Kernel], bits: int) -> list[Code]:
@@ -105,13 +107,13 @@ class Table:
         self.codes = compile_kernels([kernel for kernel, _, _ in made], bits)
         self.slots = [np.array(slots, np.int64) for _, slots, _ in made]
         self.records = (Record * max(len(made), 1))()
-        for i, (code, slots, (_, _, step)) in enumerate(
+        for i, (code, numbers_of, (_, _, step)) in enumerate(
             zip(self.codes, self.slots, made, strict=True)
         ):
             rows, chunk, parts = (
                 (step.rows, step.chunk, step.parts) if isinstance(step, Nest) else (1, 1, 1)
             )
-            self.records[i] = Record(code.address, slots.ctypes.data, rows, chunk, parts)
+            self.records[i] = Record(code.address, numbers_of.ctypes.data, rows, chunk, parts)
         self.kernels = len({kernel.text for kernel, _, _ in made})
         self.steps = len(made)
         self.seconds = {"writing": written - begin, "llvm": time.perf_counter() - written}

@@ -1,12 +1,12 @@
 """Hash-consed scalar expressions, and values that look like NumPy's while they are written.
 
-An expression is a list of instructions ``(name, type, arguments)``. Arguments are numbers of earlier
-instructions, or literals where the name says so: ``const`` has a value, ``load`` an access to memory,
-``cmp`` a relation before its operands, ``call`` the name of a function of the C library. Writing an
-instruction twice gives the first one again.
+An expression is a list of instructions ``(name, type, arguments)``. Arguments are numbers of
+earlier instructions, or literals where the name says so: ``const`` has a value, ``load`` an access
+to memory, ``cmp`` a relation before its operands, ``call`` the name of a function of the C library.
+Writing an instruction twice gives the first one again.
 
-A `Scalar` stands for one instruction. It has a dtype and the operators of Python, with NumPy's rules
-for promotion, so that the kernel of an elementwise operator runs on it as on an array.
+A `Scalar` stands for one instruction. It has a dtype and the operators of Python, with NumPy's
+rules for promotion, so that the kernel of an elementwise operator runs on it as on an array.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ class Expressions:
 ALL = -1
 #: How many arguments of an instruction are literals and no instructions, where any are.
 LITERALS = {
-    "const": ALL, "input": ALL, "load": ALL, "index": ALL, "dot": ALL, "cmp": 1, "call": 1, "rescue": 1,
+    "const": ALL, "input": ALL, "load": ALL, "dot": ALL, "cmp": 1, "call": 1, "rescue": 1,
     "gather": 3,
 }  # fmt: skip
 
@@ -136,7 +136,7 @@ def number(given: int, kind: str) -> Any:
 
 
 class Flags:
-    """What kernels ask of the memory of an array that is not there yet: it is in row-major order."""
+    """What kernels ask of the memory of an array that is not there yet: it is in rows."""
 
     c_contiguous = True
     writeable = True
@@ -223,7 +223,7 @@ class Scalar:
         if kind == "bf16":
             wide = self.to("f32")
             return wide.write("convert", wide, kind=kind)
-        if known is not None and own != "f16" and not (isinstance(known, float) and not math.isfinite(known)):
+        if known is not None and own != "f16" and math.isfinite(known):
             return self.number(DTYPES[own].type(known).astype(DTYPES[kind]), kind)
         if kind == "bool":
             wide = self.to("f32") if own in ("f16", "bf16") else self

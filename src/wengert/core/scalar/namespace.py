@@ -1,4 +1,4 @@
-"""NumPy's functions on scalars: what a kernel is given as `xp` to say what it does to one element."""
+"""NumPy's functions on scalars: the `xp` with which a kernel says what it does to one element."""
 
 from __future__ import annotations
 
