@@ -440,7 +440,7 @@ def symbolic(builder: CheckedBuilder, value: Any, dtype: Any = None) -> Symbolic
     """An array or number as one of the graph's."""
     if isinstance(value, SymbolicArray):
         return value
-    if isinstance(value, np.ndarray):
+    if hasattr(value, "shape"):
         return SymbolicArray(builder, builder.constant(value))
     array = np.asarray(value, dtype if isinstance(value, (bool, int, float)) else None)
     return SymbolicArray(builder, builder.constant(array))
@@ -452,7 +452,7 @@ def pointwise(
     """A function of elements of arrays and numbers."""
     values: list[Any] = []
     for a in args:
-        if isinstance(a, np.ndarray):
+        if hasattr(a, "shape"):
             a = symbolic(builder, a)
         values.append(a.value if isinstance(a, SymbolicArray) else a)
     shape = np.broadcast_shapes(*[v.shape for v in values if isinstance(v, Value)])
@@ -467,7 +467,7 @@ def _split_key(array: SymbolicArray, key: Any) -> tuple[list[SymbolicArray], lis
     for d, part in enumerate(parts):
         if isinstance(part, slice) and part == slice(None):
             continue
-        if isinstance(part, np.ndarray):
+        if hasattr(part, "shape"):
             part = symbolic(array.builder, part)
         if not isinstance(part, SymbolicArray) or part.value.kind not in ("i64", "i32", "u8"):
             raise Unsupported("indices of several kinds")

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
 from ...core.scalar.expressions import DTYPES, Scalar, Unsupported, is_float, type_of
 from . import blas
@@ -108,7 +109,8 @@ class Builder:
         low = sum([r for r in reach if r < 0])
         high = sum([r for r in reach if r > 0]) + dtype.itemsize
         memory = np.empty(high - low, np.uint8)
-        self._shadows[made.id] = np.ndarray(shape, dtype, memory, -low, strides)
+        first = memory[-low : dtype.itemsize - low].view(dtype)
+        self._shadows[made.id] = as_strided(first, shape, strides)
         return self.whole(made)
 
     def constant(self, array: Any) -> Value:
@@ -161,7 +163,7 @@ class Builder:
         return best
 
     def in_memory(self, value: Value) -> Value:
-        """The same value, which has memory from now on."""
+        """A value that has memory from now on: itself."""
         if value.buffer is None:
             if value.number is not None:
                 array = np.full(value.shape, value.number, DTYPES[value.kind])

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ...backends.host import is_plain
 from ...backends.layout import row_major
 from ...core.scalar.expressions import Unsupported, type_of
 from ...core.tensor import Tensor
@@ -180,9 +181,7 @@ class _Lowering:
             results = [arguments[0]]
         elif name == "_with_value":
             results = [arguments[1]]
-        elif operator.family == "elementwise":
-            results = self._elementwise(node, arguments)
-        elif operator.broadcasts:
+        elif operator.family == "elementwise" or operator.broadcasts:
             try:
                 results = self._elementwise(node, arguments)
             except Unsupported:
@@ -220,7 +219,7 @@ class _Lowering:
         if node.kind == prim.CONSTANT:
             value = node.attributes["value"]
             if isinstance(value, Tensor):
-                if type(value.array) is not np.ndarray:
+                if not is_plain(value.array):
                     raise Unsupported("a constant of another array class")
                 self.values[node.output] = self.builder.constant(value.array)
                 return True
@@ -281,10 +280,10 @@ class _Lowering:
         outs = out if isinstance(out, (tuple, list)) else (out,)
         results = []
         for value in outs:
-            if isinstance(value, np.ndarray):
-                results.append(builder.constant(value))
-            elif isinstance(value, SymbolicArray):
+            if isinstance(value, SymbolicArray):
                 results.append(value.value)
+            elif hasattr(value, "shape"):
+                results.append(builder.constant(value))
             else:
                 raise Unsupported("a result that is no array")
         return results

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ...backends.host import is_plain
 from ...core.dtypes import from_numpy
 from ...core.state import thread_state
 from ...core.tensor import Tensor, wrap_as
@@ -70,7 +71,7 @@ class NativeProgram:
             return self.interpreter.run(inputs) if results is None else results
         key = []
         for t in inputs:
-            if not isinstance(t, Tensor) or type(t.array) is not np.ndarray:
+            if not isinstance(t, Tensor) or not is_plain(t.array):
                 return self.interpreter.run(inputs)
             array = t.array
             key.append((array.dtype, array.shape, array.strides))
@@ -259,7 +260,7 @@ class Variant:
         for late in lates:
             t = registers[late.register]
             wanted = late.signature
-            if not isinstance(t, Tensor) or type(t.array) is not np.ndarray:
+            if not isinstance(t, Tensor) or not is_plain(t.array):
                 return False
             array = t.array
             if array.dtype != wanted.dtype or array.shape != wanted.shape:

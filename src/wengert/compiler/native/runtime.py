@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ...backends.host import is_plain
 from ...core.state import thread_state
 from ...core.tensor import Tensor, wrap_as
 from . import host
@@ -102,7 +103,7 @@ class Caller:
         if len(inputs) != len(self._kinds):
             return False
         for t, (dtype, shape, strides) in zip(inputs, self._kinds, strict=True):
-            if not isinstance(t, Tensor) or type(t.array) is not np.ndarray:
+            if not isinstance(t, Tensor) or not is_plain(t.array):
                 return False
             array = t.array
             if array.dtype != dtype or array.shape != shape or array.strides != strides:

@@ -231,7 +231,7 @@ class Scalar:
         return self.write("convert", self, kind=kind)
 
     def bits(self, kind: str) -> Scalar:
-        """The same bits as a value of another type of that size."""
+        """These bits as a value of another type of that size."""
         return self.write("bits", self, kind=kind)
 
     def astype(self, dtype: Any, order: str = "K", copy: bool = True) -> Scalar:
@@ -254,7 +254,7 @@ class Scalar:
                 return self, other
             kind = type_of(np.result_type(self.dtype, other.dtype))
             return self.to(kind), other.to(kind)
-        if isinstance(other, np.ndarray) and other.ndim == 0:
+        if getattr(other, "ndim", -1) == 0:
             other = other[()]
         if not isinstance(other, (bool, int, float, np.generic)):
             raise Unsupported(f"an element and a {type(other).__name__}")
