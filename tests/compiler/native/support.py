@@ -27,8 +27,7 @@ def assert_alike(mine, its, tolerance):
     assert len(mine) == len(its)
     for a, b in zip(mine, its):
         assert a.dtype is b.dtype and a.shape == b.shape
-        x, y = (np.asarray(t.detach().float().numpy() if t.dtype.itemsize == 2 else t.detach().numpy())
-                for t in (a, b))
+        x, y = ((t.float() if t.dtype.itemsize == 2 else t).detach().numpy() for t in (a, b))
         scale = float(np.max(np.abs(y[np.isfinite(y)]), initial=1.0)) if y.dtype.kind == "f" else 1
         assert np.allclose(x, y, rtol=tolerance, atol=tolerance * scale, equal_nan=True), (x, y)
 

@@ -22,7 +22,8 @@ FUNCTIONS = {
     "erf": (lambda x: x.erf() + F.gelu(x) + F.silu(x) + F.softplus(x), X),
     "powers": (lambda p, y: p**y + p**3 + p**-0.5 + 2.0**y, P, Y),
     "rounding": (lambda x: x.floor() + x.ceil() * x.trunc() + x.round() + x.sign(), X * 3),
-    "choices": (lambda x, y: wengert.where(x > y, x.clamp(-0.5, 0.5), wengert.maximum(x, -y)), X, Y),
+    "choices": (lambda x, y: wengert.where(x > y, x.clamp(-0.5, 0.5), wengert.maximum(x, -y)),
+                X, Y),
     "truth": (lambda x, y: ((x > 0) & (y > 0)) | ~(x <= y), X, Y),
     "sums": (lambda x: (x.sum(), x.sum(0), x.sum(1, keepdim=True), x.mean(1), x.amax(0)), X),
     "variances": (lambda x: (x.var(), x.std(1), x.norm(), x.logsumexp(1)), X),
@@ -64,8 +65,12 @@ def test_equals_the_interpreter(name):
     assert_native(function, *inputs, tolerance=1e-11)
 
 
-@pytest.mark.parametrize("dtype, tolerance", [("float32", 2e-6), ("bfloat16", 2e-2), ("float16", 2e-3)])
-@pytest.mark.parametrize("name", ["arithmetic", "functions", "sums", "softmax", "layer_norm", "joined"])
+@pytest.mark.parametrize(
+    "dtype, tolerance", [("float32", 2e-6), ("bfloat16", 2e-2), ("float16", 2e-3)]
+)
+@pytest.mark.parametrize(
+    "name", ["arithmetic", "functions", "sums", "softmax", "layer_norm", "joined"]
+)
 def test_other_floats(name, dtype, tolerance):
     function, *inputs = FUNCTIONS[name]
     inputs = [x.to(getattr(wengert, dtype)) for x in inputs]
@@ -94,7 +99,11 @@ def test_a_width_that_there_is_not_is_refused(monkeypatch):
 def test_lengths(size, dtype):
     x = randn(size, dtype=dtype)
     tolerance = 1e-5 if dtype == "float32" else 1e-12
-    assert_native(lambda x: (x * 2 + 1, (x * x).sum(), x.exp().mean(0, True)), x, tolerance=tolerance)
+
+    def f(x):
+        return x * 2 + 1, (x * x).sum(), x.exp().mean(0, True)
+
+    assert_native(f, x, tolerance=tolerance)
 
 
 @pytest.mark.parametrize("shape", [(), (1,), (1, 1), (0, 3), (3, 0), (2, 1, 3), (4, 1), (1, 4)])
@@ -118,9 +127,11 @@ def strided():
 
 @pytest.mark.parametrize("x", list(strided()))
 def test_strides(x):
-    native = assert_native(
-        lambda x: (x * 2 + x.exp(), x.sum(0), x.sum(-1), x.reshape(-1)[1:], x @ x.transpose(-1, -2)), x
-    )
+    def f(x):
+        product = x @ x.transpose(-1, -2)
+        return x * 2 + x.exp(), x.sum(0), x.sum(-1), x.reshape(-1)[1:], product
+
+    native = assert_native(f, x)
     y = x.contiguous()  # other strides at the next call
     assert len(native.variants) == 1
     native(y)

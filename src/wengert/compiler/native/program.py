@@ -89,6 +89,14 @@ class NativeProgram:
             results = variant.run(inputs)
         return self.interpreter.run(inputs) if results is None else results
 
+    def text(self) -> str:
+        """What has been made of the graph so far, in words."""
+        made = [
+            "runs on the interpreter" if variant is None else variant.text()
+            for variant in self.variants.values()
+        ]
+        return "\n".join(made) or "not called yet"
+
     def _made(self, key: tuple, inputs: list) -> Variant | None:
         """Code for arrays of a kind; None where the interpreter is to run them."""
         with self._lock:

@@ -13,23 +13,23 @@ from ..ir.graph import Graph
 from ..native.program import NativeProgram, is_available
 
 NAMES = ("native", "interpreter")
-#: What `compile` takes where it is told nothing; the environment variable says otherwise.
-DEFAULT = "interpreter"
+#: The environment variable that says what `compile` takes where it is told nothing.
 VARIABLE = "WENGERT_BACKEND"
 
 
 @functools.cache
 def _warn_of_missing_llvm() -> None:
     warnings.warn(
-        "compile(backend='native') needs llvmlite, which is not installed: compiled functions run "
-        "on the interpreter. `pip install wengert[compile]` installs it",
+        "compile() makes machine code with llvmlite, which is not installed: compiled functions "
+        "run on the interpreter. `pip install wengert[compile]` installs it, "
+        "backend='interpreter' says that it is not wanted",
         stacklevel=4,
     )
 
 
 def chosen(backend: str | None) -> Callable[[Graph], Any]:
     """What makes a graph ready to run, by the name of the backend."""
-    name = backend or os.environ.get(VARIABLE) or DEFAULT
+    name = backend or os.environ.get(VARIABLE) or "native"
     if name not in NAMES:
         raise ValueError(
             f"compile(): backend={name!r} is not supported; there are {', '.join(NAMES)}"

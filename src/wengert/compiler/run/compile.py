@@ -43,6 +43,7 @@ from .walk import has_attributes
 
 _recompiles = logging.getLogger("wengert.compiler.recompiles")
 _graphs = logging.getLogger("wengert.compiler.graphs")
+_native = logging.getLogger("wengert.compiler.native")
 
 # So many compilations of one function, or method of one object, mean that something changes with
 # every call.
@@ -301,8 +302,12 @@ def compile(
     return Compiled(model, passes, recompute, make)
 
 
-def explain(function: Any) -> str:
-    """The compilations of a compiled function: how often each was used, and why it was made."""
+def explain(function: Any, details: bool = False) -> str:
+    """The compilations of a compiled function: how often each was used, and why it was made.
+
+    With `details` also what became machine code, what calls operators and why, the memory it takes,
+    and how long it took to make.
+    """
     if not isinstance(function, Compiled):
         raise TypeError("explain(): the function is not compiled; see wengert.compile")
     lines = [f"{function._name()}: {len(function.compilations)} compilations"]
@@ -318,12 +323,16 @@ def explain(function: Any) -> str:
             )
         if made.traced.mutated:
             lines.append(f"     changes its inputs {made.traced.mutated}")
+        if details:
+            for name, program in made.executable.made():
+                text = program.text() if hasattr(program, "text") else "runs on the interpreter"
+                lines.append(f"     {name}: " + text.replace("\n", "\n     "))
     return "\n".join(lines)
 
 
 def _log_as_asked() -> None:
     """Switch on the logs that the environment variable WENGERT_LOG names."""
-    loggers = {"recompiles": _recompiles, "graphs": _graphs}
+    loggers = {"recompiles": _recompiles, "graphs": _graphs, "native": _native}
     for name in filter(None, os.environ.get("WENGERT_LOG", "").split(",")):
         if name not in loggers:
             raise ValueError(f"WENGERT_LOG: {name!r} is unknown; there are {', '.join(loggers)}")

@@ -10,7 +10,7 @@ While another function is traced, a graph becomes a part of that function's grap
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ...autograd.function import Function
@@ -139,6 +139,21 @@ class Executable:
         if needs not in self._differentiated:
             self._differentiated[needs] = Differentiated(self, needs)
         return self._differentiated[needs]
+
+
+    def made(self) -> Iterator[tuple[str, Any]]:
+        """What has been made ready to run so far, with a name for each."""
+        program = self.__dict__.get("program")
+        if program is not None:
+            yield "without gradients", program
+        for compiled in self._differentiated.values():
+            if "f" in compiled.__dict__:
+                yield "forward", compiled.f
+            for program in compiled._reverse.values():
+                yield "reverse", program
+            for joint in compiled._joint.values():
+                for name, program in joint.made():
+                    yield "second order, " + name, program
 
 
 def optimized(graph: Graph, passes: Sequence[Pass]) -> Graph:
