@@ -206,8 +206,8 @@ class Variant:
             register in places for register in lowered.output_registers
         ):
             return None
-        self._order = [places[register] for register in lowered.output_registers]
-        self._in_order = self._order == list(range(len(self._exports)))
+        self.order = [places[register] for register in lowered.output_registers]
+        self._in_order = self.order == list(range(len(self._exports)))
         bases = [-1 if buffer is None else buffer.base for buffer in lowered.inputs]
         inputs = list(zip(arrays, bases, strict=True))
         outputs = [
@@ -224,7 +224,7 @@ class Variant:
         results = self.caller.call(inputs)
         if results is None or self._in_order:
             return results if results is None else tuple(results)
-        return tuple([results[i] for i in self._order])
+        return tuple([results[i] for i in self.order])
 
     def run(self, inputs: list) -> tuple | None:
         """The outputs; None where indices were out of range or a step gave something unexpected."""

@@ -127,3 +127,7 @@ class Caller:
             return None
         self._frames.append(frame)
         return results
+
+
+#: The short way of a compiled function, which only an extension makes short.
+Lane: Any = None

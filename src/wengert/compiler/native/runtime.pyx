@@ -3,16 +3,20 @@
 
 `runtime.py` beside this file is the interface without C.
 """
+cimport cython
 cimport numpy as cnp
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
+from cpython.tuple cimport PyTuple_GET_SIZE
 from libc.stdint cimport int64_t
 from libc.string cimport memcmp, memcpy
 
-from ...core.state cimport ThreadState, thread_state
-from ...core.tensor cimport Tensor, wrap_as
+from ...core.state cimport AnomalyMode, ThreadState, thread_state
+from ...core.tensor cimport Tensor, requires_of, wrap_as
 
+from ...core.dtypes import get_default_dtype
+from ...core.state import anomaly
 from .threads import thread_count
 
 cnp.import_array()
@@ -31,6 +35,8 @@ cdef extern from "numpy/arrayobject.h":
 
 cdef enum:
     MOST_DIMENSIONS = 16
+
+cdef AnomalyMode anomaly_mode = anomaly
 
 
 cdef struct Header:
@@ -88,7 +94,7 @@ cdef class Caller:
         PyMem_Free(self.inputs)
         PyMem_Free(self.outputs)
 
-    def fits(self, list inputs):
+    cpdef bint fits(self, list inputs):
         """Whether the arrays of tensors are of the kind that the code was made for."""
         cdef int i
         cdef Tensor t
@@ -106,7 +112,7 @@ cdef class Caller:
                 return False
         return True
 
-    def call(self, list inputs):
+    cpdef list call(self, list inputs):
         """The results for tensors that fit; None where an index was out of range."""
         cdef int i
         cdef Tensor t
@@ -135,6 +141,64 @@ cdef class Caller:
             return None
         self.frames.append(frame)
         return results
+
+
+@cython.final
+cdef class Lane:
+    """The short way of a compiled function: calls with plain tensors, of which nothing is recorded.
+
+    It declines, with NotImplemented, whatever is not exactly as in the call that it was made for.
+    """
+
+    cdef Caller caller
+    cdef Py_ssize_t arguments
+    cdef list captured, arrays
+    cdef object holds, default_dtype, finish, compilation
+    cdef bint grad_enabled, inference, anomaly
+
+    def __init__(
+        self, caller, arguments, captured, modes, holds, finish, compilation
+    ):
+        self.caller, self.arguments, self.captured = caller, arguments, captured
+        self.arrays = [(<Tensor>t).array for t in captured]
+        self.grad_enabled, self.inference, self.default_dtype, self.anomaly = modes
+        self.holds, self.finish, self.compilation = holds, finish, compilation
+
+    def take(self, tuple args):
+        """The function's result, or NotImplemented."""
+        cdef Py_ssize_t i, j
+        cdef Tensor t
+        cdef ThreadState state = thread_state()
+        if (
+            PyTuple_GET_SIZE(args) != self.arguments
+            or state.layers
+            or state.grad_enabled != self.grad_enabled
+            or state.inference != self.inference
+            or anomaly_mode.enabled != self.anomaly
+            or get_default_dtype() is not self.default_dtype
+        ):
+            return NotImplemented
+        for i in range(self.arguments):
+            if type(args[i]) is not Tensor:
+                return NotImplemented
+            t = <Tensor>args[i]
+            if t.needs_grad or t.view_meta is not None or t.cold is not None:
+                return NotImplemented
+            for j in range(i):
+                if args[j] is args[i]:
+                    return NotImplemented
+        for i in range(len(self.captured)):
+            t = <Tensor>self.captured[i]
+            if t.array is not self.arrays[i] or (self.grad_enabled and requires_of(t)):
+                return NotImplemented
+        inputs = [*args, *self.captured]
+        if not self.caller.fits(inputs) or not self.holds():
+            return NotImplemented
+        results = self.caller.call(inputs)
+        if results is None:
+            return NotImplemented
+        self.compilation.calls += 1
+        return self.finish(results)
 
 
 cdef bint matches(Header* header, cnp.ndarray array) noexcept:
