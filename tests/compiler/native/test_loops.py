@@ -77,6 +77,17 @@ def test_other_floats(name, dtype, tolerance):
     assert_native(function, *inputs, tolerance=tolerance)
 
 
+def test_doubles_are_rounded_to_halves_at_once():
+    """Rounded to a float first, some would lie in the middle of two halves."""
+    near = [1 + 2.0**-11 + 2.0**-40, 1 + 2.0**-11 - 2.0**-40, 65519.999, 1e30, 2.0**-26]
+    x = wengert.tensor(near, dtype=wengert.float64)
+    x = wengert.cat([x, -x, wengert.tensor([0.0, np.nan, np.inf]).double()])
+    x = wengert.cat([x, randn(500) * 3, randn(500) * 1e-5])
+    (y,) = programs_of(lambda x: x.half(), x)[0](x)
+    with np.errstate(over="ignore"):
+        assert np.array_equal(y.numpy(), x.numpy().astype("float16"), equal_nan=True)
+
+
 @pytest.mark.parametrize("bits", host.WIDTHS)
 @pytest.mark.parametrize("name", ["functions", "softmax", "small product", "casts", "indexed"])
 def test_every_width_of_vectors(monkeypatch, name, bits):

@@ -16,6 +16,7 @@ WIDTHS = (128, 256, 512)
 _LIBRARY = (
     "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "asinh", "acosh",
     "atanh", "hypot", "fmod", "cbrt", "erfc", "lgamma", "nextafter", "pow", "fma",
+    "rint", "floor", "ceil", "trunc",
 )  # fmt: skip
 _lock = threading.Lock()
 
@@ -45,6 +46,11 @@ def native_bits() -> int:
     if features.get("avx512f") and features.get("avx512dq") and features.get("avx512vl"):
         return 512
     return 256 if features.get("avx2") and features.get("fma") else 128
+
+
+def converts_halves(bits: int) -> bool:
+    """Whether the processor, or one with no wider vectors than these, converts 16-bit floats."""
+    return bits > 128 and bool(llvm().get_host_cpu_features().get("f16c"))
 
 
 def vector_bits() -> int:

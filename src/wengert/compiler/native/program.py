@@ -115,6 +115,10 @@ def make_variant(graph: Graph, key: tuple, inputs: list) -> Variant | None:
     lowered = lower(graph, signatures)
     if not lowered.native:
         return None
+    if any(b.kind == "f16" for b in lowered.buffers) and not host.converts_halves(
+        host.vector_bits()
+    ):
+        return None
     variant = Variant(lowered, [t.array for t in inputs], begin)
     if _log.isEnabledFor(logging.INFO):
         _log.info("%s", variant.text())

@@ -228,7 +228,23 @@ class Scalar:
         if kind == "bool":
             wide = self.to("f32") if own in ("f16", "bf16") else self
             return wide.compare("ne", wide.number(0))
+        if own == "f16" and kind != "f32":
+            return self.to("f32").to(kind)
+        if kind == "f16" and own != "f32":
+            return (self.rounded_to_odd() if own == "f64" else self.to("f32")).to(kind)
         return self.write("convert", self, kind=kind)
+
+    def rounded_to_odd(self) -> Scalar:
+        """A double as a float that, rounded again to fewer bits, is what it would be at once.
+
+        Processors do not round doubles to 16 bits. A float that is not exact gets an odd last bit.
+        """
+        near = self.write("convert", self, kind="f32")
+        wide = near.write("convert", near, kind="f64")
+        bits = near.bits("i32")
+        moves = (wide != self) & (self == self) & ((bits & 1) == 0)
+        step = (abs(wide) < abs(self)).choose(bits.number(1), bits.number(-1))
+        return moves.choose(bits + step, bits).bits("f32")
 
     def bits(self, kind: str) -> Scalar:
         """These bits as a value of another type of that size."""
