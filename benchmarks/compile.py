@@ -20,7 +20,7 @@ from typing import Any
 for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_variable, "2")
 
-import numpy as np
+import numpy as np  # noqa: E402 - it reads the variables above
 
 
 def numbers(*shape: int, seed: int = 0, scale: float = 1.0) -> Any:
@@ -290,7 +290,8 @@ def runners(name: str, with_torch_compile: bool) -> dict[str, tuple[Callable[[],
         try:
             run()
         except Exception as error:
-            print(f"  {library}: {type(error).__name__}: {str(error).splitlines()[0]}", file=sys.stderr)
+            reason = str(error).partition("\n")[0]
+            print(f"  {library}: {type(error).__name__}: {reason}", file=sys.stderr)
             continue
         ready[library] = (run, perf_counter() - begin)
     return ready

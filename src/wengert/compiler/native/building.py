@@ -505,6 +505,7 @@ class Builder:
                 continue
             group.stores = [s for s in group.stores if s.access.buffer in live]
             group.reductions = [r for r in group.reductions if r.access.buffer in live]
+            group._used = None
             if group.has_results:
                 live |= group.read_buffers()
                 kept.append(group)

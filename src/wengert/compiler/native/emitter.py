@@ -7,13 +7,16 @@ are in the text, which takes LLVM a fraction of the time that its passes would.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from ...core.scalar.expressions import SIZES, is_float, is_signed
-from .loops import Access, Loop, Reduction
+from .loops import Access, Loop, Reduction, accesses_in
 from .nests import Nest
-from .rows import Rows
+from .rows import LONG, Rows
 from .text import MEMORY, REGISTER, Text, identity, in_memory, lanes, vector
 
+#: Up to this length it decides how a loop is written.
+_SHORT = 64
 SIGNATURE = "(ptr %bases, ptr %slots, i64 %lo, i64 %hi, i64 %part)"
 
 
@@ -26,6 +29,57 @@ class Kernel:
         self.slots = slots
 
 
+def slots_of(nest: Nest) -> list[tuple[int, int]]:
+    """The buffers with offsets that a nest touches, in the order in which it names them."""
+    return list(
+        dict.fromkeys(
+            [(a.buffer, a.offset) for loop in nest.loops for a in accesses_in(loop)]
+        )
+    )
+
+
+def shape_of(nest: Nest, kinds: Sequence[str], slots: list[tuple[int, int]]) -> tuple:
+    """What the text of a nest depends on: nests of one shape share it.
+
+    Of the extent of the outer loop, which is given when a kernel is called, only what decides on
+    the width of vectors and on unrolling counts.
+    """
+    places = {slot: i for i, slot in enumerate(slots)}
+
+    def placed(access: Access) -> tuple:
+        return places[access.buffer, access.offset], access.strides
+
+    found = []
+    for loop in nest.loops:
+        outer = loop.space[0]
+        if outer > _SHORT:
+            outer = _SHORT + 1 if outer <= LONG else LONG + 1
+        rank_one = len(loop.space) == 1 and not nest.row_wise
+        space = ((outer if rank_one else 0), *loop.space[1:])
+        code: list[Any] = []
+        for instruction, used in zip(loop.code, loop.used(), strict=True):
+            name, kind, args = instruction
+            if not used:
+                code.append(None)
+            elif name in ("load", "gather"):
+                code.append((name, kind, placed(args[0]), args[1:]))
+            elif name == "dot":
+                code.append((name, kind, args[0], placed(args[1]), placed(args[2]), args[3:]))
+            else:
+                code.append(instruction)
+        stores = tuple([(placed(s.access), *s[1:]) for s in loop.stores])
+        reductions = tuple(
+            [
+                (r.name, r.value, r.dims, placed(r.access),
+                 nest.part_size(loop, r) if 0 in r.dims and nest.parts > 1 else 0)
+                for r in loop.reductions
+            ]
+        )  # fmt: skip
+        found.append((space, tuple(code), stores, reductions))
+    split = nest.parts > 1
+    return tuple(found), nest.row_wise, split, tuple([kinds[buffer] for buffer, _ in slots])
+
+
 class Emitter:
     """Writes the kernel of one nest for vectors of a number of bytes."""
 
@@ -34,8 +88,8 @@ class Emitter:
         self.kinds = kinds
         self.bytes = vector_bytes
         self.text = Text()
-        self.slots: list[tuple[int, int]] = []
-        self._places: dict[tuple[int, int], int] = {}
+        self.slots = slots_of(nest)
+        self._places = {slot: i for i, slot in enumerate(self.slots)}
 
     def emit(self) -> Kernel:
         text, nest = self.text, self.nest
@@ -71,11 +125,7 @@ class Emitter:
 
     def pointer(self, buffer: int, offset: int = 0) -> str:
         """The name of a pointer to an element of a buffer."""
-        key = (buffer, offset)
-        if key not in self._places:
-            self._places[key] = len(self.slots)
-            self.slots.append(key)
-        return f"%p{self._places[key]}"
+        return f"%p{self._places[buffer, offset]}"
 
     def address(self, access: Access, indices: Sequence[str], more: str | None = None) -> str:
         """The address of an element; `more` is a further distance in elements."""

@@ -83,6 +83,7 @@ class Loop:
         self.body = Expressions()
         self.stores: list[Store] = []
         self.reductions: list[Reduction] = []
+        self._used: tuple[tuple, list[bool]] | None = None
 
     @property
     def code(self) -> list[tuple[str, str, tuple]]:
@@ -103,6 +104,9 @@ class Loop:
 
     def used(self) -> list[bool]:
         """For each instruction whether a result needs it."""
+        state = (len(self.code), len(self.stores), len(self.reductions))
+        if self._used is not None and self._used[0] == state:
+            return self._used[1]
         needed = [False] * len(self.code)
         for store in self.stores:
             needed[store.value] = True
@@ -114,6 +118,7 @@ class Loop:
             if needed[i]:
                 for operand in operands_of(self.code[i]):
                     needed[operand] = True
+        self._used = (state, needed)
         return needed
 
     def reads(self) -> Iterator[Access]:
@@ -166,6 +171,15 @@ def accesses_of(instruction: tuple[str, str, tuple]) -> Iterator[Access]:
     elif name == "dot":
         yield args[1]
         yield args[2]
+
+
+def accesses_in(loop: Loop) -> Iterator[Access]:
+    """All accesses to memory of a loop: what it reads, then what it writes."""
+    yield from loop.reads()
+    for store in loop.stores:
+        yield store.access
+    for reduction in loop.reductions:
+        yield reduction.access
 
 
 def access_of(buffer: Buffer, shadow: Any, view: Any) -> Access:

@@ -21,6 +21,8 @@ CHUNKS = 8
 #: Chunks of a nest of one loop begin at multiples of this many elements.
 GRAIN = 64
 _MOST_LOOPS = 24
+#: Loops smaller than this gain nothing from running in rows with each other.
+_SMALLEST_JOINED = 128
 #: A row shorter than this is not worth an outer loop of its own.
 _SHORTEST_ROW = 8
 
@@ -207,15 +209,26 @@ class _Open:
 
     def __init__(self, loop: Loop) -> None:
         self.loops = [loop]
-        self.rows = {rows: [collapsed(loop, rows)] for rows in possible_rows(loop)}
+        self._rows: dict[int, list[Any]] | None = None
+
+    @property
+    def rows(self) -> dict[int, list[Any]]:
+        """The loops for each extent that the outer loop may have."""
+        if self._rows is None:
+            (loop,) = self.loops
+            self._rows = {rows: [collapsed(loop, rows)] for rows in possible_rows(loop)}
+        return self._rows
 
     def takes(self, loop: Loop) -> bool:
         """Add a loop if all can run in rows together."""
         if len(self.loops) >= _MOST_LOOPS or loop.is_serial or self.loops[0].is_serial:
             return False
+        if loop.size < _SMALLEST_JOINED and self.loops[-1].size < _SMALLEST_JOINED:
+            return False
         found: dict[int, list[Any]] = {}
+        joined = self.rows
         for rows in possible_rows(loop):
-            earlier: Any = self.rows.get(rows)
+            earlier: Any = joined.get(rows)
             if earlier is None:
                 continue
             longest = max(loop.size, *[each.size for each in self.loops]) // rows
@@ -227,7 +240,7 @@ class _Open:
         if not found:
             return False
         self.loops.append(loop)
-        self.rows = found
+        self._rows = found
         return True
 
     def nest(self) -> Nest:

@@ -31,19 +31,21 @@ def place_buffers(steps: Sequence[Step], buffers: Sequence[Buffer]) -> tuple[int
         [b for b in buffers if b.source == SCRATCH and b.id in first], key=lambda b: first[b.id]
     )
     busy: list[tuple[int, int, int]] = []  # when it ends, where it is, how long
-    free: list[tuple[int, int]] = []  # how long, where
+    free: dict[int, list[int]] = {}  # where, by length
     top = unshared = 0
     for buffer in placed:
         while busy and busy[0][0] < first[buffer.id]:
             _, offset, size = heapq.heappop(busy)
-            free.append((size, offset))
+            free.setdefault(size, []).append(offset)
         size = -(-buffer.nbytes // ALIGNMENT) * ALIGNMENT
         unshared += size
-        fitting = min([gap for gap in free if size <= gap[0] <= 4 * size], default=None)
-        if fitting is None:
-            buffer.offset, top = top, top + size
+        fitting = size
+        if not free.get(size):
+            lengths = [n for n, gaps in free.items() if gaps and size <= n <= 4 * size]
+            fitting = min(lengths, default=0)
+        if fitting:
+            size, buffer.offset = fitting, free[fitting].pop()
         else:
-            free.remove(fitting)
-            size, buffer.offset = fitting
+            buffer.offset, top = top, top + size
         heapq.heappush(busy, (last[buffer.id], buffer.offset, size))
     return top, unshared

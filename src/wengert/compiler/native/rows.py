@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 #: Sums longer than this are made of sums of blocks: rounding errors grow with the length.
 BLOCK = 2048
+LONG = 4 * BLOCK
 
 
 class Rows:
@@ -223,7 +224,7 @@ class Rows:
         def span(start: Any, end: Any) -> list[str]:
             return text.loop(start, end, width * unroll, begin, turn)
 
-        if length > 4 * BLOCK and any(r.name == "add" for r in reductions):
+        if length > LONG and any(r.name == "add" for r in reductions):
 
             def block(start: str, totals: list[str]) -> list[str]:
                 end = text.value(f"add nsw i64 {start}, {BLOCK}")

@@ -18,7 +18,7 @@ import numpy as np
 
 from ...core.scalar.expressions import SIZES
 from . import blas, host
-from .emitter import SIGNATURE, Emitter, Kernel
+from .emitter import SIGNATURE, Emitter, Kernel, shape_of, slots_of
 from .loops import Access, Buffer, Call
 from .nests import Nest, Step
 
@@ -61,7 +61,10 @@ def compile_kernels(kernels: Sequence[Kernel], bits: int) -> list[Code]:
         found = {k.text: _codes.get((bits, k.text)) for k in kernels}
         new = [text for text, code in found.items() if code is None]
         if new:
-            declarations = sorted(set().union(*[k.declarations for k in kernels]))
+            texts = set(new)
+            declarations = sorted(
+                set().union(*[k.declarations for k in kernels if k.text in texts])
+            )
             bodies = [
                 text.replace("@NAME", f"@kernel{i}").replace(") {", ") #0 {", 1)
                 for i, text in enumerate(new)
@@ -84,6 +87,7 @@ class Table:
         self.segments: list[tuple[int, int] | Call] = []
         made: list[tuple[Kernel, list[int], Step]] = []
         start = 0
+        written_for: dict[tuple, Kernel] = {}
         for step in steps:
             if isinstance(step, Call) and step.name == "eager":
                 if len(made) > start:
@@ -92,15 +96,20 @@ class Table:
                 self.segments.append(step)
                 continue
             if isinstance(step, Nest):
-                kernel = Emitter(step, kinds, bits // 8).emit()
+                slots = slots_of(step)
+                shape = shape_of(step, kinds, slots)
+                known = written_for.get(shape)
+                if known is None:
+                    known = written_for[shape] = Emitter(step, kinds, bits // 8).emit()
+                kernel = Kernel(known.text, known.declarations, slots)
                 numbers: list[int] = []
             else:
                 kernel, numbers = _product(step)
-            slots = []
+            places = []
             for buffer, offset in kernel.slots:
                 where = buffers[buffer]
-                slots += [where.base, where.offset + offset * SIZES[where.kind]]
-            made.append((kernel, slots + numbers, step))
+                places += [where.base, where.offset + offset * SIZES[where.kind]]
+            made.append((kernel, places + numbers, step))
         if len(made) > start:
             self.segments.append((start, len(made)))
         written = time.perf_counter()
