@@ -28,6 +28,12 @@ def _axes(axis: Any, ndim: int) -> frozenset[int]:
     return frozenset([a % ndim for a in axis])
 
 
+class Unordered(Flags):
+    """An order in memory that is not known: kernels then take the ways that suit any order."""
+
+    c_contiguous = False
+
+
 class Assumed:
     """A number that is known at run time only; what is asked of it is assumed to be as usual.
 
@@ -73,7 +79,7 @@ class SymbolicArray:
 
     __slots__ = ("builder", "guess", "_value", "_memory", "_seen", "_base", "_step")
     __array_ufunc__ = None
-    flags = Flags()
+    flags = Unordered()
 
     def __init__(self, builder: CheckedBuilder, value: Value, guess: bool | None = None) -> None:
         self.builder = builder

@@ -233,6 +233,9 @@ class Builder:
 
     def reduce(self, name: str, value: Value, dims: frozenset[int], keep: bool) -> Value:
         """Elements combined over dimensions, which are dropped or stay with length one."""
+        if value.kind in ("f16", "bf16"):
+            wide = self.reduce(name, self.cast(value, "f32"), dims, keep)
+            return self.cast(wide, value.kind)
         shape = value.shape
         kept = tuple([1 if d in dims else n for d, n in enumerate(shape)])
         result = kept if keep else tuple([n for d, n in enumerate(shape) if d not in dims])
