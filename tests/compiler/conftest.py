@@ -1,7 +1,8 @@
 """Where compiled functions run in these tests.
 
-Machine code is what `compile` makes by default. Uncompiled, the tests of everything around it are
-run on the interpreter, which takes no time to prepare; `native/` tests machine code itself.
+Machine code is what `compile` makes by default. It takes time to make, so the uncompiled run tests
+what is around it on the interpreter, and all operators are crossed with it in the full run only;
+`native/` tests machine code itself.
 """
 
 import os
@@ -13,6 +14,9 @@ from wengert.core.classes import COMPILED
 
 @pytest.fixture(autouse=True)
 def backend(request, monkeypatch):
-    chosen = "WENGERT_BACKEND" in os.environ or "compiler/native" in request.node.path.as_posix()
-    if not COMPILED and not chosen:
+    path = request.node.path
+    if "WENGERT_BACKEND" in os.environ or path.parent.name == "native":
+        return
+    all_operators = path.name == "test_compiled_operators.py"
+    if not COMPILED or (all_operators and not request.config.getoption("--full")):
         monkeypatch.setenv("WENGERT_BACKEND", "interpreter")

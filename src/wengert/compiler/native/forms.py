@@ -72,15 +72,11 @@ def _made(operator: Any, arguments: Sequence[Any], goals: Sequence[Any]) -> Form
             kinds.append(a.kind)
         else:
             given.append(a)
-    scalar = operator.facts.get("scalar")
+    args = tuple(given)
     with np.errstate(all="ignore"):
-        if scalar is not None:
-            out = scalar(*given)
-        else:
-            args = tuple(given)
-            if operator.dtype_rule is not None:
-                args = operator.promoted(args)
-            out = operator.compute(scalar_namespace, args)
+        if operator.dtype_rule is not None:
+            args = operator.promoted(args)
+        out = operator.compute(scalar_namespace, args)
     outs = out if isinstance(out, (tuple, list)) else (out,)
     results = []
     for value, goal in zip(outs, goals, strict=True):

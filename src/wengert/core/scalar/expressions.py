@@ -254,7 +254,7 @@ class Scalar:
         return self.to(type_of(np.dtype(dtype)))
 
     def copy(self, order: str = "C") -> Scalar:
-        return self
+        return Scalar(self.block, self.at, self.ndim)  # which may be written by itself
 
     def conj(self) -> Scalar:
         return self

@@ -263,6 +263,17 @@ def logaddexp(x: Any, y: Any) -> Scalar:
     return (x == y).choose(x + math.log(2), total)  # also where both are infinite
 
 
+def logaddexp2(x: Any, y: Any) -> Scalar:
+    """log2(2**x + 2**y), without overflow."""
+    x, y = _in_floats(x, y)
+    small = FUNCTIONS["log1p"](FUNCTIONS["exp2"](-abs(x - y)))
+    return (x == y).choose(x + 1, maximum(x, y) + small * (1 / math.log(2)))
+
+
+def copyto(out: Scalar, value: Any, where: Scalar) -> None:
+    out[...] = where.choose(value, out)
+
+
 def xlogy(x: Any, y: Any) -> Scalar:
     """x * log(y), and zero where x is zero unless y is NaN."""
     x, y = _in_floats(x, y)
@@ -356,6 +367,8 @@ _TABLE: dict[str, Callable[..., Any]] = {
     "asanyarray": asarray,
     "full_like": lambda x, value: x.number(value),
     "logaddexp": logaddexp,
+    "logaddexp2": logaddexp2,
+    "copyto": copyto,
     "isneginf": _unary(lambda x: x == -math.inf),
     "isposinf": _unary(lambda x: x == math.inf),
     "deg2rad": lambda x: x * (math.pi / 180),
