@@ -68,6 +68,7 @@ WRITTEN_IN_C_TYPES = {
     "wengert.backends.loops",
     "wengert.backends.matrices",
     "wengert.backends.systems",
+    "wengert.compiler.native.runtime",
     "wengert.core.classes",
     "wengert.core.collector",
     "wengert.core.frames",

@@ -25,7 +25,7 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "src"
 #: The rooms within the compiler, from the bottom.
-COMPILER = ("ir", "interpret", "passes", "trace", "autodiff", "run")
+COMPILER = ("ir", "interpret", "passes", "trace", "autodiff", "native", "run")
 #: The rooms from the bottom; rooms of one floor do not import each other. A room within a room is
 #: named by its path.
 FLOORS: tuple[tuple[str, ...], ...] = (

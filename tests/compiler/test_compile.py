@@ -240,7 +240,7 @@ def test_captured_tensors_are_read_at_every_call():
     compiled = wengert.compile(lambda x: x @ w)
     compiled(X)
     w.mul_(2)
-    assert wengert.equal(compiled(X), X @ W * 2)
+    assert wengert.allclose(compiled(X), X @ W * 2)
     assert count(compiled) == 1
 
 
@@ -249,7 +249,7 @@ def test_another_tensor_under_the_same_name():
     compiled = wengert.compile(lambda x: x @ w)
     compiled(X)
     w = W * 3
-    assert wengert.equal(compiled(X), X @ w)
+    assert wengert.allclose(compiled(X), X @ w)
 
 
 def test_objects_that_hold_tensors():

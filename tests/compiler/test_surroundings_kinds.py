@@ -877,5 +877,5 @@ def test_a_global_with_the_name_of_a_method_is_not_read(monkeypatch):
     compiled = wengert.compile(lambda x: x.exp())
     compiled(X)
     globals()["exp"].append(2)
-    assert wengert.equal(compiled(X), X.exp())
+    assert wengert.allclose(compiled(X), X.exp())
     assert len(compiled.compilations) == 1, explain(compiled)

@@ -79,5 +79,10 @@ class NumpyBackend(Backend):
         quiet.reset(token)
 
 
+def is_plain(array: Any) -> bool:
+    """Whether an array is one of NumPy's own class, whose elements lie in this memory."""
+    return type(array) is np.ndarray
+
+
 NUMPY = NumpyBackend()
 register(NUMPY)

@@ -122,7 +122,7 @@ cdef class NDArrays:
         """Whether the dtype is one of the 16-bit floats."""
         cdef int kind
         if not isinstance(array, cnp.ndarray):
-            return array.dtype.char == "e"
+            return array.dtype.char == "e" or array.dtype.kind == "V"
         kind = cnp.PyArray_TYPE(<cnp.ndarray>array)
         return kind == NPY_HALF or kind >= 256
 

@@ -32,7 +32,7 @@ class Program:
 
     def __init__(self, graph: Graph, group: Group | None = None) -> None:
         self.inputs = len(graph.inputs)
-        builder = _Builder(group)
+        builder = InstructionBuilder(group)
         self.code = builder.block(graph.block)
         self.size = len(builder.registers)
 
@@ -50,7 +50,7 @@ class Program:
         return tuple([registers[i] for i in self.code.outputs])
 
 
-class _Builder:
+class InstructionBuilder:
     """Gives registers to values and instructions to nodes."""
 
     def __init__(self, group: Group | None = None) -> None:

@@ -20,10 +20,13 @@ from ...backends.geometry import may_share_memory, offset_of
 from ...core.state import thread_state
 from ...core.tensor import Tensor
 from ...core.trees.pytree import tree_flatten, tree_map_only
+from ..interpret.program import Program
+from ..ir.graph import Graph
 from ..passes.rematerialize import Policy
 from ..trace.capture import record
 from ..trace.refusals import Effect, SharedMemory, TraceError
 from ..trace.traced import Traced
+from . import backends
 from .checks import same
 from .effects import Snapshot, Sources, Stores, iterator_of
 from .executable import DEFAULT_PASSES, Executable, Pass
@@ -37,12 +40,14 @@ from .guards import (
     same_structure,
     tensor_key,
 )
+from .lanes import lane_for
 from .surroundings import Surroundings
 from .tracing import DifferentiableLevel
 from .walk import has_attributes
 
 _recompiles = logging.getLogger("wengert.compiler.recompiles")
 _graphs = logging.getLogger("wengert.compiler.graphs")
+_native = logging.getLogger("wengert.compiler.native")
 
 # So many compilations of one function, or method of one object, mean that something changes with
 # every call.
@@ -160,9 +165,11 @@ class Compiled:
         function: Callable,
         passes: Sequence[Pass],
         recompute: Policy | None,
+        make: Callable[[Graph], Any] = Program,
         fullgraph: bool = False,
     ) -> None:
         self.function = function
+        self.make = make
         self.fullgraph = fullgraph
         self.passes = tuple(passes)
         self.recompute = recompute
@@ -177,10 +184,16 @@ class Compiled:
         self._given_up = False
         self._passed = 0
         self._calls_before = -1
+        self._lane: Any = None
         self._sorts_keywords = not _takes_any_keywords(function)
         functools.update_wrapper(self, function, updated=())
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        lane = self._lane
+        if lane is not None and not kwargs:
+            found = lane.take(args)
+            if found is not NotImplemented:
+                return found
         state = thread_state()
         around = state.levels or state.modes or state.function_modes or state.dual_level >= 0
         if around or self._given_up:
@@ -206,7 +219,10 @@ class Compiled:
         if not made.is_spent:
             inputs = made.inputs(tensors)
             if not made.shares_changes(inputs):
-                return made(inputs)
+                result = made(inputs)
+                if structure is None and made.calls > 1:
+                    self._lane = lane_for(made, args, key[3])
+                return result
         return self.function(*args, **kwargs)
 
     def _uncompiled(self, key: tuple, args: tuple, kwargs: dict[str, Any]) -> Any:
@@ -313,7 +329,9 @@ class Compiled:
         sources = Sources(stores.each, traced.captured)
         surroundings.note(self.function, objects, sources.skipped)
         _graphs.info("%s:\n%s", self._name(), traced.graph)
-        executable = Executable(traced.graph, self.passes, self.recompute, traced.mutated)
+        executable = Executable(
+            traced.graph, self.passes, self.recompute, traced.mutated, self.make
+        )
         return Compilation(key, traced, executable, surroundings, sources, tensors, reason)
 
     def _refuse(self, key: tuple, error: Exception) -> None:
@@ -364,7 +382,7 @@ def compile(
     *,
     fullgraph: bool = False,
     dynamic: bool | None = None,
-    backend: str = "interpreter",
+    backend: str | None = None,
     mode: str | None = None,
     options: dict[str, Any] | None = None,
     disable: bool = False,
@@ -375,7 +393,8 @@ def compile(
     arguments. Results are differentiable as those of the function are. A function that a graph
     cannot stand for, because it reads values of tensors or has effects that are not a store of
     tensors, runs as it is, with a warning that says why; with `fullgraph` that is an error.
-    `options` may hold
+    `backend` says what runs the graph: ``native`` makes machine code, ``interpreter`` calls the
+    operators. `options` may hold
     ``passes``, functions from graph to graph, and ``recompute``, a policy for what the backward
     computes again rather than keeps (None: nothing).
 
@@ -390,15 +409,15 @@ def compile(
     """
     unsupported = {
         "dynamic=True": bool(dynamic),
-        f"backend={backend!r}": backend != "interpreter",
         f"mode={mode!r}": mode is not None,
     }
     asked = [name for name, given in unsupported.items() if given]
     if asked:
         raise ValueError(
             f"compile(): {', '.join(asked)} is not supported: a whole function becomes one graph "
-            "for each kind of arguments, and runs on the interpreter"
+            "for each kind of arguments"
         )
+    make = backends.chosen(backend)
     chosen = dict(options or {})
     passes = chosen.pop("passes", DEFAULT_PASSES)
     recompute = chosen.pop("recompute", Policy())
@@ -407,18 +426,26 @@ def compile(
             f"compile(): unknown options {sorted(chosen)}; there are passes and recompute"
         )
     if model is None:
-        return functools.partial(compile, fullgraph=fullgraph, options=options, disable=disable)
+        return functools.partial(
+            compile, fullgraph=fullgraph, backend=backend, options=options, disable=disable
+        )
     if not callable(model):
         raise TypeError(f"compile(): a function is needed, not {type(model).__name__}")
     if disable:
         return model
     if hasattr(type(model), "_as_compiled"):  # a module stays one
-        return model._as_compiled(fullgraph=fullgraph, options=options)  # type: ignore[attr-defined]
-    return Compiled(model, passes, recompute, fullgraph)
+        return model._as_compiled(  # type: ignore[attr-defined]
+            fullgraph=fullgraph, backend=backend, options=options
+        )
+    return Compiled(model, passes, recompute, make, fullgraph)
 
 
-def explain(function: Any) -> str:
-    """The compilations of a compiled function: how often each was used, and why it was made."""
+def explain(function: Any, details: bool = False) -> str:
+    """The compilations of a compiled function: how often each was used, and why it was made.
+
+    With `details` also what became machine code, what calls operators and why, the memory it takes,
+    and how long it took to make.
+    """
     if not isinstance(function, Compiled):
         raise TypeError("explain(): the function is not compiled; see wengert.compile")
     lines = [f"{function._name()}: {len(function.compilations)} compilations"]
@@ -434,12 +461,16 @@ def explain(function: Any) -> str:
             )
         if made.traced.mutated:
             lines.append(f"     changes its inputs {made.traced.mutated}")
+        if details:
+            for name, program in made.executable.made():
+                text = program.text() if hasattr(program, "text") else "runs on the interpreter"
+                lines.append(f"     {name}: " + text.replace("\n", "\n     "))
     return "\n".join(lines)
 
 
 def _log_as_asked() -> None:
     """Switch on the logs that the environment variable WENGERT_LOG names."""
-    loggers = {"recompiles": _recompiles, "graphs": _graphs}
+    loggers = {"recompiles": _recompiles, "graphs": _graphs, "native": _native}
     for name in filter(None, os.environ.get("WENGERT_LOG", "").split(",")):
         if name not in loggers:
             raise ValueError(f"WENGERT_LOG: {name!r} is unknown; there are {', '.join(loggers)}")

@@ -10,7 +10,7 @@ While another function is traced, a graph becomes a part of that function's grap
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ...autograd.function import Function
@@ -56,7 +56,8 @@ class Executable:
     """A graph made ready to run. The graph is not changed.
 
     With `recompute`, the reverse computes again what costs more to keep, as far as it allows.
-    `mutated` numbers the inputs that the caller changes after each run.
+    `mutated` numbers the inputs that the caller changes after each run. `make` makes graphs without
+    gradients ready to run: on the interpreter, or as machine code.
     """
 
     def __init__(
@@ -65,8 +66,10 @@ class Executable:
         passes: Sequence[Pass] = DEFAULT_PASSES,
         recompute: Policy | None = None,
         mutated: Sequence[int] = (),
+        make: Callable[[Graph], Any] = Program,
     ) -> None:
         self.graph = graph
+        self.make = make
         self.passes = tuple(passes)
         self.recompute = recompute
         self.mutated = frozenset(mutated)
@@ -90,9 +93,9 @@ class Executable:
         return Program(self.graph)
 
     @functools.cached_property
-    def program(self) -> Program:
+    def program(self) -> Any:
         """The graph without gradients, after the passes."""
-        return Program(optimized(drop_derivatives(self.graph.copy()), self.passes))
+        return self.make(optimized(drop_derivatives(self.graph.copy()), self.passes))
 
     @functools.cached_property
     def generators(self) -> tuple[Generator, ...]:
@@ -125,7 +128,10 @@ class Executable:
         """The graph with its differentiable parts as executables; the rest is recorded eagerly."""
         graph = slice_differentiable(marked(self.graph.copy(), needs))
         return Program(
-            graph, lambda group: Executable(graph_of(group), self.passes, self.recompute)
+            graph,
+            lambda group: Executable(
+                graph_of(group), self.passes, self.recompute, make=self.make
+            ),
         )
 
     def differentiated(self, needs: tuple[bool, ...]) -> Differentiated:
@@ -133,6 +139,21 @@ class Executable:
         if needs not in self._differentiated:
             self._differentiated[needs] = Differentiated(self, needs)
         return self._differentiated[needs]
+
+
+    def made(self) -> Iterator[tuple[str, Any]]:
+        """What has been made ready to run so far, with a name for each."""
+        program = self.__dict__.get("program")
+        if program is not None:
+            yield "without gradients", program
+        for compiled in self._differentiated.values():
+            if "f" in compiled.__dict__:
+                yield "forward", compiled.f
+            for program in compiled._reverse.values():
+                yield "reverse", program
+            for joint in compiled._joint.values():
+                for name, program in joint.made():
+                    yield "second order, " + name, program
 
 
 def optimized(graph: Graph, passes: Sequence[Pass]) -> Graph:
@@ -148,7 +169,7 @@ class Differentiated:
     def __init__(self, executable: Executable, needs: tuple[bool, ...]) -> None:
         self.executable = executable
         self.needs = needs
-        self._reverse: dict[tuple[bool, ...], Program] = {}
+        self._reverse: dict[tuple[bool, ...], Any] = {}
         self._joint: dict[tuple[bool, ...], Executable] = {}
 
     @functools.cached_property
@@ -159,10 +180,10 @@ class Differentiated:
         return differentiate(graph, once=True, recompute=executable.recompute)
 
     @functools.cached_property
-    def f(self) -> Program:
+    def f(self) -> Any:
         """The outputs, and what `df` needs."""
         graph = drop_derivatives(self.gradient.f.copy())
-        return Program(optimized(graph, self.executable.passes))
+        return self.executable.make(optimized(graph, self.executable.passes))
 
     @functools.cached_property
     def repeatable(self) -> Gradient:
@@ -184,7 +205,9 @@ class Differentiated:
         defined = tuple([g is not None for g in grads])
         if defined not in self._reverse:
             graph = drop_derivatives(reverse_graph(self.gradient, defined))
-            self._reverse[defined] = Program(optimized(graph, self.executable.passes))
+            self._reverse[defined] = self.executable.make(
+                optimized(graph, self.executable.passes)
+            )
         return self._reverse[defined](*[g for g in grads if g is not None], *kept)
 
     def joint(self, grads: Sequence[Tensor | None]) -> Executable:
@@ -194,7 +217,9 @@ class Differentiated:
         if defined not in self._joint:
             executable = self.executable
             graph = joint_graph(self.repeatable, defined, values=False)
-            self._joint[defined] = Executable(graph, executable.passes, executable.recompute)
+            self._joint[defined] = Executable(
+                graph, executable.passes, executable.recompute, make=executable.make
+            )
         return self._joint[defined]
 
 

@@ -146,13 +146,17 @@ class Surroundings:
         """Whether the kind of a tensor is looked at."""
         return id(t) in self._tensors
 
+    def holds(self) -> bool:
+        """Whether nothing has changed, told quickly; False where in doubt."""
+        try:
+            return self._hold()
+        except Exception:  # something is gone
+            return False
+
     def changed(self) -> str | None:
         """The name of something that is not what it was, None if all is."""
-        try:
-            if self._hold():
-                return None
-        except Exception:  # something is gone; which, the checks tell
-            pass
+        if self.holds():
+            return None
         for check in self.checks:
             try:
                 found = check.changed()

@@ -1,0 +1,335 @@
+"""Compiled programs beside PyTorch's (eager and torch.compile) and JAX's, in turns in one run.
+
+    python benchmarks/compile.py [names] [--seconds 2] [--no-torch-compile]
+
+Prints milliseconds per call, the fastest of all turns, and the ratio to the best of the others. A
+library that is not installed is left out. Programs are functions of plain tensors that return new
+values, so that all libraries run the same thing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+from collections.abc import Callable
+from time import perf_counter
+from typing import Any
+
+for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(_variable, "2")
+
+import numpy as np  # noqa: E402 - it reads the variables above
+
+
+def numbers(*shape: int, seed: int = 0, scale: float = 1.0) -> Any:
+    return (np.random.default_rng(seed).standard_normal(shape) * scale).astype("float32")
+
+
+# Programs, written once for the libraries that share an API ---------------------------------------
+
+
+def elementwise(lib: Any) -> tuple[Callable, list]:
+    def loss(x: Any, w: Any) -> Any:
+        y = ((x * w).tanh() + (x * 0.5).exp() * 0.1).sigmoid() * x.sin()
+        return y.square().sum()
+
+    return lib.func.grad_and_value(loss, (0, 1)), [numbers(4_000_000), numbers(4_000_000, seed=1)]
+
+
+def sgd_mlp(lib: Any) -> tuple[Callable, list]:
+    functional = lib.nn.functional
+
+    def loss(parameters: Any, x: Any, y: Any) -> Any:
+        for i in range(0, 6, 2):
+            x = functional.linear(x, parameters[i], parameters[i + 1])
+            x = functional.relu(x) if i < 4 else x
+        return functional.cross_entropy(x, y)
+
+    def step(x: Any, y: Any, *parameters: Any) -> Any:
+        grads, value = lib.func.grad_and_value(loss)(parameters, x, y)
+        return value, [p - 0.1 * g for p, g in zip(parameters, grads, strict=True)]
+
+    return step, [numbers(128, 784), np.arange(128) % 10, *mlp_weights((784, 256, 256, 10))]
+
+
+def mlp_weights(sizes: tuple[int, ...]) -> list:
+    pairs = zip(sizes, sizes[1:], strict=False)
+    return [
+        array
+        for i, (a, b) in enumerate(pairs)
+        for array in (numbers(b, a, seed=i, scale=a**-0.5), np.zeros(b, "float32"))
+    ]
+
+
+def adam(grads: Any, parameters: Any, first: Any, second: Any) -> tuple[list, list, list]:
+    """One step of Adam on lists of parameters and moments."""
+    moments = [0.9 * m + 0.1 * g for m, g in zip(first, grads, strict=True)]
+    squares = [0.999 * v + 0.001 * g * g for v, g in zip(second, grads, strict=True)]
+    new = [
+        p - 1e-3 * m / (v**0.5 + 1e-8)
+        for p, m, v in zip(parameters, moments, squares, strict=True)
+    ]
+    return new, moments, squares
+
+
+def adam_mlp(lib: Any) -> tuple[Callable, list]:
+    def loss(parameters: Any, x: Any, y: Any) -> Any:
+        for i in range(0, 6, 2):
+            x = x @ parameters[i].T + parameters[i + 1]
+            x = lib.tanh(x) if i < 4 else x
+        return ((x - y) ** 2).mean()
+
+    def step(x: Any, y: Any, *state: Any) -> Any:
+        grads, value = lib.func.grad_and_value(loss)(state[:6], x, y)
+        return value, adam(grads, state[:6], state[6:12], state[12:])
+
+    weights = mlp_weights((2, 16, 16, 1))
+    zeros = [np.zeros_like(w) for w in weights]
+    return step, [numbers(16, 2), numbers(16, 1, seed=3), *weights, *zeros, *zeros]
+
+
+def lstm(lib: Any) -> tuple[Callable, list]:
+    def loss(weights: Any, x: Any) -> Any:
+        w, u, b = weights
+        h = c = x[0, :, :32] * 0
+        for t in range(100):
+            gates = x[t] @ w + h @ u + b
+            i, f, g, o = (gates[:, 32 * k : 32 * (k + 1)] for k in range(4))
+            c = lib.sigmoid(f) * c + lib.sigmoid(i) * lib.tanh(g)
+            h = lib.sigmoid(o) * lib.tanh(c)
+        return (h * h).mean()
+
+    def gradient(x: Any, *weights: Any) -> Any:
+        return lib.func.grad_and_value(loss)(weights, x)
+
+    return gradient, [
+        numbers(100, 16, 32), numbers(32, 128, seed=1, scale=0.1),
+        numbers(32, 128, seed=2, scale=0.1), np.zeros(128, "float32"),
+    ]  # fmt: skip
+
+
+def neural_ode(lib: Any) -> tuple[Callable, list]:
+    def loss(weights: Any, y: Any) -> Any:
+        w, b, v = weights
+
+        def slope(y: Any) -> Any:
+            return lib.tanh(w @ y + b) @ v
+
+        for _ in range(200):
+            a = slope(y)
+            b2 = slope(y + 0.005 * a)
+            c = slope(y + 0.005 * b2)
+            d = slope(y + 0.01 * c)
+            y = y + 0.01 / 6 * (a + 2 * b2 + 2 * c + d)
+        return (y * y).sum()
+
+    def gradient(y: Any, *weights: Any) -> Any:
+        return lib.func.grad_and_value(loss)(weights, y)
+
+    return gradient, [
+        numbers(2), numbers(16, 2, seed=1), numbers(16, seed=2), numbers(16, 2, seed=3, scale=0.3)
+    ]  # fmt: skip
+
+
+def _rosenbrock(x: Any) -> Any:
+    return (100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2).sum()
+
+
+def rosenbrock_hvp(lib: Any) -> tuple[Callable, list]:
+    def product(x: Any, v: Any) -> Any:
+        return lib.func.grad(lambda x: (lib.func.grad(_rosenbrock)(x) * v).sum())(x)
+
+    return product, [numbers(1000), numbers(1000, seed=1)]
+
+
+def rosenbrock_hessian(lib: Any) -> tuple[Callable, list]:
+    return lib.func.jacrev(lib.func.grad(_rosenbrock)), [numbers(50)]
+
+
+PROGRAMS: dict[str, Callable[[Any], tuple[Callable, list]]] = {
+    "elementwise": elementwise,
+    "mlp 784-256-256-10, SGD": sgd_mlp,
+    "mlp 2-16-16-1, Adam": adam_mlp,
+    "lstm, 100 steps": lstm,
+    "neural ode, 200 steps": neural_ode,
+    "rosenbrock 1000, hvp": rosenbrock_hvp,
+    "rosenbrock 50, hessian": rosenbrock_hessian,
+}
+#: The largest ratio to the best of the others that is asked for.
+TARGETS = {
+    "elementwise": 0.5, "mlp 784-256-256-10, SGD": 0.8, "mlp 2-16-16-1, Adam": 0.3,
+    "lstm, 100 steps": 0.7, "neural ode, 200 steps": 0.6, "rosenbrock 1000, hvp": 0.6,
+    "rosenbrock 50, hessian": 0.6,
+}  # fmt: skip
+
+
+# JAX, with what it calls otherwise ----------------------------------------------------------------
+
+
+class JaxLibrary:
+    """As much of the shared API as the programs use, by JAX's functions."""
+
+    def __init__(self, jax: Any) -> None:
+        numpy = jax.numpy
+        self.tanh, self.sigmoid = numpy.tanh, jax.nn.sigmoid
+        self.func = self
+        self.nn = self.functional = self
+        self.relu, self.grad, self.jacrev = jax.nn.relu, jax.grad, jax.jacrev
+        self._jax = jax
+
+    def grad_and_value(self, function: Callable, argnums: Any = 0) -> Callable:
+        derived = self._jax.value_and_grad(function, argnums)
+
+        def call(*args: Any) -> Any:
+            value, grads = derived(*args)
+            return grads, value
+
+        return call
+
+    def linear(self, x: Any, w: Any, b: Any) -> Any:
+        return x @ w.T + b
+
+    def cross_entropy(self, x: Any, y: Any) -> Any:
+        rows = self._jax.numpy.arange(x.shape[0])
+        return -self._jax.nn.log_softmax(x)[rows, y].mean()
+
+
+def jax_elementwise(jax: Any) -> Callable:
+    def loss(x: Any, w: Any) -> Any:
+        numpy = jax.numpy
+        y = jax.nn.sigmoid(numpy.tanh(x * w) + numpy.exp(x * 0.5) * 0.1) * numpy.sin(x)
+        return (y * y).sum()
+
+    return jax.value_and_grad(loss, (0, 1))
+
+
+def jax_lstm(jax: Any) -> Callable:
+    def loss(weights: Any, x: Any) -> Any:
+        w, u, b = weights
+        numpy, sigmoid = jax.numpy, jax.nn.sigmoid
+
+        def turn(carry: Any, row: Any) -> Any:
+            h, c = carry
+            i, f, g, o = numpy.split(row @ w + h @ u + b, 4, 1)
+            c = sigmoid(f) * c + sigmoid(i) * numpy.tanh(g)
+            h = sigmoid(o) * numpy.tanh(c)
+            return (h, c), None
+
+        zero = numpy.zeros((16, 32), "float32")
+        (h, _), _ = jax.lax.scan(turn, (zero, zero), x)
+        return (h * h).mean()
+
+    return lambda x, *weights: jax.value_and_grad(loss)(weights, x)
+
+
+def jax_neural_ode(jax: Any) -> Callable:
+    def loss(weights: Any, y: Any) -> Any:
+        w, b, v = weights
+
+        def slope(y: Any) -> Any:
+            return jax.numpy.tanh(w @ y + b) @ v
+
+        def turn(y: Any, _: Any) -> Any:
+            a = slope(y)
+            b2 = slope(y + 0.005 * a)
+            c = slope(y + 0.005 * b2)
+            d = slope(y + 0.01 * c)
+            return y + 0.01 / 6 * (a + 2 * b2 + 2 * c + d), None
+
+        y, _ = jax.lax.scan(turn, y, None, length=200)
+        return (y * y).sum()
+
+    return lambda y, *weights: jax.value_and_grad(loss)(weights, y)
+
+
+OF_JAX = {
+    "elementwise": jax_elementwise,
+    "lstm, 100 steps": jax_lstm,
+    "neural ode, 200 steps": jax_neural_ode,
+}
+
+
+# Running them -------------------------------------------------------------------------------------
+
+
+def optional(name: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        return None
+
+
+def runners(name: str, with_torch_compile: bool) -> dict[str, tuple[Callable[[], Any], float]]:
+    """For each library a call without arguments, and the seconds that the first one took."""
+    wengert, torch, jax = (optional(m) for m in ("wengert", "torch", "jax"))
+    build = PROGRAMS[name]
+    found: dict[str, Callable[[], Any]] = {}
+    function, arrays = build(wengert)
+    tensors = [wengert.tensor(a) for a in arrays]
+    compiled = wengert.compile(function)
+    found["wengert"] = lambda: compiled(*tensors)
+    found["wengert eager"] = lambda: function(*tensors)
+    if torch is not None:
+        torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
+        theirs, _ = build(torch)
+        given = [torch.tensor(a) for a in arrays]
+        found["torch eager"] = lambda: theirs(*given)
+        if with_torch_compile:
+            fused = torch.compile(theirs)
+            found["torch.compile"] = lambda: fused(*given)
+    if jax is not None:
+        program = OF_JAX[name](jax) if name in OF_JAX else build(JaxLibrary(jax))[0]
+        jitted = jax.jit(program)
+        on_device = [jax.numpy.asarray(a) for a in arrays]
+        found["jax.jit"] = lambda: jax.block_until_ready(jitted(*on_device))
+    ready = {}
+    for library, run in found.items():
+        begin = perf_counter()
+        try:
+            run()
+        except Exception as error:
+            reason = str(error).partition("\n")[0]
+            print(f"  {library}: {type(error).__name__}: {reason}", file=sys.stderr)
+            continue
+        ready[library] = (run, perf_counter() - begin)
+    return ready
+
+
+def measured(run: Callable[[], Any], seconds: float) -> float:
+    """The fastest call within a time."""
+    best = float("inf")
+    end = perf_counter() + seconds
+    while True:
+        begin = perf_counter()
+        run()
+        now = perf_counter()
+        best = min(best, now - begin)
+        if now > end:
+            return best
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("names", nargs="*", help="parts of the names of programs")
+    parser.add_argument("--seconds", type=float, default=2.0, help="for each library and program")
+    parser.add_argument("--no-torch-compile", action="store_true")
+    given = parser.parse_args()
+    for name in PROGRAMS:
+        if given.names and not any(part in name for part in given.names):
+            continue
+        ready = runners(name, not given.no_torch_compile)
+        best = dict.fromkeys(ready, float("inf"))
+        for _ in range(5):
+            for library, (run, _) in ready.items():
+                best[library] = min(best[library], measured(run, given.seconds / 5))
+        others = [t for library, t in best.items() if not library.startswith("wengert")]
+        ratio = best["wengert"] / min(others) if others else float("nan")
+        times = ", ".join(f"{library} {1e3 * t:.4g} ms" for library, t in best.items())
+        first = ready["wengert"][1]
+        print(f"{name}: {ratio:.2f} (target {TARGETS[name]}); {times}; first call {first:.2f} s")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,275 @@
+"""Nests of loops as text for LLVM, with vectors written out.
+
+Nothing is left to an optimiser: vectors, unrolling, accumulators and what is computed once per row
+are in the text, which takes LLVM a fraction of the time that its passes would.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ...core.scalar.expressions import SIZES, is_float, is_signed
+from .loops import Access, Loop, Reduction, accesses_in
+from .nests import Nest
+from .rows import LONG, Rows
+from .text import MEMORY, REGISTER, Text, identity, in_memory, lanes, vector
+
+#: Up to this length it decides how a loop is written.
+_SHORT = 64
+SIGNATURE = "(ptr %bases, ptr %slots, i64 %lo, i64 %hi, i64 %part)"
+
+
+class Kernel:
+    """The text of one nest, and what its slots have to hold: buffers with offsets in elements."""
+
+    def __init__(self, text: str, declarations: set[str], slots: list[tuple[int, int]]) -> None:
+        self.text = text
+        self.declarations = declarations
+        self.slots = slots
+
+
+def slots_of(nest: Nest) -> list[tuple[int, int]]:
+    """The buffers with offsets that a nest touches, in the order in which it names them."""
+    return list(
+        dict.fromkeys(
+            [(a.buffer, a.offset) for loop in nest.loops for a in accesses_in(loop)]
+        )
+    )
+
+
+def shape_of(nest: Nest, kinds: Sequence[str], slots: list[tuple[int, int]]) -> tuple:
+    """What the text of a nest depends on: nests of one shape share it.
+
+    Of the extent of the outer loop, which is given when a kernel is called, only what decides on
+    the width of vectors and on unrolling counts.
+    """
+    places = {slot: i for i, slot in enumerate(slots)}
+
+    def placed(access: Access) -> tuple:
+        return places[access.buffer, access.offset], access.strides
+
+    found = []
+    for loop in nest.loops:
+        outer = loop.space[0]
+        if outer > _SHORT:
+            outer = _SHORT + 1 if outer <= LONG else LONG + 1
+        rank_one = len(loop.space) == 1 and not nest.row_wise
+        space = ((outer if rank_one else 0), *loop.space[1:])
+        code: list[Any] = []
+        for instruction, used in zip(loop.code, loop.used(), strict=True):
+            name, kind, args = instruction
+            if not used:
+                code.append(None)
+            elif name in ("load", "gather"):
+                code.append((name, kind, placed(args[0]), args[1:]))
+            elif name == "dot":
+                code.append((name, kind, args[0], placed(args[1]), placed(args[2]), args[3:]))
+            else:
+                code.append(instruction)
+        stores = tuple([(placed(s.access), *s[1:]) for s in loop.stores])
+        reductions = tuple(
+            [
+                (r.name, r.value, r.dims, placed(r.access),
+                 nest.part_size(loop, r) if 0 in r.dims and nest.parts > 1 else 0)
+                for r in loop.reductions
+            ]
+        )  # fmt: skip
+        found.append((space, tuple(code), stores, reductions))
+    split = nest.parts > 1
+    return tuple(found), nest.row_wise, split, tuple([kinds[buffer] for buffer, _ in slots])
+
+
+class Emitter:
+    """Writes the kernel of one nest for vectors of a number of bytes."""
+
+    def __init__(self, nest: Nest, kinds: Sequence[str], vector_bytes: int) -> None:
+        self.nest = nest
+        self.kinds = kinds
+        self.bytes = vector_bytes
+        self.text = Text()
+        self.slots = slots_of(nest)
+        self._places = {slot: i for i, slot in enumerate(self.slots)}
+
+    def emit(self) -> Kernel:
+        text, nest = self.text, self.nest
+        self._begin_reductions()
+        if len(nest.loops) == 1 and len(nest.loops[0].space) == 1 and not nest.row_wise:
+            rows = Rows(self, nest.loops[0])
+            rows.enter(0)
+            rows.along([], "%lo", "%hi")
+        else:
+
+            def row(index: str, _: list[str]) -> list[str]:
+                for loop in nest.loops:
+                    rows = Rows(self, loop)
+                    rows.enter(0)
+                    rows.inside([index])
+                return []
+
+            text.loop("%lo", "%hi", 1, [], row)
+        text.do("ret void")
+        head = ["entry:"]
+        for k in range(len(self.slots)):
+            head += [
+                f"  %sa{k} = getelementptr i64, ptr %slots, i64 {2 * k}",
+                f"  %sb{k} = load i64, ptr %sa{k}",
+                f"  %sc{k} = getelementptr ptr, ptr %bases, i64 %sb{k}",
+                f"  %sd{k} = load ptr, ptr %sc{k}",
+                f"  %se{k} = getelementptr i64, ptr %slots, i64 {2 * k + 1}",
+                f"  %sf{k} = load i64, ptr %se{k}",
+                f"  %p{k} = getelementptr i8, ptr %sd{k}, i64 %sf{k}",
+            ]
+        lines = [f"define void @NAME{SIGNATURE} {{", *head, *text.lines, "}"]
+        return Kernel("\n".join(lines) + "\n", text.declarations, self.slots)
+
+    def pointer(self, buffer: int, offset: int = 0) -> str:
+        """The name of a pointer to an element of a buffer."""
+        return f"%p{self._places[buffer, offset]}"
+
+    def address(self, access: Access, indices: Sequence[str], more: str | None = None) -> str:
+        """The address of an element; `more` is a further distance in elements."""
+        text = self.text
+        kind = MEMORY[self.kinds[access.buffer]]
+        total: str | None = more
+        fixed = 0
+        for index, step in zip(indices, access.strides, strict=True):
+            if step == 0:
+                continue
+            if not index.startswith("%"):
+                fixed += int(index) * step
+                continue
+            part = index if step == 1 else text.value(f"mul nsw i64 {index}, {step}")
+            total = part if total is None else text.value(f"add nsw i64 {total}, {part}")
+        place = self.pointer(access.buffer, access.offset)
+        if total is not None:
+            place = text.value(f"getelementptr {kind}, ptr {place}, i64 {total}")
+        if fixed:
+            place = text.value(f"getelementptr {kind}, ptr {place}, i64 {fixed}")
+        return place
+
+    def from_memory(self, value: str, kind: str, width: int) -> str:
+        if kind != "bool":
+            return value
+        return self.text.value(
+            f"icmp ne {in_memory(kind, width)} {value}, {'0' if width == 1 else 'zeroinitializer'}"
+        )
+
+    def load(self, place: str, kind: str, width: int, step: int) -> str:
+        """One element, or as many as a vector has, `step` apart."""
+        text = self.text
+        if width == 1 or step == 1:
+            value = text.value(
+                f"load {in_memory(kind, width)}, ptr {place}, align {SIZES[kind]}"
+            )
+            return self.from_memory(value, kind, width)
+        whole, kind_text = in_memory(kind, width), MEMORY[kind]
+        result = "poison"
+        for lane in range(width):
+            at = place
+            if lane:
+                at = text.value(f"getelementptr {kind_text}, ptr {place}, i64 {lane * step}")
+            value = text.value(f"load {kind_text}, ptr {at}, align {SIZES[kind]}")
+            result = text.value(f"insertelement {whole} {result}, {kind_text} {value}, i64 {lane}")
+        return self.from_memory(result, kind, width)
+
+    def store(self, place: str, kind: str, width: int, step: int, value: str) -> None:
+        text = self.text
+        if kind == "bool":
+            value = text.value(f"zext {vector(kind, width)} {value} to {in_memory(kind, width)}")
+        whole, kind_text = in_memory(kind, width), MEMORY[kind]
+        if width == 1 or step == 1:
+            text.do(f"store {whole} {value}, ptr {place}, align {SIZES[kind]}")
+            return
+        for lane in range(width):
+            at = place
+            if lane:
+                at = text.value(f"getelementptr {kind_text}, ptr {place}, i64 {lane * step}")
+            item = text.value(f"extractelement {whole} {value}, i64 {lane}")
+            text.do(f"store {kind_text} {item}, ptr {at}, align {SIZES[kind]}")
+
+    def splat(self, value: str, kind: str, width: int) -> str:
+        if width == 1:
+            return value
+        if not value.startswith("%"):
+            return lanes(value, kind, width)
+        whole = vector(kind, width)
+        one = self.text.value(
+            f"insertelement {whole} poison, {REGISTER[kind]} {value}, i64 0"
+        )
+        return self.text.value(
+            f"shufflevector {whole} {one}, {whole} poison, <{width} x i32> zeroinitializer"
+        )
+
+    def combine(self, name: str, kind: str, width: int, x: str, y: str) -> str:
+        """Two partial results of a reduction as one."""
+        text, whole = self.text, vector(kind, width)
+        if name in ("add", "mul"):
+            way = f"f{name}" if is_float(kind) else name
+            if kind == "bool":
+                way = "or" if name == "add" else "and"
+            return text.value(f"{way} {whole} {x}, {y}")
+        if name in ("and", "or"):
+            return text.value(f"{name} {whole} {x}, {y}")
+        relation = "gt" if name == "max" else "lt"
+        flags = vector("bool", width)
+        if is_float(kind):  # NaN wins, whichever of the two it is
+            wins = text.value(f"fcmp o{relation} {whole} {x}, {y}")
+            unordered = text.value(f"fcmp uno {whole} {x}, {x}")
+            wins = text.value(f"or {flags} {wins}, {unordered}")
+        else:
+            sign = "s" if is_signed(kind) else "u"
+            wins = text.value(f"icmp {sign}{relation} {whole} {x}, {y}")
+        return text.value(f"select {flags} {wins}, {whole} {x}, {whole} {y}")
+
+    def across(self, name: str, kind: str, width: int, x: str) -> str:
+        """The lanes of a vector combined to one value."""
+        text = self.text
+        while width > 1:
+            half = width // 2
+            whole = vector(kind, width)
+            parts = []
+            for start in (0, half):
+                mask = ", ".join([f"i32 {start + i}" for i in range(half)])
+                part = text.value(
+                    f"shufflevector {whole} {x}, {whole} poison, <{half} x i32> <{mask}>"
+                )
+                if half == 1:
+                    part = text.value(f"extractelement <1 x {REGISTER[kind]}> {part}, i64 0")
+                parts.append(part)
+            width = half
+            x = self.combine(name, kind, width, *parts)
+        return x
+
+    def target(self, loop: Loop, reduction: Reduction, indices: Sequence[str]) -> str:
+        """Where a reduction's result for an index lies; each part of a split nest has its own."""
+        more = None
+        if 0 in reduction.dims and self.nest.parts > 1:
+            size = self.nest.part_size(loop, reduction)
+            more = self.text.value(f"mul nsw i64 %part, {size}")
+        return self.address(reduction.access, indices, more)
+
+    def _begin_reductions(self) -> None:
+        """Set what rows add up in memory to what each reduction begins with."""
+        for loop in self.nest.loops:
+            for reduction in loop.reductions:
+                if 0 in reduction.dims and not self.nest.in_registers(loop, reduction):
+                    self.clear(loop, reduction, ["0"], 1)
+
+    def clear(self, loop: Loop, reduction: Reduction, indices: list[str], depth: int) -> None:
+        """Write what a reduction begins with, for all dimensions from `depth` on that stay."""
+        kind = loop.body.kind(reduction.value)
+        while depth < len(loop.space) and depth in reduction.dims:
+            indices, depth = [*indices, "0"], depth + 1
+        if depth == len(loop.space):
+            self.store(
+                self.target(loop, reduction, indices), kind, 1, 0,
+                identity(reduction.name, kind, 1),
+            )  # fmt: skip
+            return
+
+        def each(index: str, _: list[str]) -> list[str]:
+            self.clear(loop, reduction, [*indices, index], depth + 1)
+            return []
+
+        self.text.loop(0, loop.space[depth], 1, [], each)

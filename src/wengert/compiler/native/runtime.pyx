@@ -1,0 +1,225 @@
+# cython: boundscheck=False, wraparound=False
+"""Runs tables of steps, and whole calls of programs that consist of nothing else.
+
+`runtime.py` beside this file is the interface without C.
+"""
+cimport cython
+cimport numpy as cnp
+from cpython.mem cimport PyMem_Free, PyMem_Malloc
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF
+from cpython.tuple cimport PyTuple_GET_SIZE
+from libc.stdint cimport int64_t
+from libc.string cimport memcmp, memcpy
+
+from ...core.state cimport AnomalyMode, ThreadState, thread_state
+from ...core.tensor cimport Tensor, requires_of, wrap_as
+
+from ...core.dtypes import get_default_dtype
+from ...core.state import anomaly
+from .threads import thread_count
+
+cnp.import_array()
+
+cdef extern from "pool.h":
+    ctypedef struct wengert_step:
+        pass
+    void wengert_run(
+        char** bases, const wengert_step* steps, int64_t begin, int64_t end, int threads
+    ) noexcept nogil
+
+cdef extern from "numpy/arrayobject.h":
+    object PyArray_NewFromDescr(
+        type subtype, cnp.dtype descr, int ndim, const cnp.npy_intp* dims,
+        const cnp.npy_intp* strides, void* data, int flags, PyObject* obj)
+
+cdef enum:
+    MOST_DIMENSIONS = 16
+
+cdef AnomalyMode anomaly_mode = anomaly
+
+
+cdef struct Header:
+    PyObject* dtype
+    int ndim
+    int base
+    int place
+    cnp.npy_intp shape[MOST_DIMENSIONS]
+    cnp.npy_intp strides[MOST_DIMENSIONS]
+
+
+cdef class Runtime:
+    """What runs tables; one instance, `runtime`."""
+
+    def run(self, size_t bases, size_t records, int64_t begin, int64_t end):
+        """Run the steps from one number to another."""
+        cdef int threads = thread_count()
+        with nogil:
+            wengert_run(<char**>bases, <wengert_step*>records, begin, end, threads)
+
+
+cdef class Caller:
+    """One call of a program without other steps: checks, memory for results, and the native call.
+
+    `inputs` and `outputs` are pairs of an array like those to come, and the number of its base.
+    """
+
+    cdef Header* inputs
+    cdef Header* outputs
+    cdef int input_count, output_count, threads
+    cdef size_t records
+    cdef int64_t steps
+    cdef object make_frame, keep
+    cdef list frames
+
+    def __cinit__(self):
+        self.inputs = self.outputs = NULL
+
+    def __init__(self, list inputs, list outputs, make_frame, size_t records, int64_t steps):
+        self.input_count, self.output_count = len(inputs), len(outputs)
+        self.inputs = <Header*>PyMem_Malloc(sizeof(Header) * (self.input_count + 1))
+        self.outputs = <Header*>PyMem_Malloc(sizeof(Header) * (self.output_count + 1))
+        if not self.inputs or not self.outputs:
+            raise MemoryError
+        for i, (array, base) in enumerate(inputs):
+            note(&self.inputs[i], array, base)
+        for i, (array, base) in enumerate(outputs):
+            note(&self.outputs[i], array, base)
+        self.make_frame, self.records, self.steps = make_frame, records, steps
+        self.frames = []
+        self.keep = ([a.dtype for a, _ in inputs], [a.dtype for a, _ in outputs])
+        self.threads = thread_count()
+
+    def __dealloc__(self):
+        PyMem_Free(self.inputs)
+        PyMem_Free(self.outputs)
+
+    cpdef bint fits(self, list inputs):
+        """Whether the arrays of tensors are of the kind that the code was made for."""
+        cdef int i
+        cdef Tensor t
+        cdef Header* header
+        if len(inputs) != self.input_count:
+            return False
+        for i in range(self.input_count):
+            if not isinstance(inputs[i], Tensor):
+                return False
+            t = <Tensor>inputs[i]
+            if not cnp.PyArray_CheckExact(t.array):
+                return False
+            header = &self.inputs[i]
+            if not matches(header, <cnp.ndarray>t.array):
+                return False
+        return True
+
+    cpdef list call(self, list inputs):
+        """The results for tensors that fit; None where an index was out of range."""
+        cdef int i
+        cdef Tensor t
+        cdef Header* header
+        cdef cnp.ndarray array
+        cdef ThreadState state = thread_state()
+        frame = self.frames.pop() if self.frames else self.make_frame()
+        cdef char** bases = <char**><size_t>frame.address
+        for i in range(self.input_count):
+            header = &self.inputs[i]
+            if header.base >= 0:
+                t = <Tensor>inputs[i]
+                bases[header.base] = <char*>cnp.PyArray_DATA(<cnp.ndarray>t.array)
+        results = []
+        for i in range(self.output_count):
+            header = &self.outputs[i]
+            Py_INCREF(<object>header.dtype)
+            array = PyArray_NewFromDescr(
+                cnp.ndarray, <cnp.dtype>header.dtype, header.ndim, header.shape, NULL, NULL, 0, NULL
+            )
+            bases[header.base] = <char*>cnp.PyArray_DATA(array)
+            results.append(wrap_as(array, state.inference))
+        with nogil:
+            wengert_run(bases, <wengert_step*>self.records, 0, self.steps, self.threads)
+        if (<int64_t*>bases[0])[0]:
+            return None
+        self.frames.append(frame)
+        return results
+
+
+@cython.final
+cdef class Lane:
+    """The short way of a compiled function: calls with plain tensors, of which nothing is recorded.
+
+    It declines, with NotImplemented, whatever is not exactly as in the call that it was made for.
+    """
+
+    cdef Caller caller
+    cdef Py_ssize_t arguments
+    cdef list captured, arrays
+    cdef object holds, default_dtype, finish, compilation
+    cdef bint grad_enabled, inference, anomaly
+
+    def __init__(
+        self, caller, arguments, captured, modes, holds, finish, compilation
+    ):
+        self.caller, self.arguments, self.captured = caller, arguments, captured
+        self.arrays = [(<Tensor>t).array for t in captured]
+        self.grad_enabled, self.inference, self.default_dtype, self.anomaly = modes
+        self.holds, self.finish, self.compilation = holds, finish, compilation
+
+    def take(self, tuple args):
+        """The function's result, or NotImplemented."""
+        cdef Py_ssize_t i, j
+        cdef Tensor t
+        cdef ThreadState state = thread_state()
+        if (
+            PyTuple_GET_SIZE(args) != self.arguments
+            or state.layers
+            or state.grad_enabled != self.grad_enabled
+            or state.inference != self.inference
+            or anomaly_mode.enabled != self.anomaly
+            or get_default_dtype() is not self.default_dtype
+        ):
+            return NotImplemented
+        for i in range(self.arguments):
+            if type(args[i]) is not Tensor:
+                return NotImplemented
+            t = <Tensor>args[i]
+            if t.needs_grad or t.view_meta is not None or t.cold is not None:
+                return NotImplemented
+            for j in range(i):
+                if args[j] is args[i]:
+                    return NotImplemented
+        for i in range(len(self.captured)):
+            t = <Tensor>self.captured[i]
+            if t.array is not self.arrays[i] or (self.grad_enabled and requires_of(t)):
+                return NotImplemented
+        inputs = [*args, *self.captured]
+        if not self.caller.fits(inputs) or not self.holds():
+            return NotImplemented
+        results = self.caller.call(inputs)
+        if results is None:
+            return NotImplemented
+        self.compilation.calls += 1
+        return self.finish(results)
+
+
+cdef bint matches(Header* header, cnp.ndarray array) noexcept:
+    cdef int ndim = header.ndim
+    return (
+        <PyObject*>cnp.PyArray_DESCR(array) == header.dtype
+        and cnp.PyArray_NDIM(array) == ndim
+        and memcmp(cnp.PyArray_DIMS(array), header.shape, ndim * sizeof(cnp.npy_intp)) == 0
+        and memcmp(cnp.PyArray_STRIDES(array), header.strides, ndim * sizeof(cnp.npy_intp)) == 0
+    )
+
+
+cdef int note(Header* header, cnp.ndarray array, int base) except -1:
+    cdef int ndim = cnp.PyArray_NDIM(array)
+    if ndim > MOST_DIMENSIONS:
+        raise ValueError(f"more than {MOST_DIMENSIONS} dimensions")
+    header.dtype = <PyObject*>cnp.PyArray_DESCR(array)
+    header.ndim, header.base = ndim, base
+    memcpy(header.shape, cnp.PyArray_DIMS(array), ndim * sizeof(cnp.npy_intp))
+    memcpy(header.strides, cnp.PyArray_STRIDES(array), ndim * sizeof(cnp.npy_intp))
+    return 0
+
+
+runtime = Runtime()

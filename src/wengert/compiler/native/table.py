@@ -1,0 +1,284 @@
+"""The table of steps that one native call runs, and the machine code of its kernels.
+
+Kernels that read alike are compiled once, for all programs of the process. A step names a kernel,
+where its buffers are, the number of rows, and how many of them make a chunk.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import threading
+import time
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...core.scalar.expressions import SIZES
+from . import blas, host
+from .emitter import SIGNATURE, Emitter, Kernel, shape_of, slots_of
+from .loops import Access, Buffer, Call
+from .nests import Nest, Step
+
+#: bases[0] is the flag that wrong indices set, bases[1] the arena.
+FLAG, ARENA, FIRST_FREE = 0, 1, 2
+
+
+class Record(ctypes.Structure):
+    """One step as native code reads it."""
+
+    _fields_ = (
+        ("function", ctypes.c_void_p),
+        ("slots", ctypes.c_void_p),
+        ("rows", ctypes.c_int64),
+        ("chunk", ctypes.c_int64),
+        ("parts", ctypes.c_int64),
+    )
+
+
+class Code:
+    """The address of a compiled kernel, with what keeps it there."""
+
+    __slots__ = ("address", "engine", "__weakref__")
+
+    def __init__(self, address: int, engine: Any) -> None:
+        self.address = address
+        self.engine = engine
+
+
+_codes: weakref.WeakValueDictionary[tuple[int, str], Code] = weakref.WeakValueDictionary()
+_lock = threading.Lock()
+#: By itself LLVM does not use the widest vectors of some processors.
+_WIDTHS = '"prefer-vector-width"="512" "min-legal-vector-width"="512"'
+ATTRIBUTES = f"attributes #0 = {{ nounwind {_WIDTHS} }}"
+
+
+def compile_kernels(kernels: Sequence[Kernel], bits: int) -> list[Code]:
+    """The machine code of kernels, of which those that are new are compiled together."""
+    with _lock:
+        found = {k.text: _codes.get((bits, k.text)) for k in kernels}
+        new = [text for text, code in found.items() if code is None]
+        if new:
+            texts = set(new)
+            declarations = sorted(
+                set().union(*[k.declarations for k in kernels if k.text in texts])
+            )
+            bodies = [
+                text.replace("@NAME", f"@kernel{i}").replace(") {", ") #0 {", 1)
+                for i, text in enumerate(new)
+            ]
+            engine = host.compiled("\n".join([*declarations, *bodies, ATTRIBUTES]), bits)
+            for i, text in enumerate(new):
+                code = Code(engine.get_function_address(f"kernel{i}"), engine)
+                found[text] = _codes[bits, text] = code
+        return [found[k.text] for k in kernels]  # type: ignore[misc]
+
+
+class Table:
+    """The steps of a program in memory. `ends` has the numbers of steps after which others follow
+    that are no native ones."""
+
+    def __init__(self, steps: Sequence[Step], buffers: Sequence[Buffer], bits: int) -> None:
+        begin = time.perf_counter()
+        self.bits = bits
+        kinds = [buffer.kind for buffer in buffers]
+        self.segments: list[tuple[int, int] | Call] = []
+        made: list[tuple[Kernel, list[int], Step]] = []
+        start = 0
+        written_for: dict[tuple, Kernel] = {}
+        for step in steps:
+            if isinstance(step, Call) and step.name == "eager":
+                if len(made) > start:
+                    self.segments.append((start, len(made)))
+                start = len(made)
+                self.segments.append(step)
+                continue
+            if isinstance(step, Nest):
+                slots = slots_of(step)
+                shape = shape_of(step, kinds, slots)
+                known = written_for.get(shape)
+                if known is None:
+                    known = written_for[shape] = Emitter(step, kinds, bits // 8).emit()
+                kernel = Kernel(known.text, known.declarations, slots)
+                numbers: list[int] = []
+            else:
+                kernel, numbers = _product(step)
+            places = []
+            for buffer, offset in kernel.slots:
+                where = buffers[buffer]
+                places += [where.base, where.offset + offset * SIZES[where.kind]]
+            made.append((kernel, places + numbers, step))
+        if len(made) > start:
+            self.segments.append((start, len(made)))
+        written = time.perf_counter()
+        self.codes = compile_kernels([kernel for kernel, _, _ in made], bits)
+        self.slots = [np.array(slots, np.int64) for _, slots, _ in made]
+        self.records = (Record * max(len(made), 1))()
+        for i, (code, numbers_of, (_, _, step)) in enumerate(
+            zip(self.codes, self.slots, made, strict=True)
+        ):
+            rows, chunk, parts = (
+                (step.rows, step.chunk, step.parts) if isinstance(step, Nest) else (1, 1, 1)
+            )
+            self.records[i] = Record(code.address, numbers_of.ctypes.data, rows, chunk, parts)
+        self.kernels = len({kernel.text for kernel, _, _ in made})
+        self.steps = len(made)
+        self.seconds = {"writing": written - begin, "llvm": time.perf_counter() - written}
+
+
+def _product(call: Call) -> tuple[Kernel, list[int]]:
+    """The step of a product of matrices: its kernel, and the numbers after its slots."""
+    assert call.name == "gemm"
+    given = call.arguments
+    left, right, shape, inner = given["left"], given["right"], given["shape"], given["inner"]
+    rows, columns = shape[-2:]
+    batch = math.prod(shape[:-2])
+    left_step, left_turned = _leading(left, rows, inner)
+    right_step, right_turned = _leading(right, inner, columns)
+    numbers = [
+        rows, columns, inner, left_step, right_step, columns,
+        112 if left_turned else 111, 112 if right_turned else 111,
+        batch, _between(left, shape), _between(right, shape), rows * columns,
+    ]  # fmt: skip
+    slots = [(left.buffer, left.offset), (right.buffer, right.offset), (given["out"], 0)]
+    return Kernel(_product_text(given["kind"], given["adds"]), set(), slots), numbers
+
+
+def _leading(access: Access, rows: int, columns: int) -> tuple[int, bool]:
+    """The distance between rows, or between columns where the matrix lies turned."""
+    down, along = access.strides[-2:]
+    if along == 1 or columns == 1:
+        return max(down, columns, 1), False
+    assert down == 1 or rows == 1
+    return max(along, rows, 1), True
+
+
+def _between(access: Access, shape: tuple[int, ...]) -> int:
+    """The distance between the matrices of a batch."""
+    lengths = zip(shape[:-2], access.strides[:-2], strict=True)
+    return next((step for n, step in reversed(list(lengths)) if n > 1), 0)
+
+
+def _product_text(kind: str, adds: bool) -> str:
+    """A kernel that calls the product of NumPy's BLAS for each matrix of a batch."""
+    real = {"f32": "float", "f64": "double"}[kind]
+    integer = f"i{blas.integer_bits()}"
+    lines = [f"define void @NAME{SIGNATURE} {{", "entry:"]
+    for k in range(3):
+        lines += [
+            f"  %sa{k} = getelementptr i64, ptr %slots, i64 {2 * k}",
+            f"  %sb{k} = load i64, ptr %sa{k}",
+            f"  %sc{k} = getelementptr ptr, ptr %bases, i64 %sb{k}",
+            f"  %sd{k} = load ptr, ptr %sc{k}",
+            f"  %se{k} = getelementptr i64, ptr %slots, i64 {2 * k + 1}",
+            f"  %sf{k} = load i64, ptr %se{k}",
+            f"  %p{k} = getelementptr i8, ptr %sd{k}, i64 %sf{k}",
+        ]
+    for k in range(12):
+        lines += [
+            f"  %na{k} = getelementptr i64, ptr %slots, i64 {6 + k}",
+            f"  %n{k} = load i64, ptr %na{k}",
+        ]
+    short = {k: f"%n{k}" for k in range(12)}
+    for k in range(8):
+        target = "i32" if k > 5 else integer
+        if target != "i64":
+            lines.append(f"  %t{k} = trunc i64 %n{k} to {target}")
+            short[k] = f"%t{k}"
+    one = "1.0"
+    begin = "1.0" if adds else "0.0"
+    lines += [
+        "  br label %head",
+        "head:",
+        "  %i = phi i64 [ 0, %entry ], [ %next, %body ]",
+        "  %more = icmp slt i64 %i, %n8",
+        "  br i1 %more, label %body, label %done",
+        "body:",
+        *[
+            line
+            for k in range(3)
+            for line in (
+                f"  %d{k} = mul i64 %i, %n{9 + k}",
+                f"  %q{k} = getelementptr {real}, ptr %p{k}, i64 %d{k}",
+            )
+        ],
+        f"  %blas = inttoptr i64 {blas.address(kind)} to ptr",
+        f"  call void %blas(i32 101, i32 {short[6]}, i32 {short[7]}, {integer} {short[0]}, "
+        f"{integer} {short[1]}, {integer} {short[2]}, {real} {one}, ptr %q0, {integer} {short[3]}, "
+        f"ptr %q1, {integer} {short[4]}, {real} {begin}, ptr %q2, {integer} {short[5]})",
+        "  %next = add i64 %i, 1",
+        "  br label %head",
+        "done:",
+        "  ret void",
+        "}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+#: Runs the steps from one number to another, the chunks of each one after the other.
+RUN = """
+define void @run(ptr %bases, ptr %steps, i64 %begin, i64 %end) {
+entry:
+  br label %head
+head:
+  %i = phi i64 [ %begin, %entry ], [ %following, %stepped ]
+  %more = icmp slt i64 %i, %end
+  br i1 %more, label %step, label %done
+step:
+  %record = getelementptr [5 x i64], ptr %steps, i64 %i
+  %slots_at = getelementptr i64, ptr %record, i64 1
+  %rows_at = getelementptr i64, ptr %record, i64 2
+  %chunk_at = getelementptr i64, ptr %record, i64 3
+  %parts_at = getelementptr i64, ptr %record, i64 4
+  %function = load ptr, ptr %record
+  %slots = load ptr, ptr %slots_at
+  %rows = load i64, ptr %rows_at
+  %chunk = load i64, ptr %chunk_at
+  %parts = load i64, ptr %parts_at
+  br label %chunks
+chunks:
+  %part = phi i64 [ 0, %step ], [ %next, %chunks ]
+  %lo = mul i64 %part, %chunk
+  %hi_raw = add i64 %lo, %chunk
+  %over = icmp sgt i64 %hi_raw, %rows
+  %hi = select i1 %over, i64 %rows, i64 %hi_raw
+  call void %function(ptr %bases, ptr %slots, i64 %lo, i64 %hi, i64 %part)
+  %next = add i64 %part, 1
+  %again = icmp slt i64 %next, %parts
+  br i1 %again, label %chunks, label %stepped
+stepped:
+  %following = add i64 %i, 1
+  br label %head
+done:
+  ret void
+}
+
+define void @work(ptr %bases, ptr %record, ptr %counter) {
+entry:
+  %slots_at = getelementptr i64, ptr %record, i64 1
+  %rows_at = getelementptr i64, ptr %record, i64 2
+  %chunk_at = getelementptr i64, ptr %record, i64 3
+  %parts_at = getelementptr i64, ptr %record, i64 4
+  %function = load ptr, ptr %record
+  %slots = load ptr, ptr %slots_at
+  %rows = load i64, ptr %rows_at
+  %chunk = load i64, ptr %chunk_at
+  %parts = load i64, ptr %parts_at
+  br label %take
+take:
+  %part = atomicrmw add ptr %counter, i64 1 seq_cst
+  %left = icmp slt i64 %part, %parts
+  br i1 %left, label %run, label %done
+run:
+  %lo = mul i64 %part, %chunk
+  %hi_raw = add i64 %lo, %chunk
+  %over = icmp sgt i64 %hi_raw, %rows
+  %hi = select i1 %over, i64 %rows, i64 %hi_raw
+  call void %function(ptr %bases, ptr %slots, i64 %lo, i64 %hi, i64 %part)
+  br label %take
+done:
+  ret void
+}
+"""

@@ -1,0 +1,17 @@
+"""How many threads a native call may use."""
+
+from __future__ import annotations
+
+import functools
+import os
+
+
+@functools.cache
+def thread_count() -> int:
+    """The number of processors that this process may use, or fewer if OMP_NUM_THREADS says so."""
+    try:
+        count = len(os.sched_getaffinity(0))
+    except AttributeError:  # not on every system
+        count = os.cpu_count() or 1
+    given = os.environ.get("OMP_NUM_THREADS", "")
+    return min(count, int(given)) if given.isdigit() and int(given) > 0 else count

@@ -1,0 +1,22 @@
+"""Where compiled functions run in these tests.
+
+Machine code is what `compile` makes by default. It takes time to make, so the uncompiled run tests
+what is around it on the interpreter, and all operators are crossed with it in the full run only;
+`native/` tests machine code itself.
+"""
+
+import os
+
+import pytest
+
+from wengert.core.classes import COMPILED
+
+
+@pytest.fixture(autouse=True)
+def backend(request, monkeypatch):
+    path = request.node.path
+    if "WENGERT_BACKEND" in os.environ or path.parent.name == "native":
+        return
+    all_operators = path.name == "test_compiled_operators.py"
+    if not COMPILED or (all_operators and not request.config.getoption("--full")):
+        monkeypatch.setenv("WENGERT_BACKEND", "interpreter")
