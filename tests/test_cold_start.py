@@ -114,7 +114,7 @@ import wengert.operators.sorting, wengert.tensor.printing
 
 public = {"_C", "_library", "autograd", "compiler", "cuda", "demo", "fft", "func", "library",
           "linalg", "nn", "ops", "optim", "overrides", "random", "serialization", "special",
-          "types", "utils"}
+          "types", "utils", "viz"}
 shown = {name for name in dir(wengert) if isinstance(getattr(wengert, name), ModuleType)}
 assert shown == public, shown ^ public
 

@@ -44,6 +44,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("optim",),
     *((f"compiler.{room}",) for room in COMPILER),
     ("compiler",),
+    ("viz",),
     # These use the package as programs do, by its public names.
     ("autograd.functional", "autograd.gradcheck", "tensor.numpy_functions", "_C",
      "_library", "demo"),

@@ -95,7 +95,7 @@ def is_inference(input: Tensor) -> _Any:
 # Modules and names that are imported when first asked for.
 _MODULES = (
     "_C", "_library", "compiler", "cuda", "demo", "fft", "func", "library", "linalg", "nn", "ops",
-    "optim", "overrides", "serialization", "special", "types", "utils",
+    "optim", "overrides", "serialization", "special", "types", "utils", "viz",
 )  # fmt: skip
 _NAMES = {
     "Tag": "library",
