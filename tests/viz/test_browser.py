@@ -9,6 +9,7 @@ pytest.importorskip("pygraphviz")
 pytest.importorskip("playwright")
 
 from playwright.sync_api import sync_playwright
+
 from viz.models import GPT, tokens
 from wengert import viz
 
