@@ -48,9 +48,11 @@ class set_detect_anomaly(AnomalySwitched):
 
 
 def is_anomaly_enabled() -> bool:
+    """Whether anomaly detection is on."""
     return anomaly.enabled
 
 
 def is_anomaly_check_nan_enabled() -> bool:
+    """Whether anomaly detection looks for NaN."""
     return anomaly.check_nan
 

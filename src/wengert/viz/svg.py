@@ -37,8 +37,10 @@ def draw_view(view: View, label: str) -> str:
         for card in view.cards
     )
     lines = [points for _, _, points in view.lines]
-    colours = (asset("colours.css") + asset("picture.css")).replace(":root", "svg.graph")
-    style = f"<style>{colours}</style>\n"
+    # Inside a page the picture is as light or dark as the page, in a file of its own as the screen.
+    scheme = "color-scheme: light dark;"
+    colours = asset("colours.css").replace(":root", "svg.graph").replace(scheme, "")
+    style = f"<style>{colours}{asset('picture.css')}svg.graph:root {{ {scheme} }}</style>\n"
     return _picture(style + cards, lines, view.width, view.height, label)
 
 
