@@ -44,6 +44,7 @@ define fresh_build
 endef
 
 $(DEMO_STAMP): | $(BIN)/python
+	@echo "Installing into $(VENV). Compiling takes a minute or two."
 	$(fresh_build)
 	$(PIP) install --quiet ".[demo]"
 	touch $@

@@ -165,8 +165,7 @@ def page(key: str) -> str:
     title, modules = PAGES[key]
     lines = [f"# {title}", ""]
     if key == "tensors":
-        lines += ["Operators, most of them methods too, are listed in [Operators](../operators.md).",
-                  ""]  # fmt: skip
+        lines += ["Operators, and so most methods, have [their own page](../operators.md).", ""]
     for name in modules:
         module = module_named(name)
         full = "wengert" if name == "wengert" else f"wengert.{name}"
