@@ -19,12 +19,13 @@ CONTENT := $(shell cksum $(SOURCES) | LC_ALL=C sort | cksum | cut -d' ' -f1)
 DEMO_STAMP := $(VENV)/.installed-$(CONTENT)
 
 .PHONY: help venv demo test test-full install generate lint types test-compiled test-uncompiled
-.PHONY: test-wide test-uncompiled-slow bench fuzz fuzz-installed clean
+.PHONY: docs test-wide test-uncompiled-slow bench fuzz fuzz-installed clean
 
 help:
 	@echo "make demo    install into .venv and run the demo: demo/report.html"
 	@echo "make test    install compiled into .venv, then lint, type check and run all tests"
 	@echo "make test-full  all of make test, what takes longer, and random programs: within an hour"
+	@echo "make docs    build the site into site/: open site/index.html"
 	@echo "make fuzz    compare random programs with PyTorch: SECONDS=600 SEED=1"
 	@echo "make bench   run the benchmarks on the compiled package"
 	@echo "make clean   remove everything that was built"
@@ -43,6 +44,7 @@ define fresh_build
 endef
 
 $(DEMO_STAMP): | $(BIN)/python
+	@echo "Installing into $(VENV). Compiling takes a minute or two."
 	$(fresh_build)
 	$(PIP) install --quiet ".[demo]"
 	touch $@
@@ -50,6 +52,12 @@ $(DEMO_STAMP): | $(BIN)/python
 demo: $(DEMO_STAMP)
 	$(BIN)/wengert info
 	$(BIN)/wengert demo
+
+# The site reads the source tree as it is: docstrings need no compilation.
+docs: $(BIN)/python
+	$(PIP) install --quiet "mkdocs-material>=9.5" "pygraphviz>=2" numpy scipy ml_dtypes
+	NO_MKDOCS_2_WARNING=1 PYTHONPATH="$$PWD/src" $(BIN)/python -P -m mkdocs build --strict --quiet
+	@echo "site/index.html"
 
 # Always built anew from the tree as it is, and refused unless every hot module compiles.
 install: $(BIN)/python
@@ -105,6 +113,6 @@ fuzz-installed:
 		$(if $(SEED),--seed $(SEED))
 
 clean:
-	rm -rf $(VENV) build dist demo src/wengert.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist demo site src/wengert.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 	find src -name '*.so' -delete

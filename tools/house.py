@@ -47,6 +47,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("compiler",),
     ("amp", "testing"),
     ("cuda",),
+    ("viz",),
     # These use the package as programs do, by its public names.
     ("autograd.functional", "autograd.gradcheck", "tensor.numpy_functions", "_C",
      "_library", "demo"),

@@ -54,6 +54,7 @@ from . import testing as testing
 from . import types as types
 from . import utils as utils
 from . import version as version
+from . import viz as viz
 
 class BFloat16Storage(TypedStorage): ...
 class BFloat16Tensor(Tensor): ...

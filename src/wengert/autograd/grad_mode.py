@@ -49,6 +49,7 @@ class _Mode:
     """A context manager that also decorates functions and generator functions."""
 
     def clone(self) -> Any:
+        """Another block of the same kind: a decorator needs one for each call."""
         return type(self)()
 
     def __call__(self, orig_func: Callable) -> Callable:
@@ -126,6 +127,7 @@ class _Flag(Switched, _Mode):
         self.note_origin()
 
     def clone(self) -> Any:
+        """Another block of the same kind: a decorator needs one for each call."""
         return type(self)(self.mode)
 
     def __enter__(self) -> None:
@@ -208,6 +210,7 @@ class inference_mode(_Mode):
         self.mode = mode
 
     def clone(self) -> inference_mode:
+        """Another block of the same kind: a decorator needs one for each call."""
         return type(self)(self.mode)
 
     def __enter__(self) -> None:
@@ -277,6 +280,7 @@ class _unsafe_preserve_version_counter(_Mode):
         self.versions = tuple(t._version for t in self.tensors)
 
     def clone(self) -> _unsafe_preserve_version_counter:
+        """Another block of the same kind: a decorator needs one for each call."""
         return type(self)(self.tensors)
 
     def __enter__(self) -> None:

@@ -244,6 +244,7 @@ _ELSEWHERE = {
     "_CloneArgBeforeMutateMode": ("autograd.mutation", "CloneBeforeChange"),
     "_engine_run_backward": ("autograd.variable", "engine_run_backward"),
     "_register_logging_hooks_on_whole_graph": ("tape.node_log", "log_nodes"),
+    "memory": ("autograd.memory", "memory"),
 }
 
 

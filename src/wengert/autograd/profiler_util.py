@@ -154,26 +154,32 @@ class FunctionEvent(FormattedTimesMixin):
 
     @property
     def key(self) -> str:
+        """What events are summed by: the name."""
         return self.name
 
     @property
     def metadata_json(self) -> Any:
+        """Further facts as JSON text, None if there are none."""
         return self._metadata_json
 
     @property
     def cpu_time_total(self) -> float:  # type: ignore[override]
+        """Microseconds from the beginning to the end."""
         return self.time_range.elapsed_us()
 
     @property
     def self_cpu_time_total(self) -> float:  # type: ignore[override]
+        """Microseconds spent in this and not in what ran within it."""
         return self.cpu_time_total - sum(child.cpu_time_total for child in self.cpu_children)
 
     @property
     def self_cpu_memory_usage(self) -> int:
+        """Bytes allocated by this and not by what ran within it."""
         return self.cpu_memory_usage - sum(child.cpu_memory_usage for child in self.cpu_children)
 
     @property
     def device_memory_total(self) -> int:
+        """Bytes on other devices: none."""
         return 0
 
     self_cuda_memory_usage = self_device_memory_usage = device_memory_total
@@ -267,6 +273,7 @@ class EventList(list):
 
     @property
     def self_cpu_time_total(self) -> float:
+        """Microseconds spent in this and not in what ran within it."""
         return sum(event.self_cpu_time_total for event in self)
 
     def key_averages(
@@ -333,6 +340,7 @@ class EventList(list):
             json.dump(chrome_trace(self), file)
 
     def supported_export_stacks_metrics(self) -> list[str]:
+        """What `export_stacks` can write."""
         return ["self_cpu_time_total"]
 
     def export_stacks(self, path: str, metric: str) -> None:

@@ -57,10 +57,12 @@ class dtype:
 
     @property
     def is_floating_point(self) -> builtins.bool:
+        """Whether it is a real floating-point dtype."""
         return self.category == FLOATING
 
     @property
     def is_complex(self) -> builtins.bool:
+        """Whether it is a complex dtype."""
         return self.category == COMPLEX
 
     def to_real(self) -> dtype:

@@ -7,7 +7,7 @@ MODULES = (
     "_C", "_library", "accelerator", "amp", "as_torch", "backends", "compiler", "cuda", "demo",
     "distributions", "fft", "func", "library", "linalg", "masked", "nn", "ops", "optim",
     "overrides", "serialization", "signal", "special", "storage", "testing", "types", "utils",
-    "version",
+    "version", "viz",
 )  # fmt: skip
 #: Names by the module that has them.
 _BY_MODULE = {

@@ -137,6 +137,7 @@ class Tensor:
     # Versions and history ------------------------------------------------------------------
 
     def version(self) -> int:
+        """How often the memory was changed in place."""
         return 0 if self.counter is None else self.counter.value
 
     def shared_counter(self) -> VersionCounter:
@@ -156,6 +157,7 @@ class Tensor:
         return node_of(self)
 
     def make_cold(self) -> Cold:
+        """The rarely used part of the tensor, made on first use."""
         if self.cold is None:
             self.cold = Cold()
             _collector.show(self)

@@ -43,6 +43,7 @@ class Generator:
 
     @property
     def device(self) -> device:
+        """Where the generator draws: the CPU."""
         return self._device
 
     def manual_seed(self, seed: int) -> Generator:
@@ -61,6 +62,7 @@ class Generator:
         return self._seed
 
     def initial_seed(self) -> int:
+        """The seed that was last set."""
         return self._seed
 
     @property

@@ -13,9 +13,10 @@ from markupsafe import Markup
 import wengert
 from wengert.demo import charts, derivatives, pendulum, spirals
 from wengert.demo.adam import Adam
-from wengert.demo.graph_svg import draw
 from wengert.demo.highlight import source_of
 from wengert.demo.templates import render
+from wengert.viz.pages import asset
+from wengert.viz.svg import draw
 
 
 @dataclass(frozen=True)
@@ -129,11 +130,17 @@ def drawings(results: Results) -> dict[str, Any]:
     return {
         "planes": [(each, charts.decision_plane(trained, each)) for each in trained.snapshots],
         "training_losses": charts.losses_of_training(trained),
-        "training_graph": draw(trained.graph, "The graph recorded by one evaluation of the loss"),
+        "colours": Markup(asset("colours.css")),
+        "graph_style": Markup(asset("picture.css")),
+        "training_graph": Markup(
+            draw(trained.graph, "The graph recorded by one evaluation of the loss")
+        ),
         "trajectories": charts.trajectories(swing),
         "search_path": charts.search_path(swing),
         "search_losses": charts.losses_of_search(swing),
-        "step_graph": draw(swing.step_graph, "The graph of one Runge-Kutta step", vertical=True),
+        "step_graph": Markup(
+            draw(swing.step_graph, "The graph of one Runge-Kutta step", vertical=True)
+        ),
         "hessian": charts.matrix(
             "hessian", "Hessian of the Rosenbrock function", curves.hessian.computed, "z.0f"
         ),

@@ -9,7 +9,7 @@ from tqdm import tqdm
 import wengert
 from wengert import Generator, Tensor
 from wengert.demo.adam import Adam
-from wengert.demo.graph import RecordedGraph, record_graph
+from wengert.viz.recorded import RecordedGraph, record_graph
 
 TARGET_ACCURACY = 0.97
 EXTENT = 1.25

@@ -38,6 +38,7 @@ class Storage:
 
     @property
     def device(self) -> device:
+        """Where the memory is."""
         return of_array(self.array)
 
     def __len__(self) -> int:
@@ -48,6 +49,7 @@ class Storage:
         return len(self)
 
     def element_size(self) -> int:
+        """Bytes of one element."""
         return self.dtype.itemsize
 
     def nbytes(self) -> int:

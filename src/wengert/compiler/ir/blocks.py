@@ -37,10 +37,12 @@ class Block:
 
     @property
     def inputs(self) -> tuple[Value, ...]:
+        """The parameters of the block."""
         return tuple(self.param_node._outputs)
 
     @property
     def outputs(self) -> tuple[Value, ...]:
+        """The results of the block."""
         return tuple(self.return_node._inputs)
 
     def nodes(self) -> Iterator[Node]:

@@ -33,10 +33,12 @@ class Graph:
 
     @property
     def inputs(self) -> tuple[Value, ...]:
+        """The parameters of the graph."""
         return self.block.inputs
 
     @property
     def outputs(self) -> tuple[Value, ...]:
+        """The results of the graph."""
         return self.block.outputs
 
     def nodes(self) -> Iterator[Node]:

@@ -45,6 +45,7 @@ class Value:
 
     @property
     def graph(self) -> Graph:
+        """The graph it belongs to."""
         return self.node.graph
 
     @property
@@ -54,6 +55,7 @@ class Value:
 
     @property
     def is_used(self) -> bool:
+        """Whether a node or a result of a block uses it."""
         return bool(self._uses)
 
     @property
@@ -124,10 +126,12 @@ class Node:
 
     @property
     def inputs(self) -> tuple[Value, ...]:
+        """The values it uses, in order."""
         return tuple(self._inputs)
 
     @property
     def outputs(self) -> tuple[Value, ...]:
+        """The values it defines."""
         return tuple(self._outputs)
 
     @property
@@ -151,6 +155,7 @@ class Node:
 
     @property
     def is_operator(self) -> bool:
+        """Whether it calls an operator, and not a primitive of graphs."""
         return self.operator is not None
 
     @property
@@ -246,6 +251,7 @@ class Node:
             self.add_input(value)
 
     def remove_all_inputs(self) -> None:
+        """Let go of all inputs."""
         self._drop_inputs(0)
 
     def _drop_inputs(self, start: int) -> None:

@@ -42,6 +42,7 @@ class SequenceKey(KeyEntry):
 
     @property
     def idx(self) -> int:
+        """The position."""
         return self._value
 
     def get(self, parent: Any) -> Any:
@@ -59,6 +60,7 @@ class MappingKey(SequenceKey):
 
     @property
     def key(self) -> Any:
+        """The key."""
         return self._value
 
 
@@ -70,6 +72,7 @@ class GetAttrKey(KeyEntry):
 
     @property
     def name(self) -> str:
+        """The name of the attribute."""
         return self._value
 
     def get(self, parent: Any) -> Any:

@@ -48,6 +48,7 @@ class TreeSpec:
 
     @property
     def children_specs(self) -> list[TreeSpec]:
+        """The structures of the children."""
         return self.children()
 
     def unflatten(self, leaves: Iterable[Any]) -> Any:

@@ -21,6 +21,7 @@ import textwrap
 from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
+from ...core import PACKAGE_FOLDER
 from ...core.tensor import AbstractOperator
 from ...creation.factories import empty
 from ...dispatch.overridable import Overridable
@@ -227,7 +228,9 @@ def _forward(cls: type[Layer], function: Any) -> Any:
 def _method(cls: type, name: str, source: str, variables: dict[str, Any]) -> Any:
     """A method of a class, from its text."""
     namespace = {**variables, "__name__": cls.__module__}
-    exec(compile(textwrap.dedent(source), f"<{cls.__qualname__}.{name}>", "exec"), namespace)
+    # A file of this package: nodes and errors then name the line that calls the layer.
+    file = f"{PACKAGE_FOLDER}<{cls.__qualname__}.{name}>"
+    exec(compile(textwrap.dedent(source), file, "exec"), namespace)
     method = namespace[name]
     method.__qualname__ = f"{cls.__qualname__}.{name}"
     method.__module__ = cls.__module__
