@@ -80,7 +80,7 @@ try:
     legacy_contiguous_format = contiguous_format
 
     if not __compiled__:
-        from . import installation as _installation
+        from .core import installation as _installation
 
         _installation.warn_if_uncompiled()
 

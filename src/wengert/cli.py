@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import wengert
-from wengert.installation import reason_uncompiled
+from wengert.core.installation import reason_uncompiled
 
 #: What the extra `demo` installs, by the names under which it is imported.
 DEMO_NEEDS = ("jinja2", "matplotlib", "pygments", "pygraphviz", "tqdm")

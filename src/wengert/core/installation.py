@@ -6,7 +6,7 @@ from __future__ import annotations
 def reason_uncompiled() -> str | None:
     """Why an installation is not compiled, as noted when it was built; None for other packages."""
     try:
-        from ._uncompiled import REASON  # type: ignore[import-not-found, unused-ignore]
+        from .._uncompiled import REASON  # type: ignore[import-not-found, unused-ignore]
     except ImportError:
         return None
     return REASON
