@@ -54,7 +54,7 @@ cdef extern from *:
 
 
 cdef cnp.ndarray batch_of(object a):
-    """A batch of small real square matrices as an array of three dimensions; else None."""
+    """A batch, not empty, of small real square matrices with three dimensions; else None."""
     cdef cnp.ndarray x
     cdef int kind, rank
     cdef Py_ssize_t n
@@ -63,6 +63,8 @@ cdef cnp.ndarray batch_of(object a):
     x = <cnp.ndarray>a
     kind, rank = cnp.PyArray_TYPE(x), cnp.PyArray_NDIM(x)
     if (kind != cnp.NPY_DOUBLE and kind != cnp.NPY_FLOAT) or rank < 2:
+        return None
+    if not cnp.PyArray_SIZE(x):
         return None
     n = cnp.PyArray_DIM(x, rank - 1)
     if n > WIDEST or n != cnp.PyArray_DIM(x, rank - 2) or not cnp.PyArray_ISBEHAVED_RO(x):
@@ -99,7 +101,7 @@ def solved(object a, object b):
     cdef const void* right = NULL
     cdef bint done
     x = batch_of(a)
-    if x is None or not cnp.PyArray_SIZE(x):
+    if x is None:
         return None
     count, n = cnp.PyArray_DIM(x, 0), cnp.PyArray_DIM(x, 1)
     columns = n
@@ -167,7 +169,7 @@ def factored(object a):
     cdef cnp.npy_intp dims[3]
     cdef Py_ssize_t steps[3]
     cdef Py_ssize_t count, n
-    if x is None or not cnp.PyArray_SIZE(x):
+    if x is None:
         return None
     count, n = cnp.PyArray_DIM(x, 0), cnp.PyArray_DIM(x, 1)
     measure(x, steps)
@@ -197,7 +199,7 @@ def cholesky(object a):
     cdef Py_ssize_t steps[3]
     cdef Py_ssize_t count, n
     cdef bint done
-    if x is None or not cnp.PyArray_SIZE(x):
+    if x is None:
         return None
     count, n = cnp.PyArray_DIM(x, 0), cnp.PyArray_DIM(x, 1)
     measure(x, steps)

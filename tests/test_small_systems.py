@@ -1,0 +1,68 @@
+"""Many small matrices: what is computed without LAPACK is what LAPACK computes."""
+
+import numpy as np
+import pytest
+
+import wengert
+from wengert.backends import systems
+
+pytestmark = pytest.mark.compiled_only
+TYPES = [(np.float64, 1e-9), (np.float32, 5e-3)]
+
+
+def _matrices(n, dtype, count=4):
+    return np.random.default_rng(n).normal(size=(count, n, n)).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype, tolerance", TYPES)
+@pytest.mark.parametrize("n", [1, 2, 3, 8, 16])
+def test_results_are_lapacks(n, dtype, tolerance):
+    close = {"rtol": tolerance, "atol": tolerance}
+    a, b = _matrices(n, dtype), _matrices(n, dtype)[..., :2]
+    for x in (a, a.swapaxes(-1, -2), a[::2], a[0]):
+        right = b[: len(x)] if x.ndim == 3 else b[0]
+        np.testing.assert_allclose(systems.solved(x, None), np.linalg.inv(x), **close)
+        np.testing.assert_allclose(systems.solved(x, right), np.linalg.solve(x, right), **close)
+        np.testing.assert_allclose(systems.determinants(x, False), np.linalg.det(x), **close)
+        for mine, other in zip(systems.determinants(x, True), np.linalg.slogdet(x), strict=True):
+            np.testing.assert_allclose(mine, other, **close)
+        square = x @ x.swapaxes(-1, -2) + np.eye(n, dtype=dtype)
+        np.testing.assert_allclose(systems.cholesky(square), np.linalg.cholesky(square), **close)
+
+
+def test_factors_and_exchanged_rows_are_lapacks():
+    from scipy.linalg import lapack
+
+    x = _matrices(6, np.float64)
+    packed, rows, failed = systems.factored(x)
+    for i, matrix in enumerate(x):
+        expected, exchanged, _ = lapack.dgetrf(matrix)
+        np.testing.assert_allclose(packed[i], expected, atol=1e-12)
+        assert rows[i].tolist() == (exchanged + 1).tolist()
+    assert not failed.any()
+    assert systems.factored(np.zeros((2, 3, 3)))[2].tolist() == [1, 1]
+
+
+def test_what_is_not_for_c_is_declined():
+    singular, large = np.ones((2, 3, 3)), np.eye(17)
+    assert systems.solved(singular, None) is None and systems.solved(large, None) is None
+    assert systems.cholesky(-np.eye(2)) is None
+    for other in (np.eye(2, dtype=complex), np.eye(2, dtype=np.float16), np.ones((2, 3))):
+        assert systems.solved(other, None) is None and systems.determinants(other, False) is None
+    assert systems.solved(np.eye(2), np.ones((3, 2, 1))) is None
+    assert systems.determinants(np.zeros((2, 2)), True)[1] == -np.inf
+    for empty in (np.empty((3, 0, 0)), np.empty((0, 2, 2)), np.empty((0, 0))):
+        assert systems.determinants(empty, False) is None and systems.solved(empty, None) is None
+
+
+def test_not_a_number_stays_one():
+    x = wengert.full((2, 3, 3), float("nan"))
+    assert wengert.linalg.det(x).isnan().all() and wengert.linalg.inv(x).isnan().any()
+    assert wengert.linalg.slogdet(x).logabsdet.isnan().all()
+
+
+def test_results_lie_in_columns_as_pytorchs():
+    x = wengert.tensor(_matrices(3, np.float64))
+    assert wengert.linalg.inv(x).stride() == (9, 1, 3)
+    assert wengert.linalg.solve(x, x[..., :2]).stride() == (6, 1, 3)
+    assert wengert.linalg.cholesky(x @ x.mT).stride() == (9, 1, 3)
