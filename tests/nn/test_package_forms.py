@@ -86,3 +86,20 @@ def test_feature_dropout(lib):
     assert (out == out[..., :1]).all().item() and out.unique().tolist() == [0, 2]
     with pytest.raises(RuntimeError, match="at least 2 dimensions"):
         lib.feature_dropout(lib.ones(3), 0.5, True)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_pools_that_always_tell_indices(n):
+    results = []
+    for lib in (wengert, torch):
+        F = lib.nn.functional
+        x = wave(lib, 2, 2, *(6,) * n)
+        found = [*getattr(F, f"max_pool{n}d_with_indices")(x, 2)]
+        found += getattr(F, f"adaptive_max_pool{n}d_with_indices")(x, 4)
+        if n > 1:
+            samples = wave(lib, 2, 2, n, low=0.1, high=0.9)
+            function = getattr(F, f"fractional_max_pool{n}d_with_indices")
+            found += function(x, 2, (3,) * n, _random_samples=samples)
+        results.append(found)
+    for one, other in zip(*results, strict=True):
+        torch.testing.assert_close(numbers(one), numbers(other))

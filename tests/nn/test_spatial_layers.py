@@ -343,6 +343,17 @@ def test_pools_of_special_values(lib):
     assert str(means[0, 0].tolist()) == "[nan, nan, inf]"
 
 
+def test_window_that_lies_in_the_border():
+    """Its index is one of the input, where PyTorch's is not, so that there is a gradient."""
+    x = wengert.ones(1, 2, 1, 2, requires_grad=True)
+    values, indices = wengert.nn.functional.max_pool3d(
+        x, 2, 1, 1, (1, 2, 2), return_indices=True
+    )
+    assert values.max().item() == -float("inf") and indices.min() >= 0 and indices.max() < 4
+    values.sum().backward()
+    assert x.grad.sum().item() == values.numel()
+
+
 def test_pools_of_whole_numbers(lib):
     x = lib.tensor([[[-7, 2, 3, 9]] * 2])
     assert lib.nn.functional.avg_pool2d(x, 2).tolist() == [[[-2, 6]]]

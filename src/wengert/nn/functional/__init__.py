@@ -121,6 +121,14 @@ from .rearranging import fold as fold
 from .rearranging import pixel_shuffle as pixel_shuffle
 from .rearranging import pixel_unshuffle as pixel_unshuffle
 from .rearranging import unfold as unfold
+from .with_indices import adaptive_max_pool1d_with_indices as adaptive_max_pool1d_with_indices
+from .with_indices import adaptive_max_pool2d_with_indices as adaptive_max_pool2d_with_indices
+from .with_indices import adaptive_max_pool3d_with_indices as adaptive_max_pool3d_with_indices
+from .with_indices import fractional_max_pool2d_with_indices as fractional_max_pool2d_with_indices
+from .with_indices import fractional_max_pool3d_with_indices as fractional_max_pool3d_with_indices
+from .with_indices import max_pool1d_with_indices as max_pool1d_with_indices
+from .with_indices import max_pool2d_with_indices as max_pool2d_with_indices
+from .with_indices import max_pool3d_with_indices as max_pool3d_with_indices
 
 
 def _make_overridable() -> None:

@@ -26,7 +26,7 @@ def _track(running: Tensor | None, value: Tensor, momentum: float) -> None:
     """Move a running statistic towards that of a batch."""
     if running is not None:
         with no_grad():
-            running.mul_(1 - momentum).add_(value, alpha=momentum)
+            running.copy_(running * (1 - momentum) + value * momentum)
 
 
 def batch_norm(
@@ -121,7 +121,7 @@ def instance_norm(
     repeated = [
         None if t is None else t.repeat(count) for t in (running_mean, running_var, weight, bias)
     ]
-    flat = input.reshape((1, count * channels, *shape[2:]))
+    flat = input.contiguous().reshape((1, count * channels, *shape[2:]))
     mean, spread, scale, shift = repeated
     out = normalized(flat, mean, spread, scale, shift, use_input_stats, momentum, eps)
     with no_grad():

@@ -59,6 +59,11 @@ def _windows(
                 f"pad should be at most half of effective kernel size, but got pad={p}, "
                 f"kernel_size={k} and dilation={d}"
             )
+        if p > k // 2:
+            raise RuntimeError(
+                "pad should be smaller than or equal to half of kernel size, but got pad "
+                f"{list(border)} and kernel size {list(kernel)}"
+            )
     shape = input.array.shape
     if len(shape) not in (count + 1, count + 2) or 0 in shape[len(shape) - count :]:
         raise RuntimeError(
@@ -237,6 +242,9 @@ def _avg_pool(
     kernel, steps, border, _ = _windows(
         name, count, input, kernel_size, stride, padding, 1, ceil_mode
     )
+    planes = input.array.shape[-count:]
+    if count == 3 and any(n < k for n, k in zip(planes, kernel, strict=True)):
+        raise RuntimeError(f"input image {planes} smaller than kernel size {kernel}")
     return pooling.avg_pool.call(
         (input, kernel, steps, border, ceil_mode, count_include_pad, divisor_override)
     )

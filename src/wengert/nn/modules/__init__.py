@@ -1,5 +1,6 @@
 """Modules: the base class, containers, and layers that hold their parameters."""
 
+from . import batchnorm as batchnorm
 from .activation import CELU as CELU
 from .activation import ELU as ELU
 from .activation import GELU as GELU
