@@ -186,9 +186,11 @@ def _check_padding(mask: Tensor, batch: int, length: int) -> None:
 
 
 def _projected(
-    query: Tensor, key: Tensor, value: Tensor, weight: Tensor, bias: Tensor | None
+    query: Tensor, key: Tensor, value: Tensor, weight: Tensor | None, bias: Tensor | None
 ) -> tuple[Tensor, ...]:
     """Query, key and value times their thirds of one weight; what is one tensor, in one product."""
+    if weight is None:
+        raise AssertionError("use_separate_proj_weight is False but in_proj_weight is None")
     size = query.size(-1)
     if query is key and key is value:
         return tuple(linear(query, weight, bias).split(size, -1))
@@ -235,6 +237,61 @@ def _check_static(name: str, given: Tensor, count: int, width: int) -> Tensor:
     return given
 
 
+def _check_sizes(
+    query: Tensor, key: Tensor, value: Tensor, expected: int, num_heads: int, separate: bool
+) -> None:
+    size = query.shape[-1]
+    if size != expected:
+        raise AssertionError(f"was expecting embedding dimension of {expected}, but got {size}")
+    if size % num_heads:
+        raise AssertionError(f"embed_dim {size} not divisible by num_heads {num_heads}")
+    if separate and key.shape[:-1] != value.shape[:-1]:
+        raise AssertionError(
+            f"key's sequence and batch dims {key.shape[:-1]} do not match value's "
+            f"{value.shape[:-1]}"
+        )
+    if not separate and key.shape != value.shape:
+        raise AssertionError(f"key shape {key.shape} does not match value shape {value.shape}")
+
+
+def _has_biases(bias_k: Any, bias_v: Any, static_k: Any, static_v: Any) -> bool:
+    """Whether a key and a value are added, which cannot be to given ones."""
+    if bias_k is None and bias_v is None:
+        return False
+    if bias_k is None or bias_v is None:
+        one, other = ("bias_v", "bias_k") if bias_k is None else ("bias_k", "bias_v")
+        raise AssertionError(f"{one} is set but {other} is None")
+    for name, given in (("key", static_k), ("value", static_v)):
+        if given is not None:
+            raise AssertionError(f"bias cannot be added to static {name}.")
+    return True
+
+
+def _joined_mask(
+    attn_mask: Tensor | None, padding: Tensor | None, added: int, batch: int, length: int
+) -> Tensor | None:
+    """Both masks as one, which does not hide the last `added` keys."""
+    if added:
+        attn_mask = None if attn_mask is None else pad(attn_mask, (0, added))
+        padding = None if padding is None else pad(padding, (0, added))
+    if padding is None:
+        return attn_mask
+    _check_padding(padding, batch, length)
+    hidden = padding.reshape(batch, 1, 1, -1)
+    return hidden if attn_mask is None else attn_mask + hidden
+
+
+def _attended(
+    q: Tensor, k: Tensor, v: Tensor, mask: Any, dropout_p: float, is_causal: bool, weighted: bool
+) -> tuple[Tensor, Tensor | None]:
+    """The values of all heads averaged by attention, and the weights if they are wanted."""
+    if not weighted:
+        return scaled_dot_product_attention(q, k, v, mask, dropout_p, is_causal), None
+    scores = (q * math.sqrt(1.0 / q.shape[-1])) @ k.transpose(-2, -1)
+    weights = dropout(softmax(scores if mask is None else scores + mask, -1), dropout_p)
+    return weights @ v, weights
+
+
 def multi_head_attention_forward(
     query: Tensor,
     key: Tensor,
@@ -268,6 +325,7 @@ def multi_head_attention_forward(
     `need_weights`, the attention weights, by default their mean over the heads.
     """
     _check_ranks(query, key, value, key_padding_mask, attn_mask, num_heads)
+    _check_sizes(query, key, value, embed_dim_to_check, num_heads, use_separate_proj_weight)
     is_batched = query.dim() == 3
     key_padding_mask = additive_mask(
         key_padding_mask, "key_padding_mask", query.dtype, attn_mask, "attn_mask"
@@ -280,46 +338,19 @@ def multi_head_attention_forward(
     # The hint replaces the mask where nothing else is masked and no weights are asked for.
     is_causal = is_causal and key_padding_mask is None and not need_weights
     attn_mask = None if is_causal else additive_mask(attn_mask, "attn_mask", query.dtype)
-    size = query.shape[-1]
-    if size != embed_dim_to_check:
-        raise AssertionError(
-            f"was expecting embedding dimension of {embed_dim_to_check}, but got {size}"
-        )
-    width = size // num_heads
-    if width * num_heads != size:
-        raise AssertionError(f"embed_dim {size} not divisible by num_heads {num_heads}")
     if use_separate_proj_weight:
-        if key.shape[:-1] != value.shape[:-1]:
-            raise AssertionError(
-                f"key's sequence and batch dims {key.shape[:-1]} do not match value's "
-                f"{value.shape[:-1]}"
-            )
         q, k, v = _projected_separately(
             (query, key, value), (q_proj_weight, k_proj_weight, v_proj_weight), in_proj_bias
         )
     else:
-        if key.shape != value.shape:
-            raise AssertionError(f"key shape {key.shape} does not match value shape {value.shape}")
-        if in_proj_weight is None:
-            raise AssertionError("use_separate_proj_weight is False but in_proj_weight is None")
         q, k, v = _projected(query, key, value, in_proj_weight, in_proj_bias)
     if not is_batched:
         q, k, v = [each.unsqueeze(1) for each in (q, k, v)]
         key_padding_mask = None if key_padding_mask is None else key_padding_mask.unsqueeze(0)
-    rows, batch = q.shape[:2]
+    rows, batch, size = q.shape
+    width = size // num_heads
     if attn_mask is not None:
         attn_mask = _with_heads(attn_mask, batch, num_heads, rows, k.shape[0])
-
-    added = 0  # keys that no mask hides
-    if bias_k is not None and bias_v is not None:
-        for name, given in (("key", static_k), ("value", static_v)):
-            if given is not None:
-                raise AssertionError(f"bias cannot be added to static {name}.")
-        k, v = cat([k, bias_k.expand(1, batch, size)]), cat([v, bias_v.expand(1, batch, size)])
-        added += 1
-    elif bias_k is not None or bias_v is not None:
-        one, other = ("bias_v", "bias_k") if bias_k is None else ("bias_k", "bias_v")
-        raise AssertionError(f"{one} is set but {other} is None")
 
     def by_head(x: Tensor) -> Tensor:
         return x.reshape(x.shape[0], batch, num_heads, width).permute(1, 2, 0, 3)
@@ -328,30 +359,23 @@ def multi_head_attention_forward(
         checked = _check_static(name, given, batch * num_heads, width)
         return checked.reshape(batch, num_heads, -1, width)
 
+    added = 0  # keys that no mask hides
+    if _has_biases(bias_k, bias_v, static_k, static_v):
+        more: Any = (bias_k, bias_v)
+        k, v = [cat([x, each.expand(1, batch, size)]) for x, each in zip((k, v), more, strict=True)]
+        added += 1
     q = by_head(q)
     k = by_head(k) if static_k is None else static("static_k", static_k)
     v = by_head(v) if static_v is None else static("static_v", static_v)
     if add_zero_attn:
         k, v = [cat([each, each.new_zeros(batch, num_heads, 1, width)], 2) for each in (k, v)]
         added += 1
-    if added:
-        attn_mask = None if attn_mask is None else pad(attn_mask, (0, added))
-        key_padding_mask = None if key_padding_mask is None else pad(key_padding_mask, (0, added))
-    if key_padding_mask is not None:
-        _check_padding(key_padding_mask, batch, k.shape[2])
-        hidden = key_padding_mask.reshape(batch, 1, 1, -1)
-        attn_mask = hidden if attn_mask is None else attn_mask + hidden
-    dropout_p = dropout_p if training else 0.0
-
-    weights = None
-    if need_weights:
-        scores = (q * math.sqrt(1.0 / width)) @ k.transpose(-2, -1)
-        weights = softmax(scores if attn_mask is None else scores + attn_mask, -1)
-        weights = dropout(weights, dropout_p)
-        mixed = weights @ v
-        weights = weights.mean(1) if average_attn_weights else weights
-    else:
-        mixed = scaled_dot_product_attention(q, k, v, attn_mask, dropout_p, is_causal)
+    mask = _joined_mask(attn_mask, key_padding_mask, added, batch, k.shape[2])
+    mixed, weights = _attended(
+        q, k, v, mask, dropout_p if training else 0.0, is_causal, need_weights
+    )
+    if weights is not None and average_attn_weights:
+        weights = weights.mean(1)
     joined = mixed.permute(2, 0, 1, 3).reshape(rows * batch, size)
     result = linear(joined, out_proj_weight, out_proj_bias).reshape(rows, batch, -1)
     if is_batched:
