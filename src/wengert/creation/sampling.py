@@ -19,7 +19,7 @@ from ..backends.placement import of_array, transfer
 from ..core import dtypes
 from ..core.devices import CPU
 from . import rejection
-from .generator import Generator, source_of
+from .generator import Generator, default_generator, source_of
 from .mersenne import Mersenne
 from .rounding import fused
 
@@ -33,12 +33,12 @@ _WIDE_RANGE = 2**28
 
 def fill_plain_uniform(array: Any) -> None:
     """Draw from [0, 1) into a new array of float32 or float64."""
-    source_of(None).uniform(array, 0.0, 1.0)
+    (default_generator._source or default_generator.source).uniform(array, 0.0, 1.0)
 
 
 def fill_plain_normal(array: Any) -> None:
     """Draw standard normal numbers into a new array of float32 or float64."""
-    source = source_of(None)
+    source = default_generator._source or default_generator.source
     if array.size < _BLOCK:
         array[...] = source.normals_in_pairs(array.size, 0.0, 1.0).reshape(array.shape)
     else:
