@@ -66,6 +66,71 @@ def test_a_program_runs_unchanged(tmp_path):
     assert done.stdout.split()[-1] == str(round(model[0].weight[0, 0].item(), 5))
 
 
+TRAINING = """
+import sys
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+from torch.optim.lr_scheduler import CosineAnnealingLR
+from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
+from torch.utils.data import DataLoader, TensorDataset, random_split
+
+device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+torch.manual_seed(0)
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.names = nn.Embedding(10, 8)
+        self.first, self.norm = nn.Linear(12, 32), nn.LayerNorm(32)
+        self.drop, self.last = nn.Dropout(0.2), nn.Linear(32, 3)
+        nn.init.xavier_normal_(self.last.weight)
+
+    def forward(self, i, x):
+        h = torch.cat([self.names(i), x], dim=-1)
+        return self.last(self.drop(F.gelu(self.norm(self.first(h)))))
+
+
+data = TensorDataset(torch.randint(0, 10, (90,)), torch.randn(90, 4), torch.randint(0, 3, (90,)))
+train, test = random_split(data, [0.8, 0.2])
+loader = DataLoader(train, batch_size=16, shuffle=True, num_workers=2)
+model = Net().to(device)
+average = AveragedModel(model, multi_avg_fn=get_ema_multi_avg_fn(0.9))
+optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
+schedule = CosineAnnealingLR(optimizer, 10)
+scaler = torch.amp.GradScaler("cpu", enabled=False)
+for epoch in range(3):
+    total = 0.0
+    for i, x, y in loader:
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(i.to(device), x.to(device)), y.to(device), label_smoothing=0.1)
+        scaler.scale(loss).backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        scaler.step(optimizer)
+        scaler.update()
+        average.update_parameters(model)
+        total += loss.item() * len(y)
+    schedule.step()
+    print(f"{total / len(train):.4f}")
+average.eval()
+with torch.no_grad():
+    print(sum((average(i, x).argmax(-1) == y).sum().item() for i, x, y in DataLoader(test, 64)))
+torch.save(model.state_dict(), sys.argv[1])
+print(len(torch.load(sys.argv[1])), torch.rand(1).item())
+"""
+
+
+@pytest.mark.slow
+def test_a_training_says_what_it_says_with_pytorch(tmp_path):
+    pytest.importorskip("torch")
+    (tmp_path / "training.py").write_text(TRAINING)
+    ours = run("-m", "wengert.as_torch", "training.py", "weights.pt", folder=tmp_path)
+    theirs = run("training.py", "weights.pt", folder=tmp_path)
+    assert theirs.stdout.count("\n") == 5, theirs.stderr
+    assert ours.stdout == theirs.stdout, ours.stderr
+
+
 def test_modules_and_neighbours(tmp_path, capsys):
     (tmp_path / "helper.py").write_text("import torch\nVALUE = torch.ones(2).sum().item()\n")
     (tmp_path / "program.py").write_text("import helper, sys\nprint(helper.VALUE, sys.argv[1])\n")

@@ -7,6 +7,7 @@ import pytest
 
 import wengert
 from nn.test_layers import LAYERS
+from wengert.creation import sampling
 from wengert.creation.rounding import fused
 
 torch = pytest.importorskip("torch")
@@ -135,6 +136,7 @@ class TestFloating:
             if replacement or name in ("float32", "float64"):
                 yield lib.multinomial(weights, 7, replacement)
                 yield lib.multinomial(weights.view(4, 50), 7, replacement)
+                yield lib.multinomial(weights.view(50, 4).t(), 7, replacement)
 
         assert_same(draw)
 
@@ -194,6 +196,20 @@ def test_binomial():
         yield lib.binomial(lib.full((3, 41), 500.0, dtype=lib.float64), shares.double())
 
     assert_same(draw)
+
+
+def test_gamma():
+    """What distributions are sampled by: it has no function of its own."""
+
+    def draw(lib):
+        given = lib.arange(50, dtype=lib.float64) / 10
+        if lib is torch:
+            return [torch._standard_gamma(given)]
+        made = wengert.empty_like(given)
+        sampling.fill_gamma(made.array, given.array)
+        return [made]
+
+    assert_same(draw, exact=False)
 
 
 @pytest.mark.parametrize(

@@ -355,11 +355,12 @@ class SizedDraw(Drawing, Sized):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Tensor:
         quick = None if kwargs or thread_state().levels else self.quick
-        if quick is not None and as_device(None) is CPU:
-            array = np.empty(parse_size(self.name, args, None), dtypes.get_default_dtype().numpy)
-            if array.dtype.char in "fd":
-                quick(array)
-                return wrap(array)
+        kind = dtypes.get_default_dtype()
+        if quick is not None and as_device(None) is CPU and kind.itemsize >= 4:
+            plain = len(args) == 1 and type(args[0]) is int and args[0] >= 0
+            array = np.empty(args if plain else parse_size(self.name, args), kind.numpy)
+            quick(array)
+            return wrap(array)
         return super().__call__(*args, **kwargs)
 
 

@@ -101,8 +101,8 @@ class Generator:
         if not (seeded and 0 < left <= _KEY_WORDS and following <= _KEY_WORDS):
             raise RuntimeError("Invalid mt19937 state: these bytes are no state of a generator")
         key = np.frombuffer(words, "<u8").astype(np.uint32).tobytes()
-        self.manual_seed(seed)
         self.source.restore(key, following, normal if waits else None)
+        self._seed = seed
         return self
 
     def clone_state(self) -> Generator:

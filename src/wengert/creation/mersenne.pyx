@@ -2,6 +2,7 @@
 """The Mersenne Twister behind generators, and what becomes of its words: see `mersenne.py`."""
 cimport numpy as cnp
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.string cimport memcpy
 
 cnp.import_array()
 
@@ -51,8 +52,7 @@ cdef class Mersenne:
         cdef const char* words = key
         if len(key) != 4 * WORDS or not 0 <= next <= WORDS:
             raise ValueError("not a state of the Mersenne Twister")
-        for i in range(4 * WORDS):
-            (<char*>self.twister.key)[i] = words[i]
+        memcpy(self.twister.key, words, 4 * WORDS)
         wengert_temper(&self.twister)
         self.twister.fresh = next == 0
         self.twister.next = next or WORDS

@@ -16,6 +16,8 @@ _STIRLING = (
     0.0166446911898211, 0.0138761288230707, 0.0118967099458917, 0.0104112652619720,
     0.00925546218271273, 0.00833056343336287,
 )  # fmt: skip
+# In float32, as PyTorch has it.
+_THIRD = 0.3333333432674408
 # From this mean on, rejection under a transformed hat is faster than counting.
 _LARGE_MEAN = 10
 
@@ -115,6 +117,31 @@ def _binomial_by_rejection(count: float, probability: float, unit: Unit) -> floa
         )
         if tried <= upper:
             return float(k)
+
+
+def gamma(concentration: float, unit: Unit, normal: Unit) -> float:
+    """A sample of the gamma distribution with rate one, by Marsaglia's and Tsang's method.
+
+    `normal` returns standard normal numbers.
+    """
+    scale = 1.0
+    if concentration < 1:
+        if concentration == 0:
+            return 0.0
+        scale = (1 - unit()) ** (1 / concentration)
+        concentration += 1
+    d = concentration - _THIRD
+    c = 1 / math.sqrt(9 * d)
+    while True:
+        x = normal()
+        y = 1 + c * x
+        if y <= 0:
+            continue
+        v, u, square = y * y * y, 1 - unit(), x * x
+        if u < 1 - 0.0331 * square * square:
+            return scale * d * v
+        if math.log(u) < 0.5 * square + d * (1 - v + math.log(v)):
+            return scale * d * v
 
 
 def _stirling(k: float) -> float:

@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 
 from ..backends.backend import has_elements, is_array
+from ..backends.layout import empty_in_order
 from ..backends.placement import of_array, transfer
 from ..core import dtypes
 from ..core.devices import CPU
 from . import rejection
-from .generator import Generator, source_of
+from .generator import Generator, default_generator, source_of
 from .mersenne import Mersenne
 from .rounding import fused
 
@@ -33,12 +34,12 @@ _WIDE_RANGE = 2**28
 
 def fill_plain_uniform(array: Any) -> None:
     """Draw from [0, 1) into a new array of float32 or float64."""
-    source_of(None).uniform(array, 0.0, 1.0)
+    (default_generator._source or default_generator.source).uniform(array, 0.0, 1.0)
 
 
 def fill_plain_normal(array: Any) -> None:
     """Draw standard normal numbers into a new array of float32 or float64."""
-    source = source_of(None)
+    source = default_generator._source or default_generator.source
     if array.size < _BLOCK:
         array[...] = source.normals_in_pairs(array.size, 0.0, 1.0).reshape(array.shape)
     else:
@@ -312,6 +313,20 @@ def fill_binomial(
     _deposit(array, np.array([rejection.binomial(*each, unit) for each in given]))
 
 
+def fill_gamma(array: Any, concentrations: Any, generator: Generator | None = None) -> None:
+    """Draw from gamma distributions with rate one, from an array of their concentrations."""
+    concentrations = _on_cpu(concentrations)
+    source = source_of(generator)
+    if _has_no_values(array):
+        return
+
+    def normal() -> float:
+        return float(source.normals_in_pairs(1, 0.0, 1.0)[0])
+
+    given = _in_memory_order(concentrations, array)
+    _deposit(array, np.array([rejection.gamma(each, source.unit, normal) for each in given]))
+
+
 def draw_permutation(n: int, generator: Generator | None = None) -> Any:
     """The numbers below `n` in random order, as int64."""
     return source_of(generator).permutation(n)
@@ -344,7 +359,8 @@ def draw_multinomial(
 
 def _race(rows: Any, num_samples: int, source: Mersenne) -> Any:
     """Exponential arrival times at the given rates: the first to arrive are the ones drawn."""
-    times = source.exponential(rows.size, -1.0).astype(rows.dtype).reshape(rows.shape)
+    times = empty_in_order(rows, rows.dtype)
+    _deposit(times, source.exponential(rows.size, -1.0))
     with np.errstate(all="ignore"):
         speeds = rows / times
     if num_samples == 1:
