@@ -22,6 +22,8 @@ from . import host
 from .table import RUN, Record
 from .threads import thread_count
 
+#: So many frames wait for the next calls.
+_MOST_FRAMES = 4
 #: Waking a thread of Python's takes as long as this many rows of a simple step.
 _WORTH_A_THREAD = 1 << 19
 
@@ -125,7 +127,8 @@ class Caller:
         runtime.run(frame.address, self._records, 0, self._steps)
         if frame.flag[0]:
             return None
-        self._frames.append(frame)
+        if len(self._frames) < _MOST_FRAMES:
+            self._frames.append(frame)
         return results
 
 

@@ -35,6 +35,7 @@ cdef extern from "numpy/arrayobject.h":
 
 cdef enum:
     MOST_DIMENSIONS = 16
+    MOST_FRAMES = 4  # that wait for the next calls
 
 cdef AnomalyMode anomaly_mode = anomaly
 
@@ -139,7 +140,8 @@ cdef class Caller:
             wengert_run(bases, <wengert_step*>self.records, 0, self.steps, self.threads)
         if (<int64_t*>bases[0])[0]:
             return None
-        self.frames.append(frame)
+        if len(self.frames) < MOST_FRAMES:
+            self.frames.append(frame)
         return results
 
 
