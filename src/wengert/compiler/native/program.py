@@ -253,7 +253,12 @@ class Variant:
         ]
         template, arena = self._template, self.arena
         return Caller(
-            inputs, outputs, lambda: Frame(template, arena), self._records, self.table.steps
+            inputs,
+            outputs,
+            lambda: Frame(template, arena),
+            self._records,
+            self.table.steps,
+            self.table.uses_blas,
         )
 
     def call(self, inputs: list) -> tuple | None:
@@ -284,7 +289,7 @@ class Variant:
         kept: list[Any] = []
         for segment in self.table.segments:
             if isinstance(segment, tuple):
-                runtime.run(frame.address, self._records, *segment)
+                runtime.run(frame.address, self._records, *segment, self.table.uses_blas)
             elif not self._step(segment, registers, bases, kept):
                 return None
         if frame.flag[0]:

@@ -49,8 +49,8 @@ class Runtime:
                 self._work = chunks(engine.get_function_address("work"))
                 self._engine = engine
 
-    def run(self, bases: int, records: int, begin: int, end: int) -> None:
-        """Run the steps from one number to another."""
+    def run(self, bases: int, records: int, begin: int, end: int, uses_blas: bool) -> None:
+        """Run the steps from one number to another; BLAS has its own threads here."""
         if self._engine is None:
             self._prepare()
         helpers = thread_count() - 1
@@ -91,8 +91,15 @@ class Caller:
     """
 
     def __init__(
-        self, inputs: list, outputs: list, make_frame: Callable[[], Any], records: int, steps: int
+        self,
+        inputs: list,
+        outputs: list,
+        make_frame: Callable[[], Any],
+        records: int,
+        steps: int,
+        uses_blas: bool,
     ) -> None:
+        self._uses_blas = uses_blas
         self._kinds = [(a.dtype, a.shape, a.strides) for a, _ in inputs]
         self._places = [(i, base) for i, (_, base) in enumerate(inputs) if base >= 0]
         self._outputs = [(a.shape, a.dtype, base) for a, base in outputs]
@@ -124,7 +131,7 @@ class Caller:
             array = np.empty(shape, dtype)
             bases[base] = array.__array_interface__["data"][0]
             results.append(wrap_as(array, inference))
-        runtime.run(frame.address, self._records, 0, self._steps)
+        runtime.run(frame.address, self._records, 0, self._steps, self._uses_blas)
         if frame.flag[0]:
             return None
         if len(self._frames) < _MOST_FRAMES:
