@@ -9,7 +9,14 @@ import os
 
 import pytest
 
+from wengert.compiler.native import program
 from wengert.core.classes import COMPILED
+
+
+@pytest.fixture(autouse=True)
+def strict(monkeypatch):
+    """A failure to make machine code is an error here, not a reason to take the interpreter."""
+    monkeypatch.setattr(program, "STRICT", True)
 
 
 @pytest.fixture(autouse=True)

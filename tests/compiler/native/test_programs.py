@@ -208,6 +208,15 @@ def test_without_llvm_the_interpreter_runs_and_says_so_once(monkeypatch):
     assert "interpreter" in explain(compiled, details=True)
 
 
+def test_a_graph_that_fails_to_become_code_is_interpreted(monkeypatch, caplog):
+    monkeypatch.setattr(native_program, "STRICT", False)
+    monkeypatch.setattr(native_program, "lower", lambda *args: 1 / 0)
+    native, interpreted = programs_of(lambda x: x * 2, randn(5))
+    for _ in range(2):
+        assert_alike(native(randn(5)), interpreted(randn(5)), 0)
+    assert [r.message for r in caplog.records if "ZeroDivisionError" in r.message]
+
+
 def test_backends_by_name(monkeypatch):
     with pytest.raises(ValueError, match="not supported; there are native, interpreter"):
         wengert.compile(lambda x: x, backend="other")

@@ -21,6 +21,13 @@ _NAMES = (
 )
 
 
+_THREADS = tuple(
+    (f"{prefix}openblas_get_num_threads{suffix}", f"{prefix}openblas_set_num_threads{suffix}")
+    for prefix in ("scipy_", "")
+    for suffix in ("64_", "")
+)
+
+
 @functools.cache
 def _found() -> tuple[int, int, int, Any] | None:
     """The addresses of both products, the bits of their integers, and the library."""
@@ -42,6 +49,21 @@ def _found() -> tuple[int, int, int, Any] | None:
                 ]
                 return addresses[0] or 0, addresses[1] or 0, bits, library
     return None
+
+
+@functools.cache
+def thread_setting() -> tuple[int, int]:
+    """Addresses of what gets and sets the number of BLAS's threads; zeros if not found."""
+    found = _found()
+    library = found[3] if found is not None else None
+    for get, put in _THREADS:
+        if hasattr(library, get) and hasattr(library, put):
+            addresses = [
+                ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0
+                for name in (get, put)
+            ]
+            return addresses[0], addresses[1]
+    return 0, 0
 
 
 def is_found() -> bool:

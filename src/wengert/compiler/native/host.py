@@ -30,13 +30,19 @@ def llvm() -> Any:
         return None
     binding.initialize_native_target()
     binding.initialize_native_asmprinter()
-    name = ctypes.util.find_library("m")
-    library = ctypes.CDLL(name) if name else ctypes.CDLL(None)
+    library = _mathematics()
     for function in _LIBRARY:
         for spelled in (function, function + "f"):
             address = ctypes.cast(getattr(library, spelled), ctypes.c_void_p).value
             binding.add_symbol(spelled, address)
     return binding
+
+
+def _mathematics() -> Any:
+    """The C library's functions of numbers."""
+    if os.name == "nt":
+        return ctypes.CDLL("ucrtbase")
+    return ctypes.CDLL(ctypes.util.find_library("m"))
 
 
 @functools.cache

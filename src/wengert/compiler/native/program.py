@@ -8,9 +8,12 @@ kinds, or with values that an operator refuses, runs on the interpreter as a who
 from __future__ import annotations
 
 import ctypes
+import gc
 import logging
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -33,8 +36,13 @@ from .runtime import Caller, runtime
 from .table import ARENA, FIRST_FREE, FLAG, Table
 
 _log = logging.getLogger("wengert.compiler.native")
-#: So many combinations of strides get code of their own; others are copied to row-major order.
+#: So many combinations of strides get code of their own; others run on the interpreter.
 MOST_VARIANTS = 8
+#: So many frames wait for the next calls; more were needed by threads that called at once.
+MOST_FRAMES = 4
+#: Whether a failure to make code is raised. Otherwise the interpreter runs the graph, which raises
+#: what is wrong with a call if anything is.
+STRICT = False
 
 
 def is_available() -> bool:
@@ -103,8 +111,33 @@ class NativeProgram:
             if key not in self.variants:
                 if len(self.variants) >= MOST_VARIANTS:
                     return None
-                self.variants[key] = make_variant(self.graph, key, inputs)
+                with uncollected():
+                    self.variants[key] = self._try(key, inputs)
             return self.variants[key]
+
+    def _try(self, key: tuple, inputs: list) -> Variant | None:
+        try:
+            return make_variant(self.graph, key, inputs)
+        except Exception as error:
+            if STRICT:
+                raise
+            _log.warning(
+                "a graph runs on the interpreter, since no machine code could be made of it: %r",
+                error,
+            )
+            return None
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Hold the cyclic collector off while many small objects are made that all stay for a while."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def make_variant(graph: Graph, key: tuple, inputs: list) -> Variant | None:
@@ -220,7 +253,12 @@ class Variant:
         ]
         template, arena = self._template, self.arena
         return Caller(
-            inputs, outputs, lambda: Frame(template, arena), self._records, self.table.steps
+            inputs,
+            outputs,
+            lambda: Frame(template, arena),
+            self._records,
+            self.table.steps,
+            self.table.uses_blas,
         )
 
     def call(self, inputs: list) -> tuple | None:
@@ -251,12 +289,13 @@ class Variant:
         kept: list[Any] = []
         for segment in self.table.segments:
             if isinstance(segment, tuple):
-                runtime.run(frame.address, self._records, *segment)
+                runtime.run(frame.address, self._records, *segment, self.table.uses_blas)
             elif not self._step(segment, registers, bases, kept):
                 return None
         if frame.flag[0]:
             return None  # the frame, whose flag is set, is left to the collector
-        self._frames.append(frame)
+        if len(self._frames) < MOST_FRAMES:
+            self._frames.append(frame)
         return tuple([registers[i] for i in lowered.output_registers])
 
     def _step(self, call: Call, registers: list, bases: Any, kept: list) -> bool:

@@ -22,6 +22,8 @@ from . import host
 from .table import RUN, Record
 from .threads import thread_count
 
+#: So many frames wait for the next calls.
+_MOST_FRAMES = 4
 #: Waking a thread of Python's takes as long as this many rows of a simple step.
 _WORTH_A_THREAD = 1 << 19
 
@@ -47,8 +49,8 @@ class Runtime:
                 self._work = chunks(engine.get_function_address("work"))
                 self._engine = engine
 
-    def run(self, bases: int, records: int, begin: int, end: int) -> None:
-        """Run the steps from one number to another."""
+    def run(self, bases: int, records: int, begin: int, end: int, uses_blas: bool) -> None:
+        """Run the steps from one number to another; BLAS has its own threads here."""
         if self._engine is None:
             self._prepare()
         helpers = thread_count() - 1
@@ -89,8 +91,15 @@ class Caller:
     """
 
     def __init__(
-        self, inputs: list, outputs: list, make_frame: Callable[[], Any], records: int, steps: int
+        self,
+        inputs: list,
+        outputs: list,
+        make_frame: Callable[[], Any],
+        records: int,
+        steps: int,
+        uses_blas: bool,
     ) -> None:
+        self._uses_blas = uses_blas
         self._kinds = [(a.dtype, a.shape, a.strides) for a, _ in inputs]
         self._places = [(i, base) for i, (_, base) in enumerate(inputs) if base >= 0]
         self._outputs = [(a.shape, a.dtype, base) for a, base in outputs]
@@ -122,10 +131,11 @@ class Caller:
             array = np.empty(shape, dtype)
             bases[base] = array.__array_interface__["data"][0]
             results.append(wrap_as(array, inference))
-        runtime.run(frame.address, self._records, 0, self._steps)
+        runtime.run(frame.address, self._records, 0, self._steps, self._uses_blas)
         if frame.flag[0]:
             return None
-        self._frames.append(frame)
+        if len(self._frames) < _MOST_FRAMES:
+            self._frames.append(frame)
         return results
 
 

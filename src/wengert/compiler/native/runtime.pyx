@@ -17,9 +17,13 @@ from ...core.tensor cimport Tensor, requires_of, wrap_as
 
 from ...core.dtypes import get_default_dtype
 from ...core.state import anomaly
+from .blas import thread_setting
 from .threads import thread_count
 
 cnp.import_array()
+
+ctypedef int (*get_t)() noexcept nogil
+ctypedef void (*put_t)(int) noexcept nogil
 
 cdef extern from "pool.h":
     ctypedef struct wengert_step:
@@ -35,6 +39,7 @@ cdef extern from "numpy/arrayobject.h":
 
 cdef enum:
     MOST_DIMENSIONS = 16
+    MOST_FRAMES = 4  # that wait for the next calls
 
 cdef AnomalyMode anomaly_mode = anomaly
 
@@ -48,14 +53,32 @@ cdef struct Header:
     cnp.npy_intp strides[MOST_DIMENSIONS]
 
 
+cdef get_t get_blas_threads = <get_t><size_t>(thread_setting()[0])
+cdef put_t put_blas_threads = <put_t><size_t>(thread_setting()[1])
+
+
+cdef void run_steps(
+    char** bases, size_t records, int64_t begin, int64_t end, int threads, bint uses_blas
+) noexcept nogil:
+    """Run steps, with one thread for BLAS: its products are split here, where threads share."""
+    cdef int before = 0
+    if uses_blas and get_blas_threads != NULL:
+        before = get_blas_threads()
+        if before != 1:
+            put_blas_threads(1)
+    wengert_run(bases, <wengert_step*>records, begin, end, threads)
+    if before > 1:
+        put_blas_threads(before)
+
+
 cdef class Runtime:
     """What runs tables; one instance, `runtime`."""
 
-    def run(self, size_t bases, size_t records, int64_t begin, int64_t end):
+    def run(self, size_t bases, size_t records, int64_t begin, int64_t end, bint uses_blas):
         """Run the steps from one number to another."""
         cdef int threads = thread_count()
         with nogil:
-            wengert_run(<char**>bases, <wengert_step*>records, begin, end, threads)
+            run_steps(<char**>bases, records, begin, end, threads, uses_blas)
 
 
 cdef class Caller:
@@ -69,13 +92,17 @@ cdef class Caller:
     cdef int input_count, output_count, threads
     cdef size_t records
     cdef int64_t steps
+    cdef bint uses_blas
     cdef object make_frame, keep
     cdef list frames
 
     def __cinit__(self):
         self.inputs = self.outputs = NULL
 
-    def __init__(self, list inputs, list outputs, make_frame, size_t records, int64_t steps):
+    def __init__(
+        self, list inputs, list outputs, make_frame, size_t records, int64_t steps, bint uses_blas
+    ):
+        self.uses_blas = uses_blas
         self.input_count, self.output_count = len(inputs), len(outputs)
         self.inputs = <Header*>PyMem_Malloc(sizeof(Header) * (self.input_count + 1))
         self.outputs = <Header*>PyMem_Malloc(sizeof(Header) * (self.output_count + 1))
@@ -136,10 +163,11 @@ cdef class Caller:
             bases[header.base] = <char*>cnp.PyArray_DATA(array)
             results.append(wrap_as(array, state.inference))
         with nogil:
-            wengert_run(bases, <wengert_step*>self.records, 0, self.steps, self.threads)
+            run_steps(bases, self.records, 0, self.steps, self.threads, self.uses_blas)
         if (<int64_t*>bases[0])[0]:
             return None
-        self.frames.append(frame)
+        if len(self.frames) < MOST_FRAMES:
+            self.frames.append(frame)
         return results
 
 

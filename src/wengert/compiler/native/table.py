@@ -20,8 +20,12 @@ from ...core.scalar.expressions import SIZES
 from . import blas, host
 from .emitter import SIGNATURE, Emitter, Kernel, shape_of, slots_of
 from .loops import Access, Buffer, Call
-from .nests import Nest, Step
+from .nests import CHUNKS, Nest, Step
 
+#: Products with fewer multiplications are not worth waking other threads.
+_WORTH_SPLITTING = 400_000
+#: Chunks of a product have a multiple of so many rows.
+_ROWS = 16
 #: bases[0] is the flag that wrong indices set, bases[1] the arena.
 FLAG, ARENA, FIRST_FREE = 0, 1, 2
 
@@ -120,9 +124,12 @@ class Table:
             zip(self.codes, self.slots, made, strict=True)
         ):
             rows, chunk, parts = (
-                (step.rows, step.chunk, step.parts) if isinstance(step, Nest) else (1, 1, 1)
+                (step.rows, step.chunk, step.parts)
+                if isinstance(step, Nest)
+                else _product_chunks(step)
             )
             self.records[i] = Record(code.address, numbers_of.ctypes.data, rows, chunk, parts)
+        self.uses_blas = any(not isinstance(step, Nest) for _, _, step in made)
         self.kernels = len({kernel.text for kernel, _, _ in made})
         self.steps = len(made)
         self.seconds = {"writing": written - begin, "llvm": time.perf_counter() - written}
@@ -143,7 +150,23 @@ def _product(call: Call) -> tuple[Kernel, list[int]]:
         batch, _between(left, shape), _between(right, shape), rows * columns,
     ]  # fmt: skip
     slots = [(left.buffer, left.offset), (right.buffer, right.offset), (given["out"], 0)]
-    return Kernel(_product_text(given["kind"], given["adds"]), set(), slots), numbers
+    text = _product_text(given["kind"], given["adds"], batch > 1)
+    return Kernel(text, set(), slots), numbers
+
+
+def _product_chunks(call: Call) -> tuple[int, int, int]:
+    """The rows of a product's step, how many make a chunk, and how many chunks there are.
+
+    Chunks are matrices of a batch, or rows of a single one.
+    """
+    shape, inner = call.arguments["shape"], call.arguments["inner"]
+    batch = math.prod(shape[:-2])
+    rows, grain = (batch, 1) if batch > 1 else (shape[-2], _ROWS)
+    if math.prod(shape) * inner < _WORTH_SPLITTING:
+        return rows, rows, 1
+    chunk = -(-rows // CHUNKS)
+    chunk = -(-chunk // grain) * grain
+    return rows, chunk, -(-rows // chunk)
 
 
 def _leading(access: Access, rows: int, columns: int) -> tuple[int, bool]:
@@ -161,8 +184,8 @@ def _between(access: Access, shape: tuple[int, ...]) -> int:
     return next((step for n, step in reversed(list(lengths)) if n > 1), 0)
 
 
-def _product_text(kind: str, adds: bool) -> str:
-    """A kernel that calls the product of NumPy's BLAS for each matrix of a batch."""
+def _product_text(kind: str, adds: bool, batched: bool) -> str:
+    """A kernel that calls NumPy's BLAS for some matrices of a batch, or for some rows of one."""
     real = {"f32": "float", "f64": "double"}[kind]
     integer = f"i{blas.integer_bits()}"
     lines = [f"define void @NAME{SIGNATURE} {{", "entry:"]
@@ -181,26 +204,43 @@ def _product_text(kind: str, adds: bool) -> str:
             f"  %na{k} = getelementptr i64, ptr %slots, i64 {6 + k}",
             f"  %n{k} = load i64, ptr %na{k}",
         ]
+    if batched:
+        first, last = "%lo", "%hi"
+        starts = {0: "%n9", 1: "%n10", 2: "%n11"}
+        lines.append("  %rows = add i64 %n0, 0")
+    else:
+        # One turn, in which the matrices begin at the first row of the chunk.
+        first, last = "0", "1"
+        starts = {}
+        lines += [
+            "  %rows = sub i64 %hi, %lo",
+            "  %plain = icmp eq i64 %n6, 111",
+            "  %down = select i1 %plain, i64 %n3, i64 1",
+            "  %skip0 = mul i64 %lo, %down",
+            "  %skip2 = mul i64 %lo, %n5",
+        ]
     short = {k: f"%n{k}" for k in range(12)}
+    short[0] = "%rows"
     for k in range(8):
         target = "i32" if k > 5 else integer
         if target != "i64":
-            lines.append(f"  %t{k} = trunc i64 %n{k} to {target}")
+            lines.append(f"  %t{k} = trunc i64 {short[k]} to {target}")
             short[k] = f"%t{k}"
     one = "1.0"
     begin = "1.0" if adds else "0.0"
     lines += [
         "  br label %head",
         "head:",
-        "  %i = phi i64 [ 0, %entry ], [ %next, %body ]",
-        "  %more = icmp slt i64 %i, %n8",
+        f"  %i = phi i64 [ {first}, %entry ], [ %next, %body ]",
+        f"  %more = icmp slt i64 %i, {last}",
         "  br i1 %more, label %body, label %done",
         "body:",
         *[
             line
             for k in range(3)
             for line in (
-                f"  %d{k} = mul i64 %i, %n{9 + k}",
+                f"  %d{k} = mul i64 %i, {starts[k]}" if batched
+                else f"  %d{k} = add i64 {f'%skip{k}' if k != 1 else 0}, 0",
                 f"  %q{k} = getelementptr {real}, ptr %p{k}, i64 %d{k}",
             )
         ],
