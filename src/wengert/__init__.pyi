@@ -38,6 +38,7 @@ from .autograd.grad_mode import set_grad_enabled as set_grad_enabled
 from . import special as special
 from . import types as types
 from . import utils as utils
+from . import viz as viz
 
 _Number = _int | _float | _complex
 
