@@ -68,9 +68,11 @@ lint:
 	$(BIN)/ruff check .
 	PYTHONPATH="$$PWD/src" $(BIN)/lint-imports --no-cache
 
-# What is derived from the declarations of operators: their names, the typed stub, a page of docs.
+# What is derived from the declarations of operators: their names, the typed stub, a page of docs;
+# and notebooks, from their pages.
 generate:
 	PYTHONPATH="$$PWD/src" $(BIN)/python -P tools/generate.py
+	$(BIN)/python -P tools/notebooks.py
 
 types:
 	$(BIN)/mypy

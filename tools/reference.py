@@ -11,6 +11,7 @@ import importlib
 import inspect
 import re
 from collections.abc import Iterator
+from functools import cache
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -44,6 +45,8 @@ LEFT_OUT = {
     "ops": "operators by namespace, found when they are asked for",
     "types": "aliases for annotations",
 }
+#: Modules whose methods are for the package itself.
+_RECORDS = ("wengert.core.tensor", "wengert.tape.node", "wengert.autograd.function_node")
 #: Objects from elsewhere that modules carry for their own use.
 _FOREIGN = ("typing", "collections", "numpy", "functools", "contextlib", "__future__", "builtins")
 
@@ -115,19 +118,45 @@ def undocumented() -> list[str]:
 
 
 def methods(cls: type) -> list[tuple[str, str, str]]:
-    """Name, signature and first sentence of each public method and property of a class."""
+    """Name, signature and first sentence of each public method and property of a class.
+
+    What it has from a class that is public itself stands there.
+    """
+    members: dict[str, Any] = {}
+    for base in cls.__mro__:
+        if base is not cls and (base in public_classes() or base.__module__[:7] != "wengert"):
+            break
+        members = {**vars(base), **members}
     found = []
-    for name, member in sorted(vars(cls).items()):
+    for name, member in sorted(members.items()):
         if name[0] == "_" or not _is_method(member):
             continue
-        signature = "" if isinstance(member, property) else signature_of(getattr(cls, name))
-        doc = inspect.getdoc(getattr(cls, name, member)) or inspect.getdoc(member) or ""
+        is_property = not callable(member) and not isinstance(member, staticmethod | classmethod)
+        signature = "" if is_property else signature_of(getattr(cls, name))
+        doc = inspect.getdoc(member) or ""
         found.append((name, signature, doc.split("\n\n")[0].replace("\n", " ")))
     return found
 
 
+@cache
+def public_classes() -> frozenset[type]:
+    """The classes that have an entry of their own."""
+    return frozenset(
+        entry.value
+        for _, modules in PAGES.values()
+        for module in modules
+        for entry in entries(module)
+        if entry.is_class
+    )
+
+
 def _is_method(member: Any) -> bool:
-    kinds = (property, staticmethod, classmethod)
+    """Whether a member of a class is for programs: the records behind tensors and nodes are not."""
+    from wengert.dispatch.overridable import Overridable, OverridableProperty
+
+    if getattr(member, "__module__", None) in _RECORDS:
+        return False
+    kinds = (property, staticmethod, classmethod, Overridable, OverridableProperty)
     return inspect.isfunction(member) or isinstance(member, kinds)
 
 

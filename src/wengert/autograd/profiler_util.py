@@ -84,6 +84,11 @@ class MemRecordsAcc:
                 yield record
 
 
+def _as_text(name: str) -> property:
+    """A property: a time of an event, as text."""
+    return property(lambda self: format_time(getattr(self, name)), doc=f"`{name}` as text.")
+
+
 class FormattedTimesMixin:
     """The times of an event as text, and per call."""
 
@@ -93,20 +98,22 @@ class FormattedTimesMixin:
 
     @property
     def cpu_time(self) -> float:
+        """Microseconds per call."""
         return 0.0 if self.count == 0 else self.cpu_time_total / self.count
 
     @property
     def device_time(self) -> float:
+        """Microseconds on other devices: none."""
         return 0.0
 
     cuda_time = cuda_time_total = self_cuda_time_total = device_time
     device_time_total = self_device_time_total = device_time
-    cpu_time_str = property(lambda self: format_time(self.cpu_time))
-    cpu_time_total_str = property(lambda self: format_time(self.cpu_time_total))
-    self_cpu_time_total_str = property(lambda self: format_time(self.self_cpu_time_total))
-    device_time_str = property(lambda self: format_time(self.device_time))
-    device_time_total_str = property(lambda self: format_time(self.device_time_total))
-    self_device_time_total_str = property(lambda self: format_time(self.self_device_time_total))
+    cpu_time_str = _as_text("cpu_time")
+    cpu_time_total_str = _as_text("cpu_time_total")
+    self_cpu_time_total_str = _as_text("self_cpu_time_total")
+    device_time_str = _as_text("device_time")
+    device_time_total_str = _as_text("device_time_total")
+    self_device_time_total_str = _as_text("self_device_time_total")
 
 
 class FunctionEvent(FormattedTimesMixin):

@@ -442,16 +442,22 @@ PROPERTIES = {
     "itemsize": property(element_size),
     "dtype": property(dtype_of),
     "device": property(device_of),
-    "is_cuda": property(lambda self: of_array(self.array).type == "cuda"),
-    "is_cpu": property(lambda self: of_array(self.array).type == "cpu"),
-    "is_meta": property(lambda self: of_array(self.array).type == "meta"),
-    "is_sparse": property(lambda self: False),
-    "layout": property(lambda self: strided),
+    "is_cuda": property(
+        lambda self: of_array(self.array).type == "cuda", doc="Whether it lies on a GPU."
+    ),
+    "is_cpu": property(
+        lambda self: of_array(self.array).type == "cpu", doc="Whether it lies on the CPU."
+    ),
+    "is_meta": property(
+        lambda self: of_array(self.array).type == "meta", doc="Whether it has no elements."
+    ),
+    "is_sparse": property(lambda self: False, doc="False: all tensors are dense."),
+    "layout": property(lambda self: strided, doc="How elements lie in memory: by strides."),
     "grad_dtype": property(dtype_of, doc="The type of gradients, which is that of the tensor."),
     "name": property(lambda self: None, doc="None: tensors have no names of their own."),
     "volatile": property(lambda self: False, doc="False: an old word for no_grad()."),
-    "is_quantized": property(lambda self: False),
-    "is_nested": property(lambda self: False),
+    "is_quantized": property(lambda self: False, doc="False: there are no quantized tensors."),
+    "is_nested": property(lambda self: False, doc="False: there are no nested tensors."),
     **{
         f"is_{kind}": property(lambda self: False, doc=f"Whether it is {kind}: no tensor here is.")
         for kind in (

@@ -62,9 +62,9 @@ class Drawing:
         """One page with everything: pan, zoom, search, details, paths."""
         return page("graph", self.title, self._data)
 
-    def svg(self) -> str:
-        """The graph as it is first seen, folded to its parts if it is large."""
-        return draw_view(self._views.view(0), self.title)
+    def svg(self, vertical: bool = True) -> str:
+        """The graph as it is first seen, folded if it is large, downward or to the right."""
+        return draw_view(self._views.view(0, vertical), self.title)
 
     def save(self, path: str | Path) -> Path:
         """Write ``.html`` or ``.svg``, by the ending of `path`, which is returned."""

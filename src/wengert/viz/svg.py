@@ -57,7 +57,8 @@ def _picture(
     drawn = "".join(f'<path d="{path(points)}"/>\n' for points in lines)
     return (
         f'<svg class="graph" role="img" aria-label="{escape(label)}" '
-        f'viewBox="{-MARGIN} {-MARGIN} {width:.1f} {height:.1f}" style="width:{width:.1f}px" '
+        f'viewBox="{-MARGIN} {-MARGIN} {width:.1f} {height:.1f}" '
+        f'width="{width:.1f}" height="{height:.1f}" '
         f'xmlns="http://www.w3.org/2000/svg">\n<g class="edges">\n{drawn}</g>\n{inside}</svg>\n'
     )
 

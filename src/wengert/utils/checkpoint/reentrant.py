@@ -42,6 +42,7 @@ class CheckpointFunction(Function):
 
     @staticmethod
     def forward(ctx: Any, run_function: Any, preserve_rng_state: bool, *args: Any) -> Any:  # type: ignore[override]
+        """Run the function without recording; only its inputs are kept."""
         check_backward_validity(args)
         ctx.run_function = run_function
         ctx.preserve_rng_state = preserve_rng_state
@@ -55,6 +56,7 @@ class CheckpointFunction(Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
+        """Run the function again with recording, and backward through that."""
         if not _is_checkpoint_valid():
             raise RuntimeError(
                 "When use_reentrant=True, checkpoint is incompatible with .grad() or passing an "
