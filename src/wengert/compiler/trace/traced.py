@@ -11,7 +11,7 @@ from typing import Any
 
 from ...autograd.function_node import Error
 from ...autograd.grad_mode import is_grad_enabled, set_grad_enabled
-from ...core.tensor import Tensor, set_fields
+from ...core.tensor import Tensor, bump_version, requires_of, set_fields
 from ...core.trees.pytree import TreeSpec, tree_flatten, tree_unflatten
 from ..interpret.program import run
 from ..ir.graph import Graph
@@ -66,6 +66,17 @@ class Recipe:
         return found
 
 
+def _write(target: Tensor, value: Tensor) -> None:
+    """Give a tensor the elements of another; most have no history that would have to know."""
+    plain = target.node is None and target.view_meta is None and not target.inference
+    if plain and not requires_of(value) and type(target.array) is type(value.array):
+        target.array[...] = value.array
+        bump_version(target, "copy_")
+        return
+    with set_grad_enabled(is_grad_enabled() and not (target.is_leaf and target.requires())):
+        target.copy_(value)
+
+
 class Traced:
     """A traced function: its graph, and what is around it."""
 
@@ -112,9 +123,7 @@ class Traced:
     def finish(self, inputs: list[Tensor], outputs: tuple) -> Any:
         """Change the inputs that the function changes; its result, from the graph's outputs."""
         for position, value in zip(self.mutated, outputs[self.returned :], strict=True):
-            target = inputs[position]
-            with set_grad_enabled(is_grad_enabled() and not (target.is_leaf and target.requires())):
-                target.copy_(value)
+            _write(inputs[position], value)
         return self.result_of(inputs, outputs)
 
     def result_of(self, inputs: list[Tensor], outputs: tuple) -> Any:
