@@ -2,8 +2,10 @@
 
 import copy
 import inspect
+import math
 import pickle
 
+import numpy as np
 import pytest
 
 import wengert
@@ -138,3 +140,39 @@ def test_any_layer_has_a_lazy_form():
     assert repr(layer) == "LazyShift(width=0, by=2.0)"
     assert layer(wengert.zeros(2)).tolist() == [2.0, 2.0]
     assert repr(layer) == "Shift(width=2, by=2.0)"
+
+
+LAZY = {
+    "LazyConv1d": ((4, 3), (2, 5, 6), (5, 6)),
+    "LazyConv2d": ((4, 3, 1, "same"), (2, 5, 6, 6), (5, 6, 6)),
+    "LazyConv3d": ((4, 2), (2, 5, 3, 3, 3), (5, 3, 3, 3)),
+    "LazyConvTranspose1d": ((4, 3), (2, 5, 6), (5, 6)),
+    "LazyConvTranspose2d": ((4, 3, 2), (2, 5, 3, 3), (5, 3, 3)),
+    "LazyConvTranspose3d": ((4, 2), (2, 5, 2, 2, 2), (5, 2, 2, 2)),
+    "LazyBatchNorm1d": ((), (4, 5), (4, 5, 2)),
+    "LazyBatchNorm2d": ((1e-3,), (2, 5, 3, 3), (1, 5, 2, 2)),
+    "LazyBatchNorm3d": ((), (2, 5, 2, 2, 2), (2, 5, 1, 2, 2)),
+    "LazyInstanceNorm1d": ((), (2, 5, 3), (2, 5, 4)),
+    "LazyInstanceNorm2d": ((), (2, 5, 3, 3), (2, 5, 2, 2)),
+    "LazyInstanceNorm3d": ((), (2, 5, 2, 2, 2), (2, 5, 1, 2, 2)),
+}
+
+
+@pytest.mark.parametrize("shape", [0, 1])
+@pytest.mark.parametrize("name", LAZY)
+def test_lazy_layers_of_pictures(name, shape):
+    torch = pytest.importorskip("torch")
+    arguments, *shapes = LAZY[name]
+    found = []
+    for lib in (wengert, torch):
+        lib.manual_seed(0)
+        layer = getattr(lib.nn, name)(*arguments)
+        before = repr(layer)
+        out = layer(lib.linspace(-1, 1, math.prod(shapes[shape])).reshape(shapes[shape]))
+        state = {key: value.tolist() for key, value in layer.state_dict().items()}
+        found.append((before, repr(layer), type(layer).__name__, state, list(out.shape)))
+    mine, its = found
+    assert mine[:3] == its[:3] and mine[4] == its[4]
+    assert mine[3].keys() == its[3].keys()
+    for key, value in mine[3].items():
+        assert np.allclose(value, its[3][key], atol=1e-6), key

@@ -15,9 +15,25 @@ from ...autograd.grad_mode import no_grad
 from ...core.tensor import Tensor
 from ...creation.factories import zeros
 from ..parameter import UninitializedBuffer, UninitializedParameter, is_lazy
+from .conv import (
+    Conv1d,
+    Conv2d,
+    Conv3d,
+    ConvTranspose1d,
+    ConvTranspose2d,
+    ConvTranspose3d,
+)
 from .layer import Layer
 from .linear import Linear
 from .module import Module
+from .normalisation import (
+    BatchNorm1d,
+    BatchNorm2d,
+    BatchNorm3d,
+    InstanceNorm1d,
+    InstanceNorm2d,
+    InstanceNorm3d,
+)
 
 
 class LazyModuleMixin:
@@ -142,10 +158,17 @@ def _tables() -> set[str]:
     return set(vars(Module()))
 
 
-def lazy_form(cls: type[Layer], unknown: str, dim: int) -> Any:
-    """A layer of which the field `unknown` is the size of its first input in dimension `dim`."""
+def lazy_form(cls: type[Layer], unknown: str, dim: int, **defaults: Any) -> Any:
+    """A layer of which the field `unknown` is the size of its first input in dimension `dim`.
+
+    Other fields may have other `defaults`.
+    """
     signature = inspect.signature(cls)
-    parameters = [each for each in signature.parameters.values() if each.name != unknown]
+    parameters = [
+        each.replace(default=defaults.get(each.name, each.default))
+        for each in signature.parameters.values()
+        if each.name != unknown
+    ]
     name = f"Lazy{cls.__name__}"
     return type(
         name,
@@ -163,3 +186,17 @@ def lazy_form(cls: type[Layer], unknown: str, dim: int) -> Any:
 
 
 LazyLinear = lazy_form(Linear, "in_features", -1)
+LazyConv1d, LazyConv2d, LazyConv3d = (
+    lazy_form(cls, "in_channels", dim) for cls, dim in ((Conv1d, -2), (Conv2d, -3), (Conv3d, -4))
+)
+LazyConvTranspose1d, LazyConvTranspose2d, LazyConvTranspose3d = (
+    lazy_form(cls, "in_channels", dim)
+    for cls, dim in ((ConvTranspose1d, -2), (ConvTranspose2d, -3), (ConvTranspose3d, -4))
+)
+LazyBatchNorm1d, LazyBatchNorm2d, LazyBatchNorm3d = (
+    lazy_form(cls, "num_features", 1) for cls in (BatchNorm1d, BatchNorm2d, BatchNorm3d)
+)
+LazyInstanceNorm1d, LazyInstanceNorm2d, LazyInstanceNorm3d = (
+    lazy_form(cls, "num_features", 1, affine=True, track_running_stats=True)
+    for cls in (InstanceNorm1d, InstanceNorm2d, InstanceNorm3d)
+)
