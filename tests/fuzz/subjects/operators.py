@@ -24,11 +24,13 @@ from operators.samples import OPERATIONS as SAMPLED
 from operators.samples import DType, Fixed, Operation, Sample
 from operators.samples.fourier import FOURIER
 from operators.samples.linalg import LINALG
+from operators.samples.spatial import SPATIAL
 from operators.samples.special import SPECIAL
 from operators.samples.structural import STRUCTURAL
 
 #: What programs call. Families of samples that came later than the generator are not among them.
-OPERATIONS = [o for o in SAMPLED if o not in (*LINALG, *SPECIAL, *STRUCTURAL, *FOURIER)]
+LATER = (*LINALG, *SPECIAL, *STRUCTURAL, *FOURIER, *SPATIAL)
+OPERATIONS = [o for o in SAMPLED if o not in LATER]
 #: Operators that no expression of the form `function(arguments)` calls.
 EXPRESSIONS = {
     "Tensor.T": "{0}.T",
