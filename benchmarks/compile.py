@@ -1,6 +1,6 @@
 """Compiled programs beside PyTorch's (eager and torch.compile) and JAX's, in turns in one run.
 
-    python benchmarks/compile.py [names] [--seconds 2] [--no-torch-compile]
+    python benchmarks/compile.py [names] [--seconds 2] [--no-torch-compile] [--check] [--json FILE]
 
 Prints milliseconds per call, the fastest of all turns, and the ratio to the best of the others. A
 library that is not installed is left out. Programs are functions of plain tensors that return new
@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import json
 import os
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from time import perf_counter
 from typing import Any
 
@@ -375,7 +377,10 @@ def main() -> None:
     parser.add_argument("names", nargs="*", help="parts of the names of programs")
     parser.add_argument("--seconds", type=float, default=2.0, help="for each library and program")
     parser.add_argument("--no-torch-compile", action="store_true")
+    parser.add_argument("--check", action="store_true", help="fail where a target is missed")
+    parser.add_argument("--json", help="a file for all figures")
     given = parser.parse_args()
+    figures: dict[str, dict[str, Any]] = {}
     for name in PROGRAMS:
         if given.names and not any(part in name for part in given.names):
             continue
@@ -388,7 +393,13 @@ def main() -> None:
         ratio = best["wengert"] / min(others) if others else float("nan")
         times = ", ".join(f"{library} {1e3 * t:.4g} ms" for library, t in best.items())
         first = ready["wengert"][1]
+        figures[name] = {"ratio": ratio, "seconds": best, "first_call": first}
         print(f"{name}: {ratio:.2f} (target {TARGETS[name]}); {times}; first call {first:.2f} s")
+    if given.json:
+        Path(given.json).write_text(json.dumps(figures, indent=1))
+    judged = [(name, f["ratio"]) for name, f in figures.items() if f["ratio"] == f["ratio"]]
+    if given.check:
+        sys.exit(2 if not judged else int(any(ratio > TARGETS[name] for name, ratio in judged)))
 
 
 if __name__ == "__main__":

@@ -59,10 +59,12 @@ class Assumed:
     def __lt__(self, other: Any) -> bool:
         return self._assume(self.array < other)
 
-    def __bool__(self) -> bool:
+    def _is_decisive(self, *_: Any) -> Any:
         raise Unsupported("a decision by the value of an element")
 
-    __int__ = __float__ = __index__ = __bool__
+    # Whether it equals something is asked to choose a way, not to refuse it.
+    __bool__ = __int__ = __float__ = __index__ = __eq__ = __ne__ = __le__ = _is_decisive
+    __hash__ = None  # type: ignore[assignment]
 
 
 class Memory:
