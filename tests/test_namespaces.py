@@ -77,7 +77,7 @@ class TestSettings:
         assert lib.get_num_interop_threads() >= 1
 
     def test_wrong_settings(self):
-        with pytest.raises(RuntimeError, match="precision must be one of"):
+        with pytest.raises(RuntimeError, match="is not one of 'highest', 'high', or 'medium'"):
             wengert.set_float32_matmul_precision("low")
         wengert.set_num_interop_threads(2)
         assert wengert.get_num_interop_threads() == 2

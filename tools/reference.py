@@ -29,6 +29,10 @@ PAGES = {
     "optim": ("Optimizers", ["optim", "optim.lr_scheduler"]),
     "linalg": ("Linear algebra, Fourier transforms, special functions",
                ["linalg", "fft", "special"]),
+    "data": ("Data", ["utils.data"]),
+    "distributions": ("Distributions", ["distributions", "distributions.constraints"]),
+    "training": ("Mixed precision and tests", ["amp", "testing"]),
+    "signal": ("Windows and masks", ["signal.windows", "masked"]),
     "files": ("Files and exchange", ["serialization", "utils.dlpack"]),
     "checkpoint": ("Checkpointing", ["utils.checkpoint"]),
     "library": ("Custom operators", ["library"]),
@@ -44,6 +48,11 @@ LEFT_OUT = {
     "demo": "a program",
     "ops": "operators by namespace, found when they are asked for",
     "types": "aliases for annotations",
+    "accelerator": "answers to programs that ask for devices",
+    "as_torch": "described on the page for those who come from PyTorch",
+    "backends": "answers to programs that ask what PyTorch was built with",
+    "storage": "PyTorch's old module of storages",
+    "version": "the number of the version",
 }
 #: Modules whose methods are for the package itself.
 _RECORDS = ("wengert.core.tensor", "wengert.tape.node", "wengert.autograd.function_node")

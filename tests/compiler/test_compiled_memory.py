@@ -189,3 +189,23 @@ def test_changes_by_operators_without_derivatives(name, part):
     x = wengert.tensor([1.0, 2.0], requires_grad=True)
     results = [wengert.autograd.grad(f(x).sum(), x) for f in (function, wengert.compile(function))]
     assert wengert.equal(results[0][0], results[1][0])
+
+
+@pytest.mark.parametrize("backend", ["native", "interpreter"])
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x * 2,
+        lambda x: x.transpose(0, 2) + 1,
+        lambda x: x.permute(1, 2, 0).sin().sum(1),
+        lambda x: (x.transpose(0, 1) * 2).contiguous(),
+        lambda x: wengert.nn.functional.softmax(x.transpose(1, 2), -1),
+    ],
+)
+def test_results_lie_in_memory_as_those_of_the_function(function, backend):
+    x = wengert.arange(24.0, dtype=wengert.float64).reshape(2, 3, 4)
+    for t in (x, x.transpose(0, 1), x.permute(2, 0, 1), x[:, ::2], x.requires_grad_()):
+        mine, its = wengert.compile(function, backend=backend)(t), function(t)
+        assert wengert.allclose(mine, its) and mine.stride() == its.stride()
+        if t.requires_grad:
+            mine.sum().backward()

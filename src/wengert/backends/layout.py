@@ -171,6 +171,13 @@ def copied(array: Any, dtype: Any = None) -> Any:
     return copy
 
 
+def copied_in_order(array: Any, strides: tuple[int, ...]) -> Any:
+    """A dense copy of an array whose dimensions lie in memory in the order of `strides`."""
+    order = sorted(range(array.ndim), key=lambda i: (-strides[i], i))
+    ordered = array.transpose(order).copy("C")
+    return ordered.transpose(sorted(range(array.ndim), key=order.__getitem__))
+
+
 def laid_out(out: Any, operands: Sequence[Any]) -> Any:
     """The result of an elementwise kernel in the order that its operands ask for."""
     strides = result_strides(out.shape, operands, out.itemsize)

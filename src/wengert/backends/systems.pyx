@@ -111,6 +111,7 @@ def solved(object a, object b):
             or cnp.PyArray_TYPE(<cnp.ndarray>b) != cnp.PyArray_TYPE(x)
             or b.shape[:-2] != a.shape[:-2]
             or not cnp.PyArray_ISBEHAVED_RO(<cnp.ndarray>b)
+            or not cnp.PyArray_SIZE(<cnp.ndarray>b)
         ):
             return None
         y = flat(<cnp.ndarray>b)

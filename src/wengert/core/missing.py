@@ -37,7 +37,6 @@ REASONS: dict[str, tuple[str, str]] = {
     "nn.quantized": ("not planned because NumPy has no quantized types", "nn"),
     "nn.qat": ("not planned because NumPy has no quantized types", "nn"),
     "nn.intrinsic": ("not planned because NumPy has no quantized types", "nn"),
-    "nn.SyncBatchNorm": ("not planned because there is one process", "nn.BatchNorm2d"),
     "optim.SparseAdam": ("not planned because there are no sparse tensors", "Adam"),
     "optim.swap_in_optimizer_params_and_state": (_LATER, ""),
     "utils.cpp_extension": ("not planned because there is no C++ to load", "library.custom_op"),

@@ -120,7 +120,8 @@ def _typed(function: Any, values: Any, operand: Any) -> Any:
     if not has_elements(operand):
         operand = values.dtype.type(operand)
     common = np.float32 if values.dtype.itemsize == 2 else np.result_type(values, operand)
-    return function(values, operand, dtype=common).astype(values.dtype, copy=False)
+    found = np.asarray(function(values, operand, dtype=common))
+    return found.astype(values.dtype, copy=False)
 
 
 def fill_log_normal(

@@ -551,12 +551,15 @@ class CatTransform(_OfParts):
         dim += self.event_dim
         return cat(terms, dim) if dim < 0 else reduce(operator.add, terms)
 
-    domain = constraints.dependent_property(
-        lambda self: constraints.cat([t.domain for t in self.transforms], self.dim, self.lengths)
-    )
-    codomain = constraints.dependent_property(
-        lambda self: constraints.cat([t.codomain for t in self.transforms], self.dim, self.lengths)
-    )
+    @constraints.dependent_property
+    def domain(self) -> Any:
+        """The domains of the parts, side by side."""
+        return constraints.cat([t.domain for t in self.transforms], self.dim, self.lengths)
+
+    @constraints.dependent_property
+    def codomain(self) -> Any:
+        """The codomains of the parts, side by side."""
+        return constraints.cat([t.codomain for t in self.transforms], self.dim, self.lengths)
 
 
 class StackTransform(_OfParts):
@@ -583,9 +586,12 @@ class StackTransform(_OfParts):
         parts = zip(self.transforms, self._parts(x), self._parts(y), strict=True)
         return self._joined([t.log_abs_det_jacobian(a, b) for t, a, b in parts])
 
-    domain = constraints.dependent_property(
-        lambda self: constraints.stack([t.domain for t in self.transforms], self.dim)
-    )
-    codomain = constraints.dependent_property(
-        lambda self: constraints.stack([t.codomain for t in self.transforms], self.dim)
-    )
+    @constraints.dependent_property
+    def domain(self) -> Any:
+        """The domains of the parts, side by side."""
+        return constraints.stack([t.domain for t in self.transforms], self.dim)
+
+    @constraints.dependent_property
+    def codomain(self) -> Any:
+        """The codomains of the parts, side by side."""
+        return constraints.stack([t.codomain for t in self.transforms], self.dim)

@@ -6,6 +6,7 @@ from _thread import allocate_lock
 from os import register_at_fork
 from typing import Any
 
+from ..backends.layout import copied_in_order
 from ..backends.loops import loops
 from ..core.classes import COMPILED
 from ..core.collector import collector
@@ -130,9 +131,7 @@ def _copy_in_layout(array: Any, like: Any) -> Any:
     """A copy of `array` with the memory order of `like` where that is dense, else C order."""
     if like.flags.c_contiguous or like.ndim < 2 or 0 in like.strides or like.ndim != array.ndim:
         return array.copy("C")
-    order = sorted(range(like.ndim), key=lambda i: (-like.strides[i], i))
-    ordered = array.transpose(order).copy("C")
-    return ordered.transpose(sorted(range(like.ndim), key=order.__getitem__))
+    return copied_in_order(array, like.strides)
 
 
 def _renew_locks() -> None:

@@ -56,7 +56,8 @@ def _finish(traced: Traced, variant: Any) -> Callable[[list], Any] | None:
     """What makes the function's result of the results of native code; None if it takes more."""
     recipes = traced.recipes
     if any(
-        r.is_input or r.is_spent or r.before is not None or r.history is not None for r in recipes
+        r.is_input or r.is_spent or r.strides or r.before is not None or r.history is not None
+        for r in recipes
     ):
         return None
     if any(literal is not TENSOR for literal in traced.literals):

@@ -58,7 +58,7 @@ _CONSTANT = (
     types.ClassMethodDescriptorType, types.GetSetDescriptorType, types.MemberDescriptorType,
     types.GenericAlias, types.UnionType, typing.TypeVar, datetime.date, datetime.time,
     datetime.datetime, datetime.timedelta, datetime.timezone, datetime.tzinfo, decimal.Decimal,
-    re.Pattern, np.generic, np.dtype, np.ufunc, type(_thread.allocate_lock()),
+    re.Pattern, np.generic, np.dtype, np.ufunc, type(np.append), type(_thread.allocate_lock()),
     type(threading.RLock()),
 )  # fmt: skip
 _CONSTANT_TYPES = frozenset(_CONSTANT)

@@ -84,6 +84,11 @@ def record(
     return traced
 
 
+def _strides(array: Any) -> tuple[int, ...] | None:
+    """The strides of an array, None if it is in row-major order."""
+    return None if array.flags.c_contiguous else array.strides
+
+
 def _modes() -> tuple[bool, bool]:
     state = thread_state()
     return state.grad_enabled, state.inference
@@ -250,6 +255,7 @@ class CaptureLevel(TraceLevel):
             if shared and self._is_spent_result(t, known):
                 symbol = self.cut_off(self.symbol_of(t))
                 found = Recipe(False, self.graph.register_output(symbol), is_spent=True)
+                found.strides = _strides(t.array)
                 known[id(t.array)] = found
             if shared:
                 traced.recipes.append(self.recipe(t, known))
@@ -315,6 +321,7 @@ class CaptureLevel(TraceLevel):
                 if value.node.kind == prim.CONSTANT:  # each call returns a tensor of its own
                     value = self.insert("wengert::clone", value, value)
                 found = Recipe(False, self.graph.register_output(value))
+                found.strides = _strides(array)
             known[id(array)] = found
         return found
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from ...autograd.function_node import Error
 from ...autograd.grad_mode import is_grad_enabled, set_grad_enabled
+from ...backends.layout import copied_in_order
 from ...core.tensor import Tensor, bump_version, requires_of, set_fields
 from ...core.trees.pytree import TreeSpec, tree_flatten, tree_unflatten
 from ..interpret.program import run
@@ -33,7 +34,7 @@ class Recipe:
     `is_spent` has a history that a backward inside the function has used up.
     """
 
-    __slots__ = ("is_input", "index", "before", "step", "history", "is_spent")
+    __slots__ = ("is_input", "index", "before", "step", "history", "is_spent", "strides")
 
     def __init__(
         self,
@@ -49,6 +50,7 @@ class Recipe:
         self.before = before
         self.step = step
         self.history: int | None = None
+        self.strides: tuple[int, ...] | None = None  # of an output that is not in row-major order
 
     def follow(self, inputs: list[Tensor], outputs: tuple, made: dict[Recipe, Tensor]) -> Tensor:
         """The tensor; a recipe that is there twice stands for one tensor."""
@@ -60,6 +62,8 @@ class Recipe:
                     found.copy_(outputs[self.history])
             else:
                 found = (inputs if self.is_input else outputs)[self.index]
+                if self.strides is not None and found.array.strides != self.strides:
+                    set_fields(found, array=copied_in_order(found.array, self.strides))
             if self.is_spent and is_grad_enabled():
                 set_fields(found, node=Error(_SPENT, (found,)), needs_grad=True)
             made[self] = found
