@@ -495,7 +495,7 @@ TABLE: list[Declared] = [
         and (_has_empty(d) or bool(re.search(r"\[\d+:", d.program.text))),
     ),
     Declared(
-        "The dtypes are twelve.",
+        "The dtypes are fifteen.",
         lambda d: "complex32" in (d.ours, d.theirs),
     ),
     Declared(

@@ -12,7 +12,8 @@ from wengert.dispatch.schema import REQUIRED
 #: Functions of scipy.special that are not written in scalar expressions.
 SPECIAL = {
     "_polygamma", "_standard_gamma_grad", "digamma", "erfinv", "i0", "igamma", "igammac",
-    "special_erfcx", "special_i0e", "special_i1", "special_i1e", "special_log_ndtr", "special_ndtri", "special_zeta",
+    "special_erfcx", "special_i0e", "special_i1", "special_i1e", "special_log_ndtr",
+    "special_ndtri", "special_zeta",
 }  # fmt: skip
 #: Arguments without which operators are not called.
 ARGUMENTS = {"rounding_mode": "floor"}

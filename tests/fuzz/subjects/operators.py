@@ -22,6 +22,7 @@ from fuzz.operands import (
 from fuzz.writing import Writer, passes, step
 from operators.samples import OPERATIONS as SAMPLED
 from operators.samples import DType, Fixed, Operation, Sample
+from operators.samples.factors import FACTORS
 from operators.samples.fourier import FOURIER
 from operators.samples.linalg import LINALG
 from operators.samples.spatial import SPATIAL
@@ -29,7 +30,7 @@ from operators.samples.special import SPECIAL
 from operators.samples.structural import STRUCTURAL
 
 #: What programs call. Families of samples that came later than the generator are not among them.
-LATER = (*LINALG, *SPECIAL, *STRUCTURAL, *FOURIER, *SPATIAL)
+LATER = (*LINALG, *SPECIAL, *STRUCTURAL, *FOURIER, *FACTORS, *SPATIAL)
 OPERATIONS = [o for o in SAMPLED if o not in LATER]
 #: Operators that no expression of the form `function(arguments)` calls.
 EXPRESSIONS = {

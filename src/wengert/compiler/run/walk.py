@@ -90,6 +90,7 @@ class Walk:
         self.by_any_name = by_any_name
         self.code = code
         self.skipped = skipped
+        self.home = ""
         self.met_again: set[int] = set()  # what can be reached in more than one way, by identity
         self.containers: set[int] = set()  # lists and dictionaries, by identity
         self._ran = {id(part) for part, _ in code or ()}
@@ -104,6 +105,7 @@ class Walk:
 
     def run(self, function: Callable, arguments: list[Any]) -> str | None:
         """Make the checks; the name of something that cannot be watched, if there is any."""
+        self.home = _owner_of(getattr(function, "__module__", None))
         known = (-1, False)
         while known != (len(self.names), self.by_any_name):  # what is found may itself read
             known = (len(self.names), self.by_any_name)
@@ -182,9 +184,7 @@ class Walk:
         which may hold one of the user's."""
         code = function.__code__
         ran = self.code is None or id(code) in self._ran
-        own = _is_own(function.__module__) or (
-            self.code is None and _owner_of(function.__module__) in _OF_LIBRARIES
-        )
+        own = _is_own(function.__module__) or self._is_passed_by(function.__module__)
         if ran or own:
             cells = function.__closure__ or ()
             for variable, cell in zip(code.co_freevars, cells, strict=True):
@@ -207,8 +207,6 @@ class Walk:
             self.names.update(names)
             self.by_any_name = self.by_any_name or computed
             self._visit_globals(function.__globals__, variables)
-            imported = modules_imported(code, function.__globals__)
-            self._visit_named("", sys.modules, imported)
 
     def _visit_compiled(self, name: str, function: Any) -> None:
         """A function that Cython has compiled: one of this package with what it wraps. Closures of
@@ -256,8 +254,18 @@ class Walk:
         for key in keys:
             self._pending.append((f"{name}.{key}" if name else key, variables[key]))
 
+    def _is_passed_by(self, module: Any) -> bool:
+        """Whether a module is a library's, where it is not known yet which code will run: what
+        libraries keep for themselves is taken for bookkeeping then."""
+        if self.code is not None:
+            return False
+        owner = _owner_of(module)
+        return owner != self.home and _is_library(owner)
+
     def _visit_module(self, name: str, module: types.ModuleType) -> None:
         """The names that are there. Libraries load more of theirs when they are asked."""
+        if self._is_passed_by(module.__name__):
+            return
         name = name or module.__name__
         owner = module.__name__.partition(".")[0]
         library = _is_own(owner) or owner in _LAZY or owner in sys.stdlib_module_names
@@ -272,6 +280,8 @@ class Walk:
                 continue
             self._visited[id(base)] = base
             if base.__flags__ & _SEALED_CLASS or _is_own(base.__module__):
+                continue
+            if self._is_passed_by(base.__module__):
                 continue
             names = self.names | SPECIAL
             count = None
@@ -431,8 +441,6 @@ class Walk:
 _LOOKED_INTO = ("wengert.nn", "wengert.optim")
 #: Libraries other than this one whose objects are looked into as wholes.
 _LAZY = frozenset(("numpy", "scipy", "ml_dtypes"))
-#: Libraries whose functions are not looked into before it is known which of them run.
-_OF_LIBRARIES = _LAZY | (frozenset(sys.stdlib_module_names) - {"__main__", "test"})
 
 _VISITS: dict[type, Callable[[Walk, str, Any], None]] = {
     type(wrap): Walk._visit_compiled,
@@ -473,6 +481,16 @@ _CONTAINERS: tuple[tuple[type, Callable[[Walk, str, Any], None]], ...] = (
 
 def _owner_of(module: Any) -> str:
     return module.partition(".")[0] if isinstance(module, str) else ""
+
+
+@functools.cache
+def _is_library(owner: str) -> bool:
+    """Whether a package is Python's own, or was installed beside it."""
+    if owner in _LAZY or owner in sys.stdlib_module_names:
+        return owner not in ("__main__", "test")
+    module = sys.modules.get(owner)
+    places = [getattr(module, "__file__", None) or "", *getattr(module, "__path__", ())]
+    return any("site-packages" in place or "dist-packages" in place for place in places)
 
 
 def _is_own(module: Any) -> bool:
