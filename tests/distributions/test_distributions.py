@@ -521,3 +521,22 @@ def test_registered_divergences(lib):
 def test_registered_classes_are_checked():
     with pytest.raises(TypeError, match="Expected type_p to be a Distribution subclass but got"):
         wengert.distributions.register_kl(int, wengert.distributions.Normal)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Normal(0.5, 2.0)", "Uniform(-1.0, 3.0)", "Exponential(2.0)", "Poisson(4.0)", "Poisson(30.0)",
+     "Bernoulli(0.3)", "Binomial(10, 0.25)", "Geometric(0.2)", "Gamma(2.5, 3.0)", "Gamma(0.5, 1.0)",
+     "Laplace(0.0, 1.0)", "Categorical([0.2, 0.3, 0.5])"],
+)  # fmt: skip
+def test_the_same_seed_gives_the_same_samples(text):
+    torch = pytest.importorskip("torch")
+    name, _, arguments = text.partition("(")
+    drawn = []
+    for lib in (wengert, torch):
+        lib.manual_seed(3)
+        given = [
+            lib.tensor(each, dtype=lib.float64) for each in eval(f"[{arguments[:-1]}]")
+        ]
+        drawn.append(getattr(lib.distributions, name)(*given).sample((5,)).tolist())
+    assert drawn[0] == pytest.approx(drawn[1], rel=1e-12)
