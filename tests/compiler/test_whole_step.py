@@ -42,7 +42,8 @@ def assert_alike(make, dtype=wengert.float64, exact=True):
     its = outcome(make, None, dtype)
     assert_equal(outcome(make, "native", dtype), its, False)
     mine = outcome(make, "interpreter", dtype)
-    assert_equal(mine, its, exact)
+    # In the compiled package eager gradients have loops of their own, which round differently.
+    assert_equal(mine, its, exact and not wengert.__compiled__)
     return mine
 
 

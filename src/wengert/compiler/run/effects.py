@@ -35,7 +35,7 @@ class Snapshot:
     """All that a function can reach before it runs, as far as that can be seen."""
 
     def __init__(self, function: Callable, arguments: list[Any]) -> None:
-        walk = Walk(set(), False, None)
+        walk = Walk(set(), False, None, before=True)
         walk.run(function, arguments)
         self.checks = walk.checks
         self._met_again = walk.met_again

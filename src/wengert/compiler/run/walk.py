@@ -75,8 +75,9 @@ _VIEWS = (KeysView, ValuesView, ItemsView, types.MappingProxyType)
 class Walk:
     """Visits what a function can reach by the names in the code that has run.
 
-    Where it is not known which code has run or will run, all functions that can be reached count,
-    but for those of libraries. Entries of containers and variables in `skipped` are not looked at.
+    Where it is not known which code has run, all functions that can be reached count; `before` any
+    has run, but for those of libraries. Entries of containers and variables in `skipped` are not
+    looked at.
     """
 
     def __init__(
@@ -85,7 +86,9 @@ class Walk:
         by_any_name: bool,
         code: list[tuple[types.CodeType, dict[str, Any]]] | None,
         skipped: frozenset[tuple] = frozenset(),
+        before: bool = False,
     ) -> None:
+        self.before = before
         self.names = names
         self.by_any_name = by_any_name
         self.code = code
@@ -129,7 +132,7 @@ class Walk:
 
     def _goes_on(self) -> bool:
         """Whether what cannot be watched is passed by: before a function runs it may not matter."""
-        return self.code is None and len(self._visited) <= _MOST_CHECKS
+        return self.before and len(self._visited) <= _MOST_CHECKS
 
     def _clear(self) -> None:
         self.checks.clear()
@@ -145,7 +148,7 @@ class Walk:
     # Kinds of objects ------------------------------------------------------------------------
 
     def _visit(self, name: str, value: Any) -> None:
-        if type(value) in _CONSTANT_TYPES or value is MISSING:
+        if type(value) in _CONSTANT_TYPES or value is MISSING or isinstance(value, np.generic):
             return
         if id(value) in self._visited:
             self.met_again.add(id(value))
@@ -207,6 +210,9 @@ class Walk:
             self.names.update(names)
             self.by_any_name = self.by_any_name or computed
             self._visit_globals(function.__globals__, variables)
+            if not self.before:
+                imported = modules_imported(code, function.__globals__)
+                self._visit_named("", sys.modules, imported)
 
     def _visit_compiled(self, name: str, function: Any) -> None:
         """A function that Cython has compiled: one of this package with what it wraps. Closures of
@@ -257,10 +263,8 @@ class Walk:
     def _is_passed_by(self, module: Any) -> bool:
         """Whether a module is a library's, where it is not known yet which code will run: what
         libraries keep for themselves is taken for bookkeeping then."""
-        if self.code is not None:
-            return False
         owner = _owner_of(module)
-        return owner != self.home and _is_library(owner)
+        return self.before and owner not in (self.home, "wengert") and _is_library(owner)
 
     def _visit_module(self, name: str, module: types.ModuleType) -> None:
         """The names that are there. Libraries load more of theirs when they are asked."""
