@@ -346,7 +346,7 @@ def test_compiled_functions_run_graphs(recwarn):
         (found,) = wengert.autograd.grad(compiled(x, w), w)
         assert_on_device(found)
         np.testing.assert_allclose(found.tolist(), expected.tolist())
-    # What the stand-in keeps in a weak dictionary cannot be watched: only the first call is compiled.
+    # What the stand-in keeps in a weak dictionary cannot be watched: one call is compiled.
     messages = [str(each.message) for each in recwarn.list]
     assert len(messages) <= 1 and all("_OWNERS.data" in each for each in messages)
 
