@@ -22,7 +22,7 @@ def pytest_configure(config):
 
 
 #: Files that cross every operator with everything else.
-CROSSINGS = ("test_recording.py", "test_saving.py", "test_subclasses.py")
+CROSSINGS = ("test_batching.py", "test_recording.py", "test_saving.py", "test_subclasses.py")
 
 
 def mark_families(items):

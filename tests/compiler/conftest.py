@@ -12,6 +12,12 @@ import pytest
 from wengert.compiler.native import program
 from wengert.core.classes import COMPILED
 
+#: Files with so many functions that making machine code of all takes too long.
+WIDE = (
+    "test_compiled_operators.py", "test_raising.py", "test_control_functions.py",
+    "test_surroundings.py", "test_surroundings_kinds.py",
+)  # fmt: skip
+
 
 @pytest.fixture(autouse=True)
 def strict(monkeypatch):
@@ -24,6 +30,5 @@ def backend(request, monkeypatch):
     path = request.node.path
     if "WENGERT_BACKEND" in os.environ or path.parent.name == "native":
         return
-    all_operators = path.name == "test_compiled_operators.py"
-    if not COMPILED or (all_operators and not request.config.getoption("--full")):
+    if not COMPILED or (path.name in WIDE and not request.config.getoption("--full")):
         monkeypatch.setenv("WENGERT_BACKEND", "interpreter")

@@ -8,6 +8,8 @@ from operators.support import build, call, each_sample, map_tensors
 from wengert.compiler import cond, parse, trace
 from wengert.compiler.passes import eliminate_dead_code
 
+pytestmark = pytest.mark.slow
+
 F = wengert.nn.functional
 X = wengert.ones(3, dtype=wengert.float64)
 OUTSIDE = wengert.tensor([5])
