@@ -17,6 +17,9 @@ from operators.support import (
 )
 from wengert.compiler import TraceError, trace
 
+#: Uncompiled in the long run only.
+pytestmark = pytest.mark.slow
+
 #: Drawing random numbers is no function of the inputs.
 RANDOM = {"nn.functional.dropout"}
 

@@ -26,6 +26,9 @@ from wengert.autograd import forward_ad
 from wengert.utils._python_dispatch import TorchDispatchMode
 from wengert.utils.pytree import tree_map
 
+#: Uncompiled in the long run only.
+pytestmark = pytest.mark.slow
+
 KINDS = ("real", "complex", "integer")
 #: Operations that return numbers, or what they were given.
 NO_TENSORS = {"allclose", "equal"}

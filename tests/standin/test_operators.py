@@ -10,6 +10,9 @@ from operators.support import call, each_sample
 from standin import support
 from standin.support import REFUSED
 
+#: Uncompiled in the long run only.
+pytestmark = pytest.mark.slow
+
 #: Operations whose values decide shapes or branches, which neither a batch nor a graph has.
 NEEDS_VALUES = {
     "allclose", "argwhere", "bincount", "equal", "nonzero", "unique", "unique_consecutive",
