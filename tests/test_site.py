@@ -84,7 +84,7 @@ def test_the_site_can_be_searched_from_its_files(site):
 
     chromium = shutil.which("chromium") or shutil.which("chromium-browser")
     if chromium is None:
-        pytest.skip("there is no Chromium on this machine")
+        pytest.skip("Chromium, to open pages with, is not installed")
     troubles: list[str] = []
     with sync_playwright() as running:
         browser = running.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
