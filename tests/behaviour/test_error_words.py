@@ -5,6 +5,8 @@ import warnings
 
 import pytest
 
+import wengert
+
 
 def second_backward(lib):
     y = lib.ones(2, requires_grad=True).exp().sum()
@@ -359,3 +361,9 @@ def test_a_tangent_does_not_change_with_its_neighbours(lib):
         dual = forward_ad.make_dual(lib.ones(2), memory[:2])
         memory.zero_()
         assert forward_ad.unpack_dual(dual).tangent.tolist() == [1.0, 1.0]
+
+
+def test_dtypes_of_a_product_that_differ_are_both_named():
+    layer, x = wengert.nn.Linear(3, 2), wengert.ones(2, 3, dtype=wengert.float64)
+    with pytest.raises(RuntimeError, match="same dtype, but got Float and Double"):
+        layer(x)

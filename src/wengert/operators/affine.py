@@ -72,7 +72,7 @@ def _expansion_error(x: Any, shape: tuple) -> RuntimeError:
 
 def _plus(xp: Any, multiply: Any, x: Any, a: Any, b: Any, beta: Any, alpha: Any) -> Any:
     if not x.dtype == a.dtype == b.dtype:
-        other = b if b.dtype != a.dtype else a
+        other = b if b.dtype != x.dtype else a
         raise RuntimeError(
             "self and mat2 must have the same dtype, but got "
             f"{products.scalar_name(x)} and {products.scalar_name(other)}"
