@@ -67,6 +67,12 @@ def pytest_collection_finish():
     gc.freeze()
 
 
+@pytest.fixture(autouse=True, scope="module")
+def _out_of_the_collectors_sight():
+    """Keep the collector from looking at what earlier tests have imported and left."""
+    gc.freeze()
+
+
 @pytest.fixture(params=["wengert", "torch"])
 def lib(request):
     """The library under test; PyTorch, where installed, keeps the expectations honest."""

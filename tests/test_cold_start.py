@@ -86,7 +86,13 @@ COLD_NAMES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("lines", [FIRST_STEPS, COLD_NAMES], ids=["steps", "names"])
+@pytest.mark.parametrize(
+    "lines",
+    [
+        pytest.param(FIRST_STEPS, id="steps"),
+        pytest.param(COLD_NAMES, id="names", marks=pytest.mark.slow),
+    ],
+)
 def test_works_as_the_first_use(lines):
     done = subprocess.run(
         [sys.executable, "-c", RUN_EACH], input="\n".join(lines), capture_output=True, text=True

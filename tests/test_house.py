@@ -166,7 +166,6 @@ NUMPY_CLASS = {
     "creation/conversion.py": GIVEN,
     "creation/factories.py": SHORT_WAY,
     "creation/sampling.py": "random numbers are drawn by NumPy",
-    "dispatch/arguments.py": SHORT_WAY,
     "dispatch/binding.py": GIVEN,
     "dispatch/declaration.py": SHORT_WAY,
     "dispatch/inplace.py": SHORT_WAY,

@@ -59,7 +59,7 @@ def assert_gradients(mine, its, leaves):
         assert_close(a, b, 1e-9, 1e-10)
 
 
-@each_sample(lambda o: o.differentiable and not o.needs_data and o.name not in RANDOM)
+@each_sample(lambda o: o.differentiable and not o.needs_data and o.name not in RANDOM, usual=2)
 def test_compiled(operation, sample):
     built = build(wengert, sample, requires_grad=True)
     leaves = leaves_of(wengert, built)
@@ -102,7 +102,7 @@ def test_compiled_without_gradients(operation, sample):
             assert mine == its
 
 
-@each_sample(lambda o: not o.needs_data and o.name not in RANDOM)
+@each_sample(lambda o: not o.needs_data and o.name not in RANDOM, usual=2)
 def test_numbers_and_sizes_are_constants_of_a_trace(operation, sample):
     """Tensors that an operator makes for itself do not become inputs of the graph."""
     built = build(wengert, sample)

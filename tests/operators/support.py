@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import width
 from operators.samples import OPERATIONS, DType, Fixed, Operation, Sample
 
 TOLERANCES = {"float32": 3e-6, "complex64": 3e-6, "float16": 3e-3, "bfloat16": 2.5e-2}
@@ -21,8 +22,13 @@ def each(choose: Callable[[Operation], bool] = lambda operation: True) -> Any:
 def each_sample(
     choose: Callable[[Operation], bool] = lambda operation: True,
     kinds: tuple[str, ...] = ("real", "complex"),
+    usual: int | None = None,
 ) -> Callable[[Callable], Callable]:
-    """Make a test for each chosen operation and kind of number out of a check of one sample."""
+    """Make a test for each chosen operation and kind of number out of a check of one sample.
+
+    With `usual`, so many samples of each are looked at, and all of them with `--full`.
+    """
+    limit = None if width.full else usual
     cases = [
         pytest.param(operation, kind, id=f"{operation.name}-{kind}")
         for operation in OPERATIONS
@@ -36,7 +42,7 @@ def each_sample(
         @pytest.mark.parametrize("operation, kind", cases)
         def test(operation: Operation, kind: str) -> None:
             failures = []
-            for sample in operation.draw(kind):
+            for sample in operation.draw(kind)[:limit]:
                 try:
                     check(operation, sample)
                 except Exception as failure:

@@ -74,7 +74,7 @@ def _nested(function, transforms):
     return function
 
 
-@each_sample(lambda o: o.differentiable and o.true_gradient, kinds=("real",))
+@each_sample(lambda o: o.differentiable and o.true_gradient, kinds=("real",), usual=2)
 def test_second_and_third_derivatives_agree(operation, sample):
     function = _along_a_line(operation, sample)
     if function is None:

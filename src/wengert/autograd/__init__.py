@@ -150,6 +150,20 @@ def backward(
     )
 
 
+def backward_from(
+    self: Tensor,
+    gradient: Tensor | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Any = None,
+) -> None:
+    """Add the gradient of this tensor to the leaves' ``.grad``; see `wengert.autograd.backward`."""
+    backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+
+
+backward_from.__name__, backward_from.__qualname__ = "backward", "Tensor.backward"
+
+
 def grad(
     outputs: Any,
     inputs: Any,

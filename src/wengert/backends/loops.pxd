@@ -9,4 +9,3 @@ cdef class Loops:
     cpdef object differential(self, int code, object t, object value)
     cpdef object sum_rows(self, object a)
     cpdef bint logistic_tail(self, object e)
-    cpdef object sum_all(self, object a)

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ _quietly = quiet_context().run
 # By the numbers of loop_codes.py; None where no single ufunc does it.
 _UNARY = (
     np.negative, np.absolute, np.exp, np.log, np.sqrt, np.sin, np.cos, np.tanh, None, None,
-    np.square, np.reciprocal,
+    np.square, np.reciprocal, partial(np.add.reduce, axis=None),
 )  # fmt: skip
 _BINARY: tuple[Any, ...] = (
     np.add, np.subtract, np.multiply, np.divide, lambda a, b: np.subtract(b, a),
@@ -115,9 +116,6 @@ class Loops:
 
     def logistic_tail(self, e: Any) -> bool:
         return False
-
-    def sum_all(self, a: Any) -> Any:
-        return None
 
 
 def _tanh_change(t: Any, out: Any) -> Any:

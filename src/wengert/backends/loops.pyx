@@ -49,6 +49,7 @@ cdef enum:
     SQRT = 4
     TANH = 7
     SIGMOID = 8
+    SUM = 12
 
 # The most elements that a loop takes; beyond, NumPy's own are as fast.
 cdef enum:
@@ -145,14 +146,32 @@ cdef void row_loop(int code, cnp.ndarray a, cnp.ndarray b, cnp.ndarray out) noex
                 <double*>cnp.PyArray_DATA(out) + i * n, n)
 
 
+cdef object sum_all(object a):
+    """Sum of a small array as a 0-d array; None when not small."""
+    cdef cnp.ndarray x, out
+    if not is_small(a, 64):
+        return None
+    x = <cnp.ndarray>a
+    out = cnp.PyArray_EMPTY(0, NULL, cnp.PyArray_TYPE(x), 0)
+    if cnp.PyArray_TYPE(out) == cnp.NPY_FLOAT:
+        wengert_float_sum(
+            <float*>cnp.PyArray_DATA(x), <float*>cnp.PyArray_DATA(out), cnp.PyArray_SIZE(x))
+    else:
+        wengert_double_sum(
+            <double*>cnp.PyArray_DATA(x), <double*>cnp.PyArray_DATA(out), cnp.PyArray_SIZE(x))
+    return out
+
+
 cdef class Loops:
     """Loops by the numbers of `loop_codes.py`; one instance, `loops`."""
 
     cpdef object unary(self, int code, object a):
-        """A function of each element of a small array, or of its rows; None when not small."""
+        """A function of each element of a small array, or its sum; None when not small."""
         cdef cnp.ndarray x, out
         cdef Py_ssize_t i, rows, n, limit = ARITHMETIC_LIMIT
         cdef bint single
+        if code == SUM:
+            return sum_all(a)
         if not cnp.PyArray_CheckExact(a):
             return None
         x = <cnp.ndarray>a
@@ -277,21 +296,6 @@ cdef class Loops:
         else:
             wengert_double_logistic_tail(<double*>cnp.PyArray_DATA(a), cnp.PyArray_SIZE(a))
         return True
-
-    cpdef object sum_all(self, object a):
-        """Sum of a small array as a 0-d array; None when not small."""
-        cdef cnp.ndarray x, out
-        if not is_small(a, 64):
-            return None
-        x = <cnp.ndarray>a
-        out = cnp.PyArray_EMPTY(0, NULL, cnp.PyArray_TYPE(x), 0)
-        if cnp.PyArray_TYPE(out) == cnp.NPY_FLOAT:
-            wengert_float_sum(
-                <float*>cnp.PyArray_DATA(x), <float*>cnp.PyArray_DATA(out), cnp.PyArray_SIZE(x))
-        else:
-            wengert_double_sum(
-                <double*>cnp.PyArray_DATA(x), <double*>cnp.PyArray_DATA(out), cnp.PyArray_SIZE(x))
-        return out
 
 
 loops = Loops()

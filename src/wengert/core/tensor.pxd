@@ -76,6 +76,7 @@ cdef class Tensor:
 cpdef Tensor wrap(object array)
 @cython.locals(t=Tensor)
 cpdef Tensor wrap_as(object array, bint inference)
+cpdef Tensor wrapped(object out, bint inference)
 cpdef VersionCounter counter_of(Tensor t)
 @cython.locals(counter=VersionCounter)
 cpdef bump_version(Tensor t, str operator)

@@ -111,6 +111,11 @@ def wrap_as(array: Any, inference: bool) -> Tensor:
     return t
 
 
+def wrapped(out: Any, inference: bool) -> Tensor:
+    """A tensor for one result: around an array, or the tensor that a layer below has made."""
+    return out if isinstance(out, Tensor) else wrap_as(out, inference)
+
+
 class Tensor:
     """A differentiable n-dimensional array; see `wengert.tensor` for making one."""
 

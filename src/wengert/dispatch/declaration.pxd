@@ -1,6 +1,7 @@
 cimport cython
 from ..core.classes cimport Classes
 from ..core.ndarrays cimport NDArrays
+from ..core.tensor cimport Tensor
 from .base_operator cimport BaseOperator
 
 
@@ -53,6 +54,12 @@ cdef class Declaration(BaseOperator):
 @cython.locals(i=cython.int)
 cpdef bint alike_floats(tuple arrays, int count)
 cdef bint _is_array(object value)
+cpdef bint is_foreign(object array)
+@cython.locals(t=Tensor)
+cpdef bint any_foreign(tuple args)
+cpdef bint only_tensors(tuple args, int count)
+@cython.locals(t=Tensor)
+cpdef tuple arrays_of(tuple args)
 cdef bint _has_half(tuple args)
 @cython.locals(found=cython.bint)
 cdef bint _only_halves(tuple args)

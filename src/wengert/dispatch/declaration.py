@@ -20,6 +20,7 @@ from ..core.dtypes import from_numpy
 from ..core.errors import broadcast_error
 from ..core.loading import load
 from ..core.ndarrays import ndarrays
+from ..core.tensor import Tensor
 from .base_operator import BaseOperator
 from .schema import REQUIRED
 
@@ -214,6 +215,59 @@ class Declaration(BaseOperator):
 
 def _is_array(value: Any) -> bool:
     return isinstance(value, _ndarray) or type(value) in _backends
+
+
+# What kernels get in place of the arguments of a call ---------------------------------------------
+
+
+def only_tensors(args: tuple, count: int) -> bool:
+    """Whether `args` are exactly `count` tensors."""
+    if len(args) != count:
+        return False
+    for value in args:  # noqa: SIM110 - a generator would be made for every call
+        if not isinstance(value, Tensor):
+            return False
+    return True
+
+
+def is_foreign(array: Any) -> bool:
+    """Whether an operand is an array that NumPy's kernels do not serve."""
+    return type(array) is not _ndarray and (
+        isinstance(array, _ndarray) or type(array) in _backends
+    )
+
+
+def any_foreign(args: tuple) -> bool:
+    """Whether any tensor among the arguments has such an array."""
+    for value in args:
+        if isinstance(value, Tensor):
+            t = value
+            if type(t.array) is not _ndarray:
+                return True
+        elif type(value) is list:
+            for item in value:
+                if isinstance(item, Tensor):
+                    t = item
+                    if type(t.array) is not _ndarray:
+                        return True
+    return False
+
+
+def arrays_of(args: tuple) -> tuple:
+    """The arguments with every tensor replaced by its array, in lists too."""
+    out = []
+    for a in args:
+        if isinstance(a, Tensor):
+            t = a
+            out.append(t.array)
+        elif type(a) is list:
+            out.append([i.array if isinstance(i, Tensor) else i for i in a])
+        else:
+            out.append(a)
+    return tuple(out)
+
+
+# Types of operands --------------------------------------------------------------------------------
 
 
 def alike_floats(arrays: tuple, count: int) -> bool:

@@ -1,6 +1,6 @@
 cimport cython
 from ..tape.node cimport Node
-from .arguments cimport any_foreign, arrays_of
+from .declaration cimport any_foreign, arrays_of
 from .base_operator cimport BaseOperator
 from .binding cimport check_operand
 from .operator cimport Operator

@@ -22,9 +22,9 @@ from ..core.tensor import (
     wrap,
 )
 from ..tape.tangents import copy_tangent
-from .arguments import any_foreign, arrays_of
 from .base_operator import BaseOperator, function_attribute, present, without_getattr
 from .binding import check_operand
+from .declaration import any_foreign, arrays_of
 from .layers import call_layers, run_below
 from .operator import Operator
 from .overlap import check_not_overlapping, check_sources, same_array

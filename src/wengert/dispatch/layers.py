@@ -15,7 +15,7 @@ from ..core.scopes import DualsAside
 from ..core.state import ThreadState, overriding, thread_state
 from ..core.tensor import Tensor
 from ..tape.tangents import inherit_tangent_base
-from .arguments import arrays_of
+from .declaration import arrays_of
 from .forward import call_with_tangents, tangents_of
 from .levels import Level, RecordedAlone, ascend, check_alive, descend
 from .torch_dispatch import as_results, override_below

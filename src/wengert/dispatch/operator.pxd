@@ -1,15 +1,14 @@
 cimport cython
 from ..tape.node cimport Node
-from .arguments cimport any_foreign, arrays_of, fresh, is_foreign, only_tensors
 from .binding cimport bind_arguments, check_operand
-from .declaration cimport Declaration
+from .declaration cimport Declaration, any_foreign, arrays_of, is_foreign, only_tensors
 from ..backends.loops cimport Loops
 from ..core.collector cimport Collector
 from ..core.ndarrays cimport NDArrays
 from ..core.state cimport Overriding
 from .recording cimport fill_saved, record, record_small, set_view
 from ..core.state cimport ThreadState, thread_state
-from ..core.tensor cimport Tensor, VersionCounter, ViewMeta, any_requires, requires_of, wrap_as
+from ..core.tensor cimport Tensor, VersionCounter, ViewMeta, any_requires, requires_of, wrap_as, wrapped
 
 
 cdef Collector _collector

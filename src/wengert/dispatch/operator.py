@@ -7,6 +7,7 @@ stands before the kernel.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,13 +17,13 @@ from ..core.classes import COMPILED
 from ..core.collector import collector
 from ..core.ndarrays import ndarrays
 from ..core.state import ThreadState, overriding, thread_state
-from ..core.tensor import Tensor, any_requires, requires_of, wrap_as
-from .arguments import any_foreign, arrays_of, fresh, is_foreign, only_tensors
+from ..core.tensor import Tensor, any_requires, requires_of, wrap_as, wrapped
 from .base_operator import function_attribute, present, without_getattr
 from .binding import bind_arguments, check_operand
-from .declaration import Declaration
+from .declaration import Declaration, any_foreign, arrays_of, is_foreign, only_tensors
 from .layers import call_layers
 from .out import bound_for_out, casts_to_out, copy_to_out
+from .presentation import presented
 from .recording import fill_saved, record, record_small, set_view
 from .torch_function import PLAIN, override_operands, override_operator
 
@@ -126,9 +127,9 @@ class Operator(Declaration):
     def finish(self, state: ThreadState, args: tuple, out: Any) -> Any:
         """Wrap what the kernel returned, record the call, relate views to their base."""
         outs = (
-            (fresh(out, state),)
+            (wrapped(out, state.inference),)
             if type(out) is not tuple and type(out) is not list
-            else tuple([fresh(o, state) for o in out])
+            else tuple([wrapped(o, state.inference) for o in out])
         )
         if (
             state.grad_enabled
@@ -197,3 +198,19 @@ class Operator(Declaration):
 present(Operator)
 if not COMPILED:
     without_getattr(Operator)
+
+
+def overloaded(whole: Any, along: Any) -> Callable[..., Any]:
+    """One function of two operators: `along` dimensions where any are given, else the `whole`."""
+
+    def function(input: Tensor, *args: Any, **kwargs: Any) -> Any:
+        if not args:
+            if not kwargs and isinstance(input, Tensor):
+                return whole.call1(input)
+            if "dim" not in kwargs and "axis" not in kwargs:
+                return whole(input, **kwargs)
+        return along(input, *args, **kwargs)
+
+    presented(function, whole.name, whole.kernel.__module__, along)
+    function.forms = (whole, along)  # type: ignore[attr-defined]
+    return function

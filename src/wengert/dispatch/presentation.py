@@ -6,6 +6,7 @@ what is computed. They are made when somebody looks, and cost calls and the impo
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ..core.loading import load
@@ -204,3 +205,13 @@ class ModuleName(str):
 
     def __get__(self, instance: Any, owner: Any) -> str:
         return str(self) if instance is None else "wengert"
+
+
+def presented(function: Any, name: str, module: str, likeness: Any) -> Callable[..., Any]:
+    """`function` under a name, with the documentation and the signature of its `likeness`."""
+    function.__name__ = function.__qualname__ = name
+    function.__module__ = module
+    function.__doc__ = getattr(likeness, "doc", likeness.__doc__)
+    function.__wrapped__ = likeness
+    function.facts = getattr(likeness, "facts", {})
+    return function

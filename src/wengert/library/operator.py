@@ -18,9 +18,9 @@ from ..backends.placement import of_array
 from ..core.scopes import DualsAside
 from ..core.state import ThreadState, call_user, overriding, thread_state
 from ..core.tensor import Tensor, any_requires, bump_version, requires_of
-from ..dispatch.arguments import any_foreign
 from ..dispatch.base_operator import BaseOperator
 from ..dispatch.binding import OVERLOAD, bind_overload, convert_declared
+from ..dispatch.declaration import any_foreign
 from ..dispatch.layers import call_layers, innermost
 from ..dispatch.rebasing import check_inplace
 from ..dispatch.schema import REQUIRED, TENSORS

@@ -11,8 +11,8 @@ from typing import Any
 
 from ..core.registry import operators
 from ..core.state import overriding, thread_state
-from ..dispatch.arguments import only_tensors
 from ..dispatch.binding import bind_overload
+from ..dispatch.declaration import only_tensors
 from ..dispatch.effects import OVERLOADS, Overload
 from ..dispatch.torch_function import PLAIN, override_operator
 from .builtin import NAMESPACE, builtin_schema, overload_name

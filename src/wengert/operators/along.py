@@ -10,6 +10,7 @@ from ..core import dtypes
 from ..core.errors import dimension_error
 from ..core.tensor import Tensor
 from ..dispatch.out import copy_to_out
+from ..dispatch.presentation import presented
 from .pointwise import isnan, new_zeros, where
 
 if TYPE_CHECKING:
@@ -156,16 +157,6 @@ def take_along(t: Tensor, dim: int, index: Tensor, keepdim: bool) -> Tensor:
 # Functions made of operators ---------------------------------------------------------------------
 
 
-def presented(function: Any, name: str, module: str, likeness: Any) -> Callable[..., Any]:
-    """`function` under a name, with the documentation and the signature of its `likeness`."""
-    function.__name__ = function.__qualname__ = name
-    function.__module__ = module
-    function.__doc__ = getattr(likeness, "doc", likeness.__doc__)
-    function.__wrapped__ = likeness
-    function.facts = getattr(likeness, "facts", {})
-    return function
-
-
 def returning(kind: type[NamedResult], operator: Any) -> Callable[..., Any]:
     """`operator` as a function whose results come as `kind`, with ``out=`` for all of them."""
 
@@ -174,19 +165,3 @@ def returning(kind: type[NamedResult], operator: Any) -> Callable[..., Any]:
         return result if out is None else copy_to_out(kind.__name__, result, out, (), True)
 
     return presented(function, kind.__name__, operator.kernel.__module__, operator)
-
-
-def overloaded(whole: Any, along: Any) -> Callable[..., Any]:
-    """One function of two operators: `along` dimensions where any are given, else the `whole`."""
-
-    def function(input: Tensor, *args: Any, **kwargs: Any) -> Any:
-        if not args:
-            if not kwargs and isinstance(input, Tensor):
-                return whole.call1(input)
-            if "dim" not in kwargs and "axis" not in kwargs:
-                return whole(input, **kwargs)
-        return along(input, *args, **kwargs)
-
-    presented(function, whole.name, whole.kernel.__module__, along)
-    function.forms = (whole, along)  # type: ignore[attr-defined]
-    return function

@@ -6,6 +6,7 @@ from typing import Any
 
 from .. import return_types
 from ..core.tensor import Tensor
+from ..dispatch.presentation import presented
 from ..transforms.batching.rules import along, along_one, over_all
 from . import shapes
 from .along import (
@@ -14,7 +15,6 @@ from .along import (
     normal_dim,
     normal_dims,
     packed,
-    presented,
     put_along,
     reduced,
     reduced_pair,

@@ -24,8 +24,8 @@ from ..core.numbers import check_number
 from ..core.registry import operator_named, replace
 from ..core.tensor import Tensor, wrap
 from ..creation.conversion import tensor as make_tensor
-from ..dispatch.arguments import any_foreign, arrays_of
 from ..dispatch.base_operator import present
+from ..dispatch.declaration import any_foreign, arrays_of
 from ..dispatch.inplace import InplaceOperator
 from ..dispatch.operator import Operator
 from ..dispatch.overlap import check_not_overlapping, check_sources, is_expanded

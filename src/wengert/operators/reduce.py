@@ -7,21 +7,21 @@ from collections.abc import Callable
 from typing import Any
 
 from ..backends import meta
-from ..backends.loop_codes import SPREAD
+from ..backends.loop_codes import SPREAD, SUM
 from ..backends.loops import loops
 from ..core import dtypes
 from ..core.errors import broadcast_error, shape_text, warn_user
 from ..core.tensor import Tensor
+from ..dispatch.operator import overloaded
 from ..dispatch.out import copy_to_out
+from ..dispatch.presentation import presented
 from ..transforms.batching.moving import apply, at_front
 from ..transforms.batching.rules import along, elementwise, flat, over_all
 from . import shapes
 from .along import (
     in_dtype,
     normal_dims,
-    overloaded,
     packed,
-    presented,
     reduced,
     reduced_size,
     restore_dims,
@@ -52,7 +52,7 @@ def _sum(xp: Any, x: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
 
 def _sum_all(xp: Any, x: Any, dtype: Any) -> Any:
     if dtype is None:
-        small = loops.sum_all(x)
+        small = loops.unary(SUM, x)
         if small is not None:
             return small
     return _sum(xp, x, None, False, dtype)
@@ -67,6 +67,7 @@ _sum_whole = linear(
     doc="Sum of all elements.",
     out="typed",
 )
+_sum_whole.native_code = SUM
 _sum_along = linear(
     "sum.dim_IntList(Tensor self, int[]? dim, bool keepdim=False, *, dtype? dtype=None) -> Tensor",
     _sum,
@@ -190,7 +191,7 @@ def _mean(xp: Any, x: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
 
 def _mean_all(xp: Any, x: Any, dtype: Any) -> Any:
     if dtype is None:
-        small = loops.sum_all(x)
+        small = loops.unary(SUM, x)
         if small is not None:
             return small / x.size if x.size else small * math.nan
     return _mean(xp, x, None, False, dtype)

@@ -13,6 +13,7 @@ from ..core import dtypes
 from ..core.errors import shape_text
 from ..core.tensor import Tensor
 from ..creation.conversion import tensor
+from ..dispatch.operator import overloaded
 from ..dispatch.out import copy_to_out
 from ..transforms.batching.moving import batch_size, flattened, reshaped, with_batch
 from ..transforms.batching.rules import along, flat, varying
@@ -21,7 +22,6 @@ from .along import (
     check_not_empty,
     check_ordered,
     normal_dim,
-    overloaded,
     packed,
     put_along,
     reduced,

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import autograd
+from ..autograd import backward_from
 from ..core.arrays import alive, is_level
 from ..core.classes import classes
 from ..core.collector import collector
@@ -227,17 +227,6 @@ def register_post_accumulate_grad_hook(
     return handle
 
 
-def backward(
-    self: Tensor,
-    gradient: Tensor | None = None,
-    retain_graph: bool | None = None,
-    create_graph: bool = False,
-    inputs: Any = None,
-) -> None:
-    """Accumulate the gradient of this tensor into the leaves; see `wengert.autograd.backward`."""
-    autograd.backward(self, gradient, retain_graph, create_graph, inputs=inputs)
-
-
 def detach(self: Tensor) -> Tensor:
     """A tensor of this memory outside the graph; in-place changes are seen by both."""
     state = thread_state()
@@ -388,7 +377,7 @@ METHODS = {
     "retain_grad": retain_grad,
     "register_hook": register_hook,
     "register_post_accumulate_grad_hook": register_post_accumulate_grad_hook,
-    "backward": backward,
+    "backward": backward_from,
     "detach": detach,
     "detach_": detach_,
     "_is_view": is_view,
