@@ -66,10 +66,11 @@ class SchemaType:
         return self.annotation_str
 
 
-class ListType(SchemaType):
-    """A list of elements of one type."""
+class _ElementType(SchemaType):
+    """A type made of another one."""
 
     __slots__ = ("element",)
+    word = ""
 
     def __init__(self, element: SchemaType) -> None:
         super().__init__(element.base)
@@ -77,36 +78,30 @@ class ListType(SchemaType):
 
     @property
     def annotation_str(self) -> str:
-        return f"List[{self.element}]"
+        return f"{self.word}[{self.element}]"
 
     def kind(self) -> str:
-        return "ListType"
+        return f"{self.word}Type"
 
     def getElementType(self) -> SchemaType:
         return self.element
+
+
+class ListType(_ElementType):
+    """A list of elements of one type."""
+
+    __slots__ = ()
+    word = "List"
 
     def text(self, alias: str, size: int | None) -> str:
         return f"{self.element.text(alias, None)}[{'' if size is None else size}]"
 
 
-class OptionalType(SchemaType):
+class OptionalType(_ElementType):
     """A type, or None."""
 
-    __slots__ = ("element",)
-
-    def __init__(self, element: SchemaType) -> None:
-        super().__init__(element.base)
-        self.element = element
-
-    @property
-    def annotation_str(self) -> str:
-        return f"Optional[{self.element}]"
-
-    def kind(self) -> str:
-        return "OptionalType"
-
-    def getElementType(self) -> SchemaType:
-        return self.element
+    __slots__ = ()
+    word = "Optional"
 
     def text(self, alias: str, size: int | None) -> str:
         return f"{self.element.text(alias, size)}?"
