@@ -15,7 +15,7 @@ from ..core.dtypes import as_dtype
 from ..core.loading import load
 from ..core.tensor import Tensor, wrap
 from . import schema as kinds
-from .schema import REQUIRED, Argument, Schema
+from .schema import REQUIRED, Argument, Mismatch, Schema
 
 _ALIASES = {"input": "self", "axis": "dim", "keepdims": "keepdim", "x": "self"}
 _NUMBERS = (int, float, complex)
@@ -134,7 +134,9 @@ def _bind(operator: Any, args: tuple, kwargs: dict[str, Any], manner: Any) -> tu
                 raise manner.missing(operator, argument, i)
             values.append(argument.fresh_default() if declared else argument.default)
             continue
-        if declared:
+        if argument.code == _TENSOR and isinstance(value, Tensor):
+            values.append(value)
+        elif declared:
             values.append(convert_declared(operator, argument, i, value, manner))
         else:
             values.append(convert(operator, argument, i, value, manner))
@@ -195,10 +197,11 @@ def convert_declared(
     operator: Any, argument: Argument, index: int, value: Any, manner: Any
 ) -> Any:
     """One value for an operator of a program, whose kernels get what the schema says."""
-    values = load("dispatch.schema_values")
+    if argument.converter is None:
+        argument.converter = load("dispatch.schema_values").converter_of(argument)
     try:
-        return values.converter_of(argument)(value)
-    except values.Mismatch:
+        return argument.converter(value)
+    except Mismatch:
         if value is None and argument.default is None:
             return None
         raise manner.mismatch(operator, argument, index, value) from None

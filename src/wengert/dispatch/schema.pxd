@@ -13,6 +13,7 @@ cdef class Argument:
     cdef public object default
     cdef public bint keyword_only
     cdef public object alias
+    cdef public object converter
 
 
 @cython.final

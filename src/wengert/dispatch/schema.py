@@ -36,6 +36,10 @@ class Required:
 REQUIRED = Required()
 
 
+class Mismatch(Exception):
+    """A value is not of its schema type."""
+
+
 class Argument:
     """One argument: what it is called, what it takes, and what it is if it is not given.
 
@@ -61,6 +65,7 @@ class Argument:
         self.default = default
         self.keyword_only = keyword_only
         self.alias = alias
+        self.converter: Any = None  # what binding found for values of this type
         self.type = _PLAINER.get(base, base) + "".join(suffixes)
         self.optional = self.type.endswith("?") or self.type == "Tensor?[]"
         self.code = _CODES.get(self.type.replace("?", ""), ANYTHING)

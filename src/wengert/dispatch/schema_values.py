@@ -16,13 +16,9 @@ from ..core.dtypes import dtype
 from ..core.layouts import layout, memory_format
 from ..core.registry import SCHEMA_CLASSES
 from ..core.tensor import Tensor
-from .schema import Argument
+from .schema import Argument, Mismatch
 
 Converter = Callable[[Any], Any]
-
-
-class Mismatch(Exception):
-    """A value is not of its schema type."""
 
 
 def converter_of(argument: Argument) -> Converter:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..dispatch.schema import Schema
+from ..dispatch.schema import Mismatch, Schema
 from ..dispatch.schema_parser import parse_results
-from ..dispatch.schema_values import Mismatch, converter_of
+from ..dispatch.schema_values import converter_of
 
 
 class Results:
