@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from ..core.dtypes import dtype, from_numpy
 from ..core.tensor import Tensor
 from ..tape.blame import line_number
-from ..tape.node import AccumulateGrad, Node, edge_node, edges
+from ..tape.node import AccumulateGrad, Node, edge_node, edges, kept_items
 from ..tape.saved import SavedVariable
 
 
@@ -114,7 +114,7 @@ def line_of(node: Node) -> Line | None:
 def saved_arrays(node: Node) -> Iterator[tuple[str, Any]]:
     """The name and the array of each tensor that a node holds, packed ones included."""
     names = node.plan.saved_names
-    for index, item in enumerate(node.kept_items()):
+    for index, item in enumerate(kept_items(node)):
         name = names[index] if index < len(names) else f"saved_tensors[{index}]"
         for array in _arrays_in(item):
             yield name, array

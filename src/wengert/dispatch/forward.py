@@ -11,6 +11,7 @@ from ..core.arrays import WrapperArray, is_level, plain_array, unmarked
 from ..core.dtypes import is_differentiable
 from ..core.state import thread_state
 from ..core.tensor import Tensor, any_requires
+from ..tape.node import kept_items
 from ..tape.plans import values_read
 from ..tape.saved import SavedVariable
 from ..tape.tangents import (
@@ -59,7 +60,7 @@ def _may_share(a: Tensor, b: Tensor) -> bool:
 
 def _note_in_saved(t: Tensor, node: Any) -> None:
     """Give the output `t` that its node saved the tangent that `t` has got by now."""
-    for item in () if node is None else node.kept_items():
+    for item in () if node is None else kept_items(node):
         if not isinstance(item, SavedVariable) or not item.is_output:
             continue
         if item.needs_grad and item.output_nr == t.output_index:  # indices, say, have no number

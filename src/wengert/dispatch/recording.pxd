@@ -1,5 +1,5 @@
 cimport cython
-from ..tape.node cimport Node, edge_target, new_node
+from ..tape.node cimport Node, edge_target, keep_items, new_node
 from ..tape.plans cimport GradientPlan
 from ..tape.saved cimport save, save_output
 from .declaration cimport Declaration

@@ -22,7 +22,7 @@ from ..core.tensor import (
     node_of,
     requires_of,
 )
-from ..tape.node import Node, edge_target, new_node
+from ..tape.node import Node, edge_target, keep_items, new_node
 from ..tape.planning import has_edge, named_plan, plan_for
 from ..tape.plans import OUT_SLOT, SHAPE_SLOT
 from ..tape.saved import save, save_output
@@ -181,7 +181,7 @@ def fill_saved(node: Node, args: tuple, outs: tuple) -> None:
             saved.append(save(args[index], state))
         else:
             saved.append(save_output(outs[_OUT_SLOT - index], state))
-    node.keep_items(tuple(saved))
+    keep_items(node, tuple(saved))
 
 
 def set_view(operator: Declaration, state: ThreadState, args: tuple, outs: tuple) -> None:

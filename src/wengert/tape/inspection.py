@@ -12,6 +12,7 @@ from ..core.dtypes import dtype, from_numpy
 from ..core.size import Size
 from ..core.tensor import Tensor
 from .blame import already_freed_error
+from .node import keep_items, kept_items
 from .plans import saved_names_of
 from .saved import Freed, SavedVariable, pack, unpack_item
 
@@ -100,7 +101,7 @@ class SavedTensor:
             )
         is_output = isinstance(item, SavedVariable) and item.is_output
         packed = pack(unpack_item(item, self._node), is_output, hooks)
-        self._node.keep_items(_replaced(self._node.kept_items(), self._place, packed))
+        keep_items(self._node, _replaced(kept_items(self._node), self._place, packed))
 
     def _item(self) -> Any:
         if self._place is None:
@@ -121,9 +122,9 @@ def saved_attribute(node: Any, name: str) -> Any:
     elif not raw:
         if type(node.saved) is Freed:
             raise already_freed_error(node, node.saved)
-        value = unpack_item(node.kept_items()[names.index(wanted)], node)
+        value = unpack_item(kept_items(node)[names.index(wanted)], node)
         return tuple(value) if type(value) is list else value
-    elif type(node.saved) is Freed or is_saved_tensor(node.kept_items()[names.index(wanted)]):
+    elif type(node.saved) is Freed or is_saved_tensor(kept_items(node)[names.index(wanted)]):
         return saved_tensor(node, names.index(wanted))
     raise AttributeError(f"'{node.name()}' object has no attribute '{name}'")
 
@@ -155,7 +156,7 @@ def _handle(node: Any, place: tuple[int, ...] | None) -> SavedTensor:
 
 
 def _item_at(node: Any, place: tuple[int, ...]) -> Any:
-    item: Any = node.kept_items()
+    item: Any = kept_items(node)
     for index in place:
         item = item[index]
     return item

@@ -61,13 +61,13 @@ cdef class Node:
     cdef start(self, GradientPlan plan, tuple next_nodes, tuple next_nrs)
     cdef list run(self, object grads)
     cdef release(self, object freed)
-    cpdef tuple kept_items(self)
-    cpdef keep_items(self, tuple items)
     cpdef list show_itself(self)
     cpdef NodeCold make_cold(self)
 
 
 cdef bint _any_shown(tuple next_nodes)
+cpdef tuple kept_items(Node node)
+cpdef keep_items(Node node, tuple items)
 @cython.locals(node=Node, sequence=cython.long)
 cpdef Node new_node(
     GradientPlan plan, ThreadState state, object out_array, tuple next_nodes, tuple next_nrs,

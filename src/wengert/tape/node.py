@@ -164,7 +164,7 @@ class Node:
     def release(self, freed: Freed) -> None:
         """Drop the saved tensors; later use reports `freed`. Numbers and shapes may stay."""
         if self.plan.saves_tensors:
-            for item in self.kept_items():
+            for item in kept_items(self):
                 if (
                     isinstance(item, Tensor)
                     or type(item) is SavedVariable
@@ -173,24 +173,6 @@ class Node:
                     self.saved = freed
                     break
 
-    def kept_items(self) -> tuple:
-        """What is saved, in the plan's order, nothing if it was freed."""
-        saved = self.saved
-        if type(saved) is Freed:
-            return ()
-        if self.plan.saves == 1:
-            return (saved,)
-        return () if saved is None else saved
-
-    def keep_items(self, items: tuple) -> None:
-        """Save `items`; a single one is kept as it is, to save the memory of a tuple."""
-        if self.plan.saves == 1:
-            self.saved = items[0]
-        else:
-            self.saved = items
-            if not self.shown:
-                _collector.hide(items)
-
     def show_itself(self) -> list:
         """Let the collector see this node; returns what it was computed from, if that is new."""
         if self.shown:
@@ -198,7 +180,7 @@ class Node:
         self.shown = True
         _collector.show(self)
         _collector.show(self.next_nodes)
-        items = self.kept_items()
+        items = kept_items(self)
         if items is self.saved:
             _collector.show(items)
         return [*self.next_nodes, *items]
@@ -302,6 +284,27 @@ def note_forward_call(node: Node) -> None:
     parent = thread_state().node
     if parent is not None:
         node.cold.metadata["parent_"] = seen(parent)
+
+
+def kept_items(node: Node) -> tuple:
+    """What a node has saved, in the plan's order, nothing if it was freed."""
+    # No method: one that subclasses in Python may override would be looked up in each call.
+    saved = node.saved
+    if type(saved) is Freed:
+        return ()
+    if node.plan.saves == 1:
+        return (saved,)
+    return () if saved is None else saved
+
+
+def keep_items(node: Node, items: tuple) -> None:
+    """Let a node save `items`; a single one is kept as it is, to save the memory of a tuple."""
+    if node.plan.saves == 1:
+        node.saved = items[0]
+    else:
+        node.saved = items
+        if not node.shown:
+            _collector.hide(items)
 
 
 def apply_rules(node: Node, grads: Any, values: list) -> list:
