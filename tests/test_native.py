@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 import wengert
-from wengert.backends.loop_codes import SUM
+from wengert.backends.loop_codes import COPY, SUM
 from wengert.backends.loops import loops
 from wengert.backends.matrices import matrices
 from wengert.core.collector import collector
@@ -550,6 +550,20 @@ def test_sum_all(shape, dtype):
 def test_sum_rows(shape, dtype):
     x = sample(dtype, *shape)
     same(loops.sum_rows(x), x.sum(axis=0), units=64)
+
+
+@needs_loops
+@dtypes
+def test_copy(dtype):
+    x, y = sample(dtype, 4, 3), sample(dtype, 4, 3)[::-1].copy()
+    assert loops.binary_into(COPY, x, y)
+    same(x, y, units=0)
+    assert loops.binary_into(COPY, x, x)
+    memory, before = sample(dtype, 6), sample(dtype, 6)
+    for source in (memory[1:5], y[0], y.astype(np.float16), y.T, 1.0, None):
+        assert not loops.binary_into(COPY, memory[:4], source)
+    same(memory, before, units=0)
+    assert loops.binary(COPY, x, y) is None
 
 
 @needs_loops

@@ -1,6 +1,8 @@
 """The numbers of the loops in loops.h, by which operators and gradient rules name them."""
 
 ADD, SUB, MUL, DIV, RSUB = range(5)
+# Copying is asked for as a binary loop in place is; no other operator has its number.
+COPY = 50
 NEG, ABS, EXP, LOG, SQRT, SIN, COS, TANH, SIGMOID, RELU, SQUARE, RECIPROCAL = range(12)
 # The sum of all elements is asked for as a unary loop is.
 SUM = 12

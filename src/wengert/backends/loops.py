@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..core.ndarrays import is_in_rows
-from .loop_codes import RELU, RSUB, SIGMOID, TANH
+from .loop_codes import COPY, RELU, RSUB, SIGMOID, TANH
 from .numpy import quiet_context
 
 _ndarray = np.ndarray
@@ -50,6 +50,8 @@ class Loops:
 
         What is in another order than row-major needs `layout.py`.
         """
+        if code == COPY:
+            return None
         if type(a) is _ndarray:
             dtype = a.dtype
             if type(b) is _ndarray:
@@ -87,7 +89,7 @@ class Loops:
             or a.base is not None
             or b.base is not None
             or alpha != 1.0
-            or code == RSUB
+            or code in (RSUB, COPY)
         ):
             return False
         try:

@@ -6,6 +6,7 @@ contiguous float32 and float64 operands and answer None for anything else, in wh
 goes through NumPy. `loops.py` beside this file is the interface without C.
 """
 cimport numpy as cnp
+from libc.string cimport memmove
 
 from ..core.array_checks cimport empty_like, is_number, is_row_of, is_small, same_dims
 
@@ -50,6 +51,9 @@ cdef enum:
     TANH = 7
     SIGMOID = 8
     SUM = 12
+
+cdef enum:
+    COPY = 50
 
 # The most elements that a loop takes; beyond, NumPy's own are as fast.
 cdef enum:
@@ -146,6 +150,19 @@ cdef void row_loop(int code, cnp.ndarray a, cnp.ndarray b, cnp.ndarray out) noex
                 <double*>cnp.PyArray_DATA(out) + i * n, n)
 
 
+cdef bint copied(cnp.ndarray a, object b) noexcept:
+    """Copy an array of the same dtype and shape; False for anything else."""
+    if (
+        not is_small(b, ARITHMETIC_LIMIT)
+        or cnp.PyArray_TYPE(a) != cnp.PyArray_TYPE(<cnp.ndarray>b)
+        or not same_dims(a, <cnp.ndarray>b)
+        or overlaps(a, <cnp.ndarray>b)
+    ):
+        return False
+    memmove(cnp.PyArray_DATA(a), cnp.PyArray_DATA(<cnp.ndarray>b), cnp.PyArray_NBYTES(a))
+    return True
+
+
 cdef object sum_all(object a):
     """Sum of a small array as a 0-d array; None when not small."""
     cdef cnp.ndarray x, out
@@ -195,6 +212,8 @@ cdef class Loops:
     cpdef object binary(self, int code, object a, object b):
         """Arithmetic with small arrays of one dtype and shape, a row, or a number; else None."""
         cdef cnp.ndarray out
+        if code == COPY:
+            return None
         if is_small(a, ARITHMETIC_LIMIT):
             if is_number(b):
                 pass
@@ -223,6 +242,8 @@ cdef class Loops:
         """
         if not is_small(a, ARITHMETIC_LIMIT) or not cnp.PyArray_ISWRITEABLE(<cnp.ndarray>a):
             return False
+        if code == COPY:
+            return copied(<cnp.ndarray>a, b)
         if is_number(b):
             return binary_loop(code, a, b if alpha == 1.0 else alpha * <double>b, <cnp.ndarray>a)
         if (

@@ -17,6 +17,7 @@ cdef Classes _classes
 cdef Loops _loops
 cdef NDArrays _ndarrays
 cdef type _ndarray
+cdef int _copy
 cdef object _quiet_set, _quiet_reset, _quiet_ignore
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..backends.loop_codes import COPY
 from ..backends.loops import loops
 from ..backends.numpy import quiet
 from ..core.classes import COMPILED, classes
@@ -37,6 +38,7 @@ _loops = loops
 _ndarrays = ndarrays
 _ndarray = np.ndarray
 _negative = np.negative
+_copy = COPY
 _quiet_set, _quiet_reset, _quiet_ignore = quiet.set, quiet.reset, quiet.ignore
 
 
@@ -91,6 +93,15 @@ class InplaceOperator(BaseOperator):
             and type(args[2]) is float
             and isinstance(args[1], Tensor)
             and _loops.binary_into(0, target.array, args[1].array, args[2])
+        ):
+            bump_version(target, self.name)
+            return target
+        if (
+            not state.grad_enabled
+            and functional.native_code == _copy
+            and not target.inference
+            and isinstance(args[1], Tensor)
+            and _loops.binary_into(_copy, target.array, args[1].array)
         ):
             bump_version(target, self.name)
             return target

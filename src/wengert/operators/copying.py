@@ -10,6 +10,7 @@ import numpy as np
 from ..backends import meta
 from ..backends.casting import as_real_for
 from ..backends.layout import copied
+from ..backends.loop_codes import COPY
 from ..backends.placement import of_array, transfer
 from ..core.dtypes import from_numpy
 from ..core.errors import broadcast_error, shape_text
@@ -204,6 +205,7 @@ for _operator in (copy, fill):
     _operator.broadcasts = True
     _operator.meta_rule = partial(_onto_meta, _operator.meta_rule)
 copy.moves_operands = True
+copy.native_code = COPY
 for _name in ("copy_", "fill_"):
     operator_named(_name).casts_freely = True
 for _name in ("fill_", "zero_"):
