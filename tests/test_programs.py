@@ -35,7 +35,7 @@ def check(printed, name):
     """Losses agree to 1e-4, other numbers in what is printed of them, and all other text."""
     expected = (FOLDER / "printed" / f"{name}.txt").read_text(encoding="utf-8")
     its_losses = [float(loss) for loss in LOSS.findall(expected)]
-    assert len(its_losses) == 10
+    assert len(its_losses) == (0 if name == "idioms" else 10)
     assert [float(loss) for loss in LOSS.findall(printed)] == pytest.approx(its_losses, rel=1e-4)
     assert NUMBER.sub("#", printed) == NUMBER.sub("#", expected)
     numbers, its_numbers = ([float(n) for n in NUMBER.findall(t)] for t in (printed, expected))
@@ -56,4 +56,4 @@ def test_what_is_expected_is_what_pytorch_prints(name):
 
 
 def test_all_programs_are_there():
-    assert len(PROGRAMS) >= 18
+    assert len(PROGRAMS) == 18 + 1  # programs, and a collection of idioms

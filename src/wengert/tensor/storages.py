@@ -13,6 +13,7 @@ from ..backends.placement import of_array, transfer
 from ..core import dtypes
 from ..core.arrays import unmarked
 from ..core.devices import as_device, device
+from ..core.spelling import spelled
 from ..core.tensor import Tensor, wrap
 from ..creation.conversion import array_from
 
@@ -353,7 +354,7 @@ class TypedStorage:
     def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
         """The name of the storages of this type, or the elements converted to another."""
         if dtype is None:
-            return f"wengert.{self.dtype.scalar_name}Storage"
+            return spelled(f"{self.dtype.scalar_name}Storage")
         return self.converted(getattr(dtype, "dtype", dtype))
 
     def pickle_storage_type(self) -> str:
