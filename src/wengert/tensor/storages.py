@@ -16,6 +16,7 @@ from ..core.devices import as_device, device
 from ..core.spelling import spelled
 from ..core.tensor import Tensor, wrap
 from ..creation.conversion import array_from
+from ..creation.more import from_file
 
 _KNOWN: WeakValueDictionary[int, UntypedStorage] = WeakValueDictionary()
 
@@ -61,6 +62,11 @@ class UntypedStorage:
         return self.device.type == "cuda"
 
     is_sparse = False
+
+    @staticmethod
+    def from_file(filename: Any, shared: bool = False, nbytes: int = 0) -> UntypedStorage:
+        """A storage that looks at a file; changes are written to it if `shared`."""
+        return from_file(filename, shared, nbytes, dtype=dtypes.uint8).untyped_storage()
 
     def bytes(self) -> Any:
         """The memory of the host as an array of bytes, which shares it."""
