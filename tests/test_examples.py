@@ -28,12 +28,23 @@ def close(a, b, **tolerances):
     np.testing.assert_allclose(np.array(a.tolist()), np.array(b.tolist()), **tolerances)
 
 
+#: Programs that train, in a reduced form.
+REDUCED = {
+    "bundle_adjustment": {"steps": 2}, "char_gpt": {"steps": 2}, "digits": {"steps": 2},
+    "gaussian_process": {"steps": 1}, "heat": {"steps": 2}, "hmc": {"steps": 6, "chains": 3},
+    "kalman": {"steps": 1, "count": 8}, "maml": {"steps": 2}, "n_body": {"steps": 1},
+    "neural_ode": {"steps": 2}, "vae": {"steps": 2},
+}  # fmt: skip
+
+
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_runs(name, capsys, monkeypatch):
     monkeypatch.setattr(sys, "argv", [name])
     if name == "pictures":
         pytest.importorskip("pygraphviz")
-    load(name).main()
+    if name in REDUCED:
+        pytest.importorskip("tqdm")
+    load(name).main(**REDUCED.get(name, {}))
     assert capsys.readouterr().out.strip()
 
 

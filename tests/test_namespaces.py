@@ -1,6 +1,7 @@
 """Names that programs touch: cuda, backends, settings, amp and testing, against PyTorch's."""
 
 import functools
+import importlib
 
 import pytest
 
@@ -16,6 +17,23 @@ class TestCuda:
         for name in ("manual_seed", "manual_seed_all"):
             assert getattr(lib.cuda, name)(3) is None
         assert lib.cuda.empty_cache() is None
+
+    def test_ways_to_compute_attention(self, lib):
+        attention = importlib.import_module(f"{lib.__name__}.nn.attention")
+        q = lib.ones(1, 2, 3)
+        for choice in (attention.SDPBackend.MATH, [attention.SDPBackend.FLASH_ATTENTION] * 2):
+            with attention.sdpa_kernel(choice):
+                if choice is attention.SDPBackend.MATH:
+                    assert lib.nn.functional.scaled_dot_product_attention(q, q, q).tolist()
+        with pytest.raises(AssertionError, match="Backend must be an instance of SDPBackend"):
+            with attention.sdpa_kernel(3):
+                pass
+        assert str(attention.SDPBackend.MATH) == "SDPBackend.MATH"
+        cuda = lib.backends.cuda
+        assert cuda.flash_sdp_enabled() and cuda.math_sdp_enabled()
+        cuda.enable_math_sdp(False)
+        assert not cuda.math_sdp_enabled()
+        cuda.enable_math_sdp(True)
 
     def test_accelerators(self, lib):
         assert not lib.accelerator.is_available() and lib.accelerator.device_count() == 0

@@ -187,6 +187,17 @@ def test_poisson():
     assert_same(draw)
 
 
+@pytest.mark.parametrize("name", ["float32", "float64"])
+def test_random_slopes(name):
+    def draw(lib):
+        x = (lib.arange(30, **typed(lib, name)) - 20).view(6, 5)
+        yield lib.nn.functional.rrelu(x, training=True)
+        yield lib.nn.functional.rrelu(x.t(), 0.1, 0.7, training=True)
+        yield lib.nn.RReLU()(lib.tensor([float("nan"), -1.0, 0.0, 1.0], **typed(lib, name)))
+
+    assert_same(draw)
+
+
 def test_binomial():
     def draw(lib):
         shares = lib.arange(41) / 40
@@ -365,6 +376,24 @@ class TestInsideOthers:
         assert_same(draw)
         with pytest.raises(RuntimeError, match="randomness error mode"):
             wengert.func.vmap(wengert.poisson)(wengert.ones(3))
+
+    def test_random_slopes_of_a_batch(self):
+        def slopes(x):
+            return wengert.nn.functional.rrelu(x, training=True)
+
+        x = -wengert.ones(4, 3)
+        wengert.manual_seed(0)
+        found = wengert.func.vmap(slopes, randomness="different")(x)
+        wengert.manual_seed(0)
+        assert wengert.equal(found, slopes(x))
+        with pytest.raises(RuntimeError, match="randomness error mode"):
+            wengert.func.vmap(slopes)(x)
+        compiled = wengert.compile(slopes)
+        for _ in range(2):
+            wengert.manual_seed(3)
+            found = compiled(x)
+            wengert.manual_seed(3)
+            assert wengert.equal(found, slopes(x))
 
     def test_gradient(self):
         def draw(lib):

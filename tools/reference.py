@@ -25,7 +25,10 @@ PAGES = {
     ),
     "profiler": ("Profiler", ["autograd.profiler"]),
     "func": ("Function transforms", ["func"]),
-    "nn": ("Networks", ["nn", "nn.functional", "nn.init", "nn.utils", "nn.parameter"]),
+    "nn": (
+        "Networks",
+        ["nn", "nn.functional", "nn.init", "nn.utils", "nn.parameter", "nn.attention"],
+    ),
     "optim": ("Optimizers", ["optim", "optim.lr_scheduler"]),
     "linalg": ("Linear algebra, Fourier transforms, special functions",
                ["linalg", "fft", "special"]),

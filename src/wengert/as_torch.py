@@ -23,6 +23,7 @@ from typing import Any
 import wengert
 
 from .core.missing import REASONS, explanation
+from .core.spelling import call_package
 from .version import TorchVersion
 
 #: The version of PyTorch whose names, signatures and behaviour are followed.
@@ -112,6 +113,7 @@ def install() -> None:
     finders: list[Any] = sys.meta_path
     finders.insert(0, _names)
     finders.append(_explanations)
+    call_package("torch")
     wengert.__version__ = TorchVersion(f"{FOLLOWED}+wengert.{wengert.__version__}")
 
 

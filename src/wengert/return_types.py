@@ -5,6 +5,8 @@ from __future__ import annotations
 from operator import itemgetter
 from typing import Any
 
+from .core.spelling import spelled
+
 
 class NamedResult(tuple):
     """A tuple whose items also have the names in `fields`; made of the items or one sequence."""
@@ -24,7 +26,7 @@ class NamedResult(tuple):
 
     def __repr__(self) -> str:
         items = ",\n".join(f"{name}={item!r}" for name, item in zip(self.fields, self, strict=True))
-        return f"wengert.return_types.{type(self).__name__}(\n{items})"
+        return f"{spelled('return_types')}.{type(self).__name__}(\n{items})"
 
 
 class ValuesAndIndices(NamedResult):

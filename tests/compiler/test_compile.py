@@ -345,10 +345,26 @@ def test_disabled():
 
 @pytest.mark.parametrize(
     "options",
-    [{"backend": "inductor"}, {"dynamic": True}, {"mode": "max-autotune"}],
+    [
+        {"backend": "inductor"},
+        {"backend": "aot_eager"},
+        {"dynamic": True},
+        {"mode": "max-autotune"},
+        {"mode": "reduce-overhead", "dynamic": False},
+    ],
 )
-def test_unsupported_settings_say_so(options):
-    with pytest.raises(ValueError, match="not supported"):
+def test_settings_of_pytorch_that_say_how_fast_are_accepted(options):
+    compiled = wengert.compile(net, **options)
+    assert wengert.allclose(compiled(X, W), net(X, W))
+    assert wengert.compile(**options)(net)(X, W).shape == net(X, W).shape
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [({"backend": "tvm"}, "not supported"), ({"mode": "fast"}, "Unrecognized mode")],
+)
+def test_unknown_settings_say_so(options, message):
+    with pytest.raises(ValueError, match=message):
         wengert.compile(net, **options)
 
 

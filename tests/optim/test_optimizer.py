@@ -349,7 +349,8 @@ class TestCopies:
         weight, bias = parameters(lib)
         optimizer = lib.optim.RMSprop([{"params": weight, "own": "x"}, {"params": bias}])
         assert repr(optimizer).startswith("RMSprop (\nParameter Group 0\n    alpha: 0.99\n")
-        assert "    own: x\n" in repr(optimizer) and repr(optimizer).endswith("0\n)")
+        assert "    own: x\n" in repr(optimizer) and "\n\nParameter Group 1\n" in repr(optimizer)
+        assert repr(optimizer).endswith("0\n)")
 
     def test_a_copy_with_a_scheduler(self, lib):
         optimizer = lib.optim.SGD(parameters(lib), lr=1.0)

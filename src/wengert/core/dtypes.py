@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from .spelling import spelled
+
 BOOL, INTEGRAL, FLOATING, COMPLEX = range(4)
 
 _BY_NUMPY: dict[np.dtype[Any], dtype] = {}
@@ -80,7 +82,7 @@ class dtype:
         return complex128 if self is float64 else complex64
 
     def __repr__(self) -> str:
-        return f"wengert.{self.name}"
+        return spelled(self.name)
 
     def __reduce__(self) -> str:
         return self.name

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from .spelling import spelled
+
 
 class _Named:
     """An object that a program knows by its name in the package."""
@@ -14,7 +16,7 @@ class _Named:
         self.name = name
 
     def __repr__(self) -> str:
-        return f"wengert.{self.name}"
+        return spelled(self.name)
 
     def __reduce__(self) -> str:
         return self.name

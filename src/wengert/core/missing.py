@@ -13,6 +13,8 @@ _LATER = "not there yet"
 
 #: Reason, and the nearest thing that is here, by the name below the package.
 REASONS: dict[str, tuple[str, str]] = {
+    "__future__": ("not planned because conversions of modules change the data of their parameters",
+                   "nn.Module.to"),
     "_dynamo": ("not planned because `compile` traces calls, not bytecode", "compile"),
     "_inductor": ("not planned because `compile` has its own passes", "compile"),
     "ao": ("not planned because NumPy has no quantized types", "Tensor.to"),

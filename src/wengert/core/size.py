@@ -6,6 +6,8 @@ import operator
 from collections.abc import Iterable
 from typing import Any
 
+from .spelling import spelled
+
 
 class Size(tuple):
     """A tuple of dimension lengths."""
@@ -41,7 +43,7 @@ class Size(tuple):
     __rmul__ = __mul__
 
     def __repr__(self) -> str:
-        return f"wengert.Size([{', '.join(map(str, self))}])"
+        return f"{spelled('Size')}([{', '.join(map(str, self))}])"
 
     def __reduce__(self) -> tuple:
         return (Size, (tuple(self),))

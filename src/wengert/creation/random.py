@@ -61,6 +61,7 @@ from .sampling import (
     fill_plain_uniform,
     fill_poisson,
     fill_range,
+    fill_slopes,
     fill_uniform,
 )
 
@@ -308,6 +309,18 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
         return levels[-1].drawn_like(lambda t: poisson(t, generator), input)
     array = new_array(input.array.shape, kind, of_array(input.array))
     fill_poisson(array, input.array, generator)
+    return wrap(array)
+
+
+@draws()
+def random_slopes(input: Tensor, low: float, high: float) -> Tensor:
+    """Numbers in [low, high) where the input is not positive, and ones elsewhere."""
+    levels = thread_state().levels
+    if levels:
+        check_same_parameters(input)
+        return levels[-1].drawn_like(lambda t: random_slopes(t, low, high), input)
+    array = new_array(input.array.shape, dtype_of(input), of_array(input.array))
+    fill_slopes(array, input.array, low, high)
     return wrap(array)
 
 

@@ -328,6 +328,24 @@ def fill_gamma(array: Any, concentrations: Any, generator: Generator | None = No
     _deposit(array, np.array([rejection.gamma(each, source.unit, normal) for each in given]))
 
 
+def fill_slopes(
+    array: Any, values: Any, low: float, high: float, generator: Generator | None = None
+) -> None:
+    """Draw from [low, high) where `values` are not positive, and write ones elsewhere."""
+    values = _on_cpu(values)
+    source = source_of(generator)
+    if _has_no_values(array):
+        return
+    slopes = np.ones(array.shape)
+    drawn = values <= 0
+    numbers = np.empty(np.count_nonzero(drawn))
+    if array.dtype != np.float64:
+        low, high = float(np.float32(low)), float(np.float32(high))  # as PyTorch takes them
+    source.uniform(numbers, 0, 1)
+    slopes[drawn] = numbers * (high - low) + low
+    _deposit(array, slopes.reshape(-1))
+
+
 def draw_permutation(n: int, generator: Generator | None = None) -> Any:
     """The numbers below `n` in random order, as int64."""
     return source_of(generator).permutation(n)

@@ -3,6 +3,7 @@
 from typing import Any
 
 from ..core.missing import missing
+from . import attention as attention
 from . import functional as functional
 from . import init as init
 from . import modules as modules

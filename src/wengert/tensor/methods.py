@@ -23,6 +23,7 @@ from ..core.layouts import (
 )
 from ..core.loading import load
 from ..core.size import Size, size_of, whole
+from ..core.spelling import spelled
 from ..core.state import overriding, thread_state
 from ..core.tensor import Tensor
 from ..creation.arguments import check_tensor
@@ -231,8 +232,8 @@ def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
     """The name of the tensor's type, or the tensor cast to one."""
     if dtype is None:
         place = self.device.type
-        package = "wengert" if place == "cpu" else f"wengert.{place}"
-        return f"{package}.{self.dtype.scalar_name}Tensor"
+        within = "" if place == "cpu" else f"{place}."
+        return spelled(f"{within}{self.dtype.scalar_name}Tensor")
     if isinstance(dtype, str):
         module, _, name = dtype.rpartition(".")
         place = _DEVICE_OF_TENSOR_TYPE.get(module)

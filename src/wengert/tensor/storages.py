@@ -13,8 +13,10 @@ from ..backends.placement import of_array, transfer
 from ..core import dtypes
 from ..core.arrays import unmarked
 from ..core.devices import as_device, device
+from ..core.spelling import spelled
 from ..core.tensor import Tensor, wrap
 from ..creation.conversion import array_from
+from ..creation.more import from_file
 
 _KNOWN: WeakValueDictionary[int, UntypedStorage] = WeakValueDictionary()
 
@@ -60,6 +62,11 @@ class UntypedStorage:
         return self.device.type == "cuda"
 
     is_sparse = False
+
+    @staticmethod
+    def from_file(filename: Any, shared: bool = False, nbytes: int = 0) -> UntypedStorage:
+        """A storage that looks at a file; changes are written to it if `shared`."""
+        return from_file(filename, shared, nbytes, dtype=dtypes.uint8).untyped_storage()
 
     def bytes(self) -> Any:
         """The memory of the host as an array of bytes, which shares it."""
@@ -353,7 +360,7 @@ class TypedStorage:
     def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
         """The name of the storages of this type, or the elements converted to another."""
         if dtype is None:
-            return f"wengert.{self.dtype.scalar_name}Storage"
+            return spelled(f"{self.dtype.scalar_name}Storage")
         return self.converted(getattr(dtype, "dtype", dtype))
 
     def pickle_storage_type(self) -> str:

@@ -70,7 +70,7 @@ class Footprint:
                 "node": row.node,
                 "name": row.name,
                 "shape": row.shape,
-                "dtype": str(row.dtype).removeprefix("wengert."),
+                "dtype": row.dtype.name,
                 "held": row.held,
                 "line": f"{Path(row.line.file).name}:{row.line.number}" if row.line else "",
             }

@@ -106,13 +106,13 @@ def describe(node: Any, name_of: Mapping[int, str], known: set[int]) -> Vertex:
             "AccumulateGrad",
             name_of.get(id(tensor), ""),
             tuple(tensor.shape),
-            str(tensor.dtype).removeprefix("wengert."),
+            tensor.dtype.name,
             hooks=_hooks(node, tensor.cold),
         )
     saved = []
     for name, array in saved_arrays(node):
         whole = id(memory_of(array))
-        kind = str(from_numpy(array.dtype)).removeprefix("wengert.")
+        kind = from_numpy(array.dtype).name
         saved.append(Saved(name, tuple(array.shape), kind, array.nbytes, whole in known))
         known.add(whole)
     return Vertex(

@@ -50,7 +50,7 @@ def _type(value: Value) -> tuple[tuple[int | None, ...], str]:
     kind = value.type
     if not isinstance(kind, TensorType):
         return (), ""
-    return kind.shape or (), str(kind.dtype or "").removeprefix("wengert.")
+    return kind.shape or (), kind.dtype.name if kind.dtype else ""
 
 
 def _line(source: str | None) -> Line | None:

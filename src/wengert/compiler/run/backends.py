@@ -13,6 +13,8 @@ from ..ir.graph import Graph
 from ..native.program import NativeProgram, is_available
 
 NAMES = ("native", "interpreter")
+#: Backends of PyTorch by what stands for them; None is the usual one.
+PYTORCH_NAMES = {"inductor": None, "eager": "interpreter", "aot_eager": "interpreter"}
 #: The environment variable that says what `compile` takes where it is told nothing.
 VARIABLE = "WENGERT_BACKEND"
 
@@ -29,7 +31,7 @@ def _warn_of_missing_llvm() -> None:
 
 def chosen(backend: str | None) -> Callable[[Graph], Any]:
     """What makes a graph ready to run, by the name of the backend."""
-    name = backend or os.environ.get(VARIABLE) or "native"
+    name = PYTORCH_NAMES.get(backend or "", backend) or os.environ.get(VARIABLE) or "native"
     if name not in NAMES:
         raise ValueError(
             f"compile(): backend={name!r} is not supported; there are {', '.join(NAMES)}"

@@ -377,6 +377,10 @@ def _takes_any_keywords(function: Callable) -> bool:
     return code is None or bool(code.co_flags & inspect.CO_VARKEYWORDS)
 
 
+#: PyTorch's names of how much to try for speed.
+MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
+
+
 def compile(
     model: Callable | None = None,
     *,
@@ -396,7 +400,8 @@ def compile(
     `backend` says what runs the graph: ``native`` makes machine code, ``interpreter`` calls the
     operators. `options` may hold
     ``passes``, functions from graph to graph, and ``recompute``, a policy for what the backward
-    computes again rather than keeps (None: nothing).
+    computes again rather than keeps (None: nothing). PyTorch's hints about speed, `mode` and
+    `dynamic`, are accepted and change nothing: a graph is always made for the shapes it meets.
 
     >>> import wengert
     >>> @wengert.compile
@@ -407,16 +412,8 @@ def compile(
     >>> x.grad
     tensor([0.9093, 0.9093])
     """
-    unsupported = {
-        "dynamic=True": bool(dynamic),
-        f"mode={mode!r}": mode is not None,
-    }
-    asked = [name for name, given in unsupported.items() if given]
-    if asked:
-        raise ValueError(
-            f"compile(): {', '.join(asked)} is not supported: a whole function becomes one graph "
-            "for each kind of arguments"
-        )
+    if mode is not None and mode not in MODES:
+        raise ValueError(f"compile(): Unrecognized mode={mode!r}; there are {', '.join(MODES)}")
     make = backends.chosen(backend)
     chosen = dict(options or {})
     passes = chosen.pop("passes", DEFAULT_PASSES)

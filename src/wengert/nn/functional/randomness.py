@@ -8,7 +8,7 @@ import warnings
 from ...core import dtypes
 from ...core.tensor import Tensor
 from ...creation.factories import empty_like
-from ...operators.pointwise import where
+from ...creation.random import random_slopes
 from ...operators.softmax import softmax
 from .activations import leaky_relu
 from .layers import _check_probability
@@ -81,8 +81,7 @@ def rrelu(
         )
     if not training:
         return leaky_relu(input, (lower + upper) / 2, inplace)
-    slopes = empty_like(input.detach()).uniform_(lower, upper)
-    factors = where(input.detach() <= 0, slopes, 1)
+    factors = random_slopes(input.detach(), lower, upper)
     return input.mul_(factors) if inplace else input * factors
 
 
