@@ -295,12 +295,21 @@ def _cholesky(xp: Any, a: Any, upper: bool, checked: str) -> Any:
     if (found := systems.cholesky(lower)) is not None:
         return columns(found.swapaxes(-1, -2) if upper else found), xp.zeros(a.shape[:-2], INFO)
     try:
-        out, info = xp.linalg.cholesky(lower), xp.zeros(a.shape[:-2], INFO)
+        out = xp.linalg.cholesky(lower)
+        info = _first_lost(xp, out)
     except xp.linalg.LinAlgError:
         out, info = _cholesky_each(lower)
-        if checked:
-            raise_first(checked, info, _not_positive)
+    if checked:
+        raise_first(checked, info, _not_positive)
     return columns(out.conj().swapaxes(-1, -2) if upper else out), info
+
+
+def _first_lost(xp: Any, factor: Any) -> Any:
+    """The order of each matrix's first minor that is not a number, or 0: LAPACK goes on there."""
+    lost = xp.isnan(factor.diagonal(axis1=-2, axis2=-1))
+    if not lost.any():
+        return xp.zeros(factor.shape[:-2], INFO)
+    return xp.where(lost.any(-1), lost.argmax(-1) + 1, 0).astype(INFO)
 
 
 def _cholesky_each(a: Any) -> tuple[Any, Any]:
@@ -310,7 +319,8 @@ def _cholesky_each(a: Any) -> tuple[Any, Any]:
     (potrf,) = lapack.get_lapack_funcs(("potrf",), (a,))
     found = each_matrix(lambda matrix: potrf(matrix, lower=True, clean=True), a)
     out = np.stack([factor for factor, _ in found]).reshape(a.shape)
-    return out, np.array([info for _, info in found], INFO).reshape(a.shape[:-2])
+    info = np.array([info for _, info in found], INFO).reshape(a.shape[:-2])
+    return out, np.where(info == 0, _first_lost(np, out), info)
 
 
 def _not_positive(order: int) -> str:
