@@ -3,7 +3,10 @@
 `classes.py` beside this file is the interface without C.
 """
 
+from cpython.ref cimport Py_INCREF, PyObject, PyTypeObject
+
 cdef extern from "Python.h":
+    void Py_SET_TYPE(PyObject* target, PyTypeObject* cls)
     int PyObject_GenericSetAttr(object target, object name, object value) except -1
     void PyType_Modified(type cls)
     object PyMethod_New(object function, object instance)
@@ -38,6 +41,12 @@ cdef class Classes:
     cpdef attach(self, type cls, str name, object value):
         """Set a class attribute; unlike setattr it reaches compiled classes too."""
         wengert_type_dict(cls)[name] = value
+        PyType_Modified(cls)
+
+    cpdef give_metaclass(self, type cls, type metaclass):
+        """Make a class an instance of a metaclass without fields, as its statement cannot."""
+        Py_INCREF(metaclass)
+        Py_SET_TYPE(<PyObject*> cls, <PyTypeObject*> metaclass)
         PyType_Modified(cls)
 
     cpdef hide_init(self, type cls):
