@@ -222,6 +222,13 @@ TABLE: list[Declared] = [
         harmless=True,
     ),
     Declared(
+        "Factors, solutions and transforms may lie in memory in another order.",
+        lambda d: bool(MATRICES.search(d.program.text))
+        and (_refused(d, "view size is not compatible", "setStorage")
+             or _refused_by_us(d, "view size is not compatible", "setStorage")
+             or d.field in ("values", "grad") and d.program.uses("as_strided")),
+    ),
+    Declared(
         "Copies with a part replaced, and parts from unsafe_split, have memory of their own.",
         lambda d: d.field in ("stride", "offset", "version") and bool(COPIES.search(_made_by(d)))
         or d.field == "values" and d.program.uses("as_strided", "expand", "unfold")
