@@ -160,7 +160,10 @@ def _changing(d: Difference, name: str) -> str:
 def _hears_other_nodes(d: Difference) -> bool:
     """Whether a program has a hook on a node that is declared to be another."""
     heard = re.findall(r"(\w+)\.grad_fn\.register_", d.program.text)
-    return any(OTHER_NODES.search(_naming(d, name)) for name in heard)
+    heard += re.findall(r"get_gradient_edge\((\w+)\)\.node", d.program.text)
+    texts = [_naming(d, name) for name in heard]
+    texts += [_naming(d, name) for text in texts for name in re.findall(r"= (t\d+)\[", text)]
+    return any(OTHER_NODES.search(text) for text in texts)
 
 
 def _without_aliases(text: str) -> str:
@@ -202,7 +205,7 @@ HAS_EDGES = re.compile(
 SAVES_MORE = re.compile(
     r"\.(gather|take|take_along_dim|put|complex|pad|median|nanmedian|masked_select|cummax|cummin|logcumsumexp|"
     r"pow|float_power|layer_norm|native_layer_norm|jvp|jacfwd|hessian|linearize)_?\(|linearized\(|"
-    r"\*\*|cholesky_inverse"
+    r"\*\*|cholesky_inverse|orgqr|ormqr|householder_product"
 )
 
 
