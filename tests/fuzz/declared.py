@@ -464,6 +464,7 @@ TABLE: list[Declared] = [
                    or _refused_by_us(d, "modified by an inplace operation"))
         and (d.program.uses("tensordot", "kron", "einsum", "chain_matmul",
                             "scaled_dot_product_attention", "binary_cross_entropy_with_logits")
+             or bool(OTHER_NODES.search(d.program.text))
              or d.program.uses("vmap") and d.program.uses("index_select")),
     ),
     Declared(
