@@ -198,14 +198,14 @@ CHANGED_BY_ITSELF = re.compile(r"(\w+)(?:\.\w+_\(| [-+*/%]{1,2}= ).*\b\1\b")
 HAS_EDGES = re.compile(
     r"\.(abs|sgn|l1_loss|log\w*|rsqrt|sqrt|r?pow|float_power|norm|\w*_norm|normalize|\w*distance|cdist|dist|std|var|"
     r"std_mean|var_mean|atan2|asin|acos|acosh|atanh|arc\w+|erfinv|xlogy|polar|angle|hypot|prod|"
-    r"cumprod|reciprocal|div|\w*softmax|\w*entropy\w*|kl_div|\w*nll_loss|logit|cosine_similarity)_?"
-    r"\(|\*\*|/"
+    r"cumprod|reciprocal|div|\w*eigh?|\w*svd|linalg\.\w+|\w*softmax|\w*entropy\w*|kl_div|\w*nll_loss|logit|cosine_similarity)_?"
+    r"\(|\*\*|/|sampled\("
 )
 #: Operators that save an operand in PyTorch, for its shape alone, or a result that no rule reads.
 SAVES_MORE = re.compile(
     r"\.(gather|take|take_along_dim|put|complex|pad|median|nanmedian|masked_select|cummax|cummin|logcumsumexp|"
     r"pow|float_power|layer_norm|native_layer_norm|jvp|jacfwd|hessian|linearize)_?\(|linearized\(|"
-    r"\*\*|cholesky_inverse|orgqr|ormqr|householder_product"
+    r"\*\*|\bconv\w*\(|cholesky_inverse|orgqr|ormqr|householder_product"
 )
 
 
@@ -516,6 +516,7 @@ TABLE: list[Declared] = [
         "Batch rules know numbers: PyTorch's of flip and of losses take each example for more.",
         lambda d: d.program.uses("flip", "flipud", "fliplr", "rot90")
         and _raises(d, "Dimension out of range")
+        or "_scatter(" in d.program.text and _raises(d, "Expected index")
         or d.program.uses("vmap") and "_loss" in d.program.text
         and _raises(d, "size of tensor a .* must match the size of tensor b"),
     ),
@@ -612,7 +613,7 @@ TABLE: list[Declared] = [
     Declared(
         "A dtype that an operator has no kernel for is refused, also where there is nothing to do.",
         lambda d: d.field == "error" and d.theirs is None and "not implemented for" in
-        d.ours.message and bool(re.search(r"\(0,|, 0[,)]", d.program.text))
+        d.ours.message and bool(re.search(r"\(0,|, 0[,)]|kthvalue\(", d.program.text))
         or d.field in ("error", "message") and d.ours is not None
         and "can't be cast to the desired output type Bool" in d.ours.message
         and bool(re.search(r"\.cum(sum|prod)_\(", d.source)),
