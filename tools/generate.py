@@ -22,6 +22,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import operator_facts
+
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "src" / "wengert"
 NAMES = PACKAGE / "operators" / "names.py"
@@ -267,8 +270,23 @@ def _by_schema(name: str, schema: Any) -> str:
 # The page ----------------------------------------------------------------------------------------
 
 _COLUMNS = (
-    "operator", "family", "gradient", "forward mode", "batching", "in place", "view", "other names",
+    "operator", "family", "kernel", "gradient", "double", "forward mode", "batching", "complex",
+    "in place", "view", "native", "other names",
 )  # fmt: skip
+_LEGEND = """\
+What is declared of each operator; no cell is empty. A dimension in the name of an operator is that
+of PyTorch's overload.
+
+- **kernel**: what computes it on arrays. A composite is made of operators, and has what these have.
+- **gradient**: the arguments that have a rule. **double**: rules are written in operators, so
+  second derivatives are derived from them. `not differentiable`: the result carries no gradient.
+- **forward mode**: derived from the gradient's rule, or a rule of its own.
+- **batching**: by the rule for broadcasting operators, by a rule of its own, or by a loop over the
+  examples, which warns.
+- **complex**: whether complex numbers are taken; `by its kernel` where other arguments decide.
+- **native**: what compiled graphs make of it: a view, a loop over its scalar form, or else the
+  loops that its kernel consists of, and a call of the operator where it has others.
+"""
 
 
 def page_text() -> str:
@@ -284,17 +302,17 @@ def page_text() -> str:
         for name in module.__all__:
             value = getattr(module, name)
             if name not in declared and not hasattr(value, "schema"):
-                others = facts_of(value).get("also", "").replace(" ", ", ")
-                rows[name] = [f"`{name}`", "composite", "", "", "", "", "", others]
+                others = facts_of(value).get("also", "").replace(" ", ", ") or "none"
+                inplace = f"`{name}_`" if name + "_" in declared else "none"
+                rows[name] = [
+                    f"`{name}`", "composite", "its operators'", *["as its operators"] * 5, inplace,
+                    *["as its operators"] * 2, others,
+                ]  # fmt: skip
     lines = [
         "# Operators",
         "",
         f"<!-- {MADE_BY} -->",
-        "What is declared of each operator. A composite is made of operators and has what these "
-        "have.\nA dimension in the name of an operator is that of PyTorch's overload. Batching: "
-        "by the rule for\nbroadcasting operators, by a rule of its own, or by a loop over the "
-        "examples, which warns.",
-        "",
+        _LEGEND,
         "| " + " | ".join(_COLUMNS) + " |",
         "|" + "---|" * len(_COLUMNS),
         *["| " + " | ".join(rows[name]) + " |" for name in sorted(rows)],
@@ -303,11 +321,9 @@ def page_text() -> str:
 
 
 def _row(name: str, operator: Any, has_inplace: bool) -> list[str]:
-    differentiable = bool(operator.grad_positions)
     names = [operator.schema.arguments[i].name for i in operator.grad_positions]
-    if not differentiable:
-        forward = ""
-    elif operator.family == "primitive":
+    without = "not differentiable"
+    if operator.family == "primitive":
         forward = "rule" if operator.jvp_rule is not None else "none"
     else:
         forward = "derived"
@@ -316,10 +332,19 @@ def _row(name: str, operator: Any, has_inplace: bool) -> list[str]:
     else:
         batching = "broadcasting" if operator.broadcasts else "rule"
     return [
-        f"`{name}`", operator.family, ", ".join(names), forward, batching,
-        f"`{name}_`" if has_inplace else "", "yes" if operator.is_view else "",
-        operator.facts.get("also", "").replace(" ", ", "),
-    ]  # fmt: skip
+        f"`{name}`",
+        operator.family,
+        operator_facts.kernel(operator),
+        ", ".join(names) or without,
+        "derived" if names else without,
+        forward if names else without,
+        batching,
+        operator_facts.complex_numbers(operator),
+        f"`{name}_`" if has_inplace else "none",
+        "yes" if operator.is_view else "no",
+        operator_facts.native(operator),
+        operator.facts.get("also", "").replace(" ", ", ") or "none",
+    ]
 
 
 def stale() -> dict[Path, str]:

@@ -1,5 +1,7 @@
 """Classes of tensors with constructors of their own: keywords, `__init__`, several bases."""
 
+from abc import ABCMeta, abstractmethod
+
 import pytest
 
 
@@ -165,3 +167,39 @@ def test_wrong_combinations(lib, args, options):
         lib.Tensor(*args, **options)
     with pytest.raises(TypeError, match=r"new\(\) received an invalid combination of arguments"):
         type("Plain", (lib.Tensor,), {})(*args, **options)
+
+
+class TestMetaclasses:
+    """The class of Tensor is one that others can be joined with."""
+
+    def test_joined_with_that_of_abstract_classes(self, lib):
+        class Meta(type(lib.Tensor), ABCMeta):
+            pass
+
+        class Shape(lib.Tensor, metaclass=Meta):
+            @abstractmethod
+            def corners(self):
+                raise NotImplementedError
+
+        class Square(Shape):
+            def corners(self):
+                return 4
+
+        square = Square([1.0, 2.0])
+        assert square.corners() == 4
+        assert type(square * 2) is Square
+        assert isinstance(square, lib.Tensor) and not isinstance(2, Shape)
+
+    def test_joined_with_that_of_parameters(self, lib):
+        class Meta(type(lib.nn.Parameter), ABCMeta):
+            pass
+
+        class Named(lib.nn.Parameter, metaclass=Meta):
+            pass
+
+        assert isinstance(Named(lib.ones(2)), lib.nn.Parameter)
+
+    def test_plain_tensors(self, lib):
+        assert issubclass(type(lib.Tensor), type) and type(lib.Tensor) is not type
+        assert not isinstance(1.0, lib.Tensor)
+        assert type(type(lib.ones(2))) is type(lib.Tensor)

@@ -314,6 +314,15 @@ class TestLinearizeWithoutRecording:
 
         assert lib.func.linearize(f, lib.tensor(3.0))[1](lib.tensor(1.0)).item() == 9.0
 
+    def test_a_view_made_in_inference_mode_is_a_part(self, lib):
+        def f(x):
+            y = x * 2
+            with lib.inference_mode():
+                return y[::2].view(2)
+
+        x = lib.tensor([1.0, 2.0, 3.0])
+        assert lib.func.linearize(f, x)[1](x).tolist() == [2.0, 6.0]
+
     def test_levels_below_do_not_record(self):
         def f(x):
             with wengert.no_grad():

@@ -26,6 +26,8 @@ if torch is not None:
 IGNORED: set[str] = set()
 #: Fields that do not decide what a program computes.
 MINOR = ("node", "stride", "offset", "view", "base", "leaf", "version", "message")
+#: Fields that the memory of operands decides.
+LAYOUT = ("stride", "offset", "view", "base", "node")
 #: The one flavour to write, if not all.
 ONLY: list[str] = [""]
 
@@ -47,12 +49,17 @@ def first_difference(program: Program, ours: list[Seen], theirs: list[Seen]):
     """
     reason, minor = "", None
     names = set()  # of nodes that are declared: a tensor may have several names
+    laid_out = False  # whether memory differs: what is made of such a tensor lies otherwise too
     for found in differences(program, ours, theirs):
+        if laid_out and found.field in LAYOUT:
+            continue
         if found.field in IGNORED or found.field == "node" and (found.ours, found.theirs) in names:
             continue
         entry = declared(found)
         if entry is not None and found.field == "node":
             names.add((found.ours, found.theirs))
+        if entry is not None and found.field in ("stride", "offset"):
+            laid_out = True
         if entry is None and found.field not in MINOR:
             return found, reason
         if entry is None:

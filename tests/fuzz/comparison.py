@@ -38,7 +38,6 @@ PHRASES = (
     "leaf variable has been moved into the graph interior",
     "leaf node was passed to _will_engine_execute_node",
     "Can't detach views in-place",
-    "has been detached in-place",
     "not possible to get the gradient edge",
     "post accumulate grad hooks cannot be registered on non-leaf",
     "derivative for aten::floor_divide",
@@ -49,7 +48,7 @@ PHRASES = (
 
 def phrase(message: str) -> str:
     """The phrase of a message that both libraries share, if it has one."""
-    if "its base or another view of its base has been modified inplace" in message:
+    if re.search("its base or another view of its base has|has been detached in-place", message):
         return "modified by an inplace operation"  # it depends on the order of two checks
     return next((known for known in PHRASES if known in message), "")
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from fuzz.comparison import GRAPHS, Difference
+from fuzz.comparison import COARSEST, GRAPHS, Difference
 from operators.declared import EXPRESSIONS, NODES, VIEWS
 
 
@@ -138,7 +138,7 @@ def _numbers(value: object) -> list[str]:
 
 def _made_by(d: Difference) -> str:
     """The source of what differs: its step or the one that named it, and functions called there."""
-    text = _naming(d, d.name) if d.source == "end" else d.source
+    text = _naming(d, d.name) + _changing(d, d.name) if d.source == "end" else d.source
     for step in reversed(d.program.steps):
         definition = re.match(r"(?:def|class) (\w+)", step.source)
         if definition and re.search(rf"\b{definition[1]}\b", text):
@@ -151,15 +151,24 @@ def _naming(d: Difference, name: str) -> str:
     return "\n".join(step.source for step in d.program.steps if name in step.targets)
 
 
+def _changing(d: Difference, name: str) -> str:
+    """The source of the steps that call an in-place form on what has a name."""
+    called = re.compile(rf"\b{name.partition('[')[0]}\.\w+_\(")
+    return "\n".join(step.source for step in d.program.steps if called.search(step.source))
+
+
 def _hears_other_nodes(d: Difference) -> bool:
     """Whether a program has a hook on a node that is declared to be another."""
     heard = re.findall(r"(\w+)\.grad_fn\.register_", d.program.text)
-    return any(OTHER_NODES.search(_naming(d, name)) for name in heard)
+    heard += re.findall(r"get_gradient_edge\((\w+)\)\.node", d.program.text)
+    texts = [_naming(d, name) for name in heard]
+    texts += [_naming(d, name) for text in texts for name in re.findall(r"= (t\d+)\[", text)]
+    return any(OTHER_NODES.search(text) for text in texts)
 
 
 def _without_aliases(text: str) -> str:
     """The source with one name for dual tensors, primals and views that share their memory."""
-    shared = rf"(\w+) = (?:forward_ad\.make_dual\((\w+),|(\w+)(?:\[|\.(?:{VIEW_METHODS})\())"
+    shared = rf"(\w+) = (?:forward_ad\.make_dual\((\w+),|(\w+)(?:\n|\[|\.(?:{VIEW_METHODS})\())"
     roots: dict[str, str] = {}
     for alias, primal, base in re.findall(shared, text):
         roots[alias] = roots.get(primal or base, primal or base)
@@ -168,7 +177,8 @@ def _without_aliases(text: str) -> str:
 
 def _calls(names: Iterable[str]) -> re.Pattern:
     """Finds uses of operators in source."""
-    return re.compile("|".join(rf"\.{name.rpartition('.')[2]}_?\b" for name in names))
+    words = "|".join(sorted({name.rpartition(".")[2] for name in names}))
+    return re.compile(rf"(?:\.|sampled\('(?:linalg\.)?)(?:{words})_?\b")
 
 
 def _writes(expressions: Iterable[str]) -> re.Pattern:
@@ -188,17 +198,88 @@ CHANGED_BY_ITSELF = re.compile(r"(\w+)(?:\.\w+_\(| [-+*/%]{1,2}= ).*\b\1\b")
 HAS_EDGES = re.compile(
     r"\.(abs|sgn|l1_loss|log\w*|rsqrt|sqrt|r?pow|float_power|norm|\w*_norm|normalize|\w*distance|cdist|dist|std|var|"
     r"std_mean|var_mean|atan2|asin|acos|acosh|atanh|arc\w+|erfinv|xlogy|polar|angle|hypot|prod|"
-    r"cumprod|reciprocal|div|\w*softmax|\w*entropy\w*|kl_div|\w*nll_loss|logit|cosine_similarity)_?"
-    r"\(|\*\*|/"
+    r"cumprod|reciprocal|div|\w*eigh?|\w*svd|linalg\.\w+|\w*softmax|\w*entropy\w*|kl_div|\w*nll_loss|logit|cosine_similarity)_?"
+    r"\(|\*\*|/|sampled\("
 )
 #: Operators that save an operand in PyTorch, for its shape alone, or a result that no rule reads.
 SAVES_MORE = re.compile(
     r"\.(gather|take|take_along_dim|put|complex|pad|median|nanmedian|masked_select|cummax|cummin|logcumsumexp|"
-    r"pow|float_power|layer_norm|native_layer_norm|jvp|jacfwd|hessian|linearize)_?\(|linearized\(|\*\*"
+    r"pow|float_power|layer_norm|native_layer_norm|jvp|jacfwd|hessian|linearize)_?\(|linearized\(|"
+    r"\*\*|\bconv\w*\(|cholesky_inverse|orgqr|ormqr|householder_product"
 )
 
 
+#: Functions of matrices and transforms, whose results LAPACK or a plan lays out in PyTorch.
+MATRICES = re.compile(
+    r"linalg\.|fft\.|sampled\(|\.(cholesky\w*|triangular_solve|orgqr|ormqr|geqrf|lu_\w+|inverse|"
+    r"matrix_exp|matrix_power|pinverse|svd|qr|slogdet|logdet|det|stft|istft|nuclear_norm)\("
+)
+#: What copies the memory of an operand as it is, gaps included, or hands out parts of it.
+COPIES = re.compile(r"\.(\w+_scatter|unsafe_\w+|\w+_copy)\(")
+
+
 TABLE: list[Declared] = [
+    Declared(
+        "Factors, solutions and transforms may lie in memory in another order.",
+        lambda d: d.field in ("stride", "offset") and bool(MATRICES.search(_made_by(d))),
+        harmless=True,
+    ),
+    Declared(
+        "Factors, solutions and transforms may lie in memory in another order.",
+        lambda d: bool(MATRICES.search(d.program.text))
+        and (_refused(d, "view size is not compatible", "setStorage")
+             or _refused_by_us(d, "view size is not compatible", "setStorage")
+             or d.field in ("values", "grad") and d.program.uses("as_strided")),
+    ),
+    Declared(
+        "Copies with a part replaced, and parts from unsafe_split, have memory of their own.",
+        lambda d: d.field in ("stride", "offset", "version") and bool(COPIES.search(_made_by(d)))
+        or d.field == "values" and d.program.uses("as_strided", "expand", "unfold")
+        and bool(re.search(r"_scatter\(", d.program.text))
+        or d.field in ("values", "grad", "log") and "unsafe_" in d.program.text
+        or _refused_by_us(d, "setStorage") and "unsafe_" in d.program.text,
+    ),
+    Declared(
+        "vander and as_strided_scatter have derivatives.",
+        lambda d: d.program.uses("vander") and _refused(d, "modified by an inplace operation")
+        or d.program.uses("as_strided_scatter") and d.field in ("values", "grad"),
+    ),
+    Declared(
+        "A derivative that is missing is noticed when its node is reached.",
+        lambda d: d.field in ("grad", "log") and _after(d, "derivative for .* is not implemented"),
+    ),
+    Declared(
+        "What a node has saved of its own results is what it computed, whatever .data is set to.",
+        lambda d: bool(re.search(r"\.data = ", d.program.text))
+        and (_refused(d, "is out of bounds for dimension")
+             or d.field in ("values", "grad") and (_is_gradient(d) or d.field == "grad")),
+    ),
+    Declared(
+        "A Function can read a view that it has saved, though its base has changed.",
+        lambda d: d.program.uses("saved_tensors")
+        and _refused(d, "This view was created inside a custom Function"),
+    ),
+    Declared(
+        "diff of nothing is nothing, with out= too.",
+        lambda d: d.program.uses("diff") and "out=" in d.source
+        and _refused(d, "start out of range"),
+    ),
+    Declared(
+        "Derivatives of determinants and reflections are right in forward mode too.",
+        lambda d: d.field == "values" and _is_gradient(d)
+        and (_order(d) >= 3 and d.program.uses("logdet", "slogdet", "det")
+             or _order(d) >= 2 and d.program.uses("householder_product", "orgqr", "ormqr")),
+    ),
+    Declared(
+        "matrix_exp of 16-bit floats is a number.",
+        lambda d: d.field in ("values", "grad") and d.program.uses("matrix_exp")
+        and bool(COARSEST.search(d.program.text)),
+    ),
+    Declared(
+        "A Function refuses what it has saved and what was detached in place.",
+        lambda d: d.field == "error" and d.theirs is None
+        and "has been detached in-place" in d.ours.message,
+    ),
     Declared(
         "Node names carry no C++ namespace.",
         lambda d: d.field == "node" and d.ours == _strip(d.theirs),
@@ -247,6 +328,11 @@ TABLE: list[Declared] = [
         lambda d: d.field in ("view", "base") and bool(OTHER_VIEWS.search(_made_by(d))),
     ),
     Declared(
+        "Some functions are made of other operators, and their graphs show it.",
+        lambda d: d.field in ("requires_grad", "leaf") and "triangular_solve(" in _made_by(d)
+        or d.field in ("grad", "log") and d.program.uses("triangular_solve"),
+    ),
+    Declared(
         "A complex zero to the power of zero is one.",
         lambda d: d.field == "values" and d.dtype.startswith("complex")
         and bool(re.search(r"\*\*|pow", d.program.text)) and _only_theirs_nan(d.ours, d.theirs),
@@ -285,6 +371,7 @@ TABLE: list[Declared] = [
         "Operators compute dtypes and derivatives that PyTorch has not implemented.",
         lambda d: _refused(d, "not implemented", "does not support automatic differentiation",
                            "not supported", "does not support it",
+                           "does not yet have a batching rule",
                            "Expected a proper Tensor but got None", "but got .*Half")
         or _raises(d, "derivative for .* is not implemented", "AD with .* does not support it",
                    "Batching rule not implemented"),
@@ -377,6 +464,7 @@ TABLE: list[Declared] = [
                    or _refused_by_us(d, "modified by an inplace operation"))
         and (d.program.uses("tensordot", "kron", "einsum", "chain_matmul",
                             "scaled_dot_product_attention", "binary_cross_entropy_with_logits")
+             or bool(OTHER_NODES.search(d.program.text))
              or d.program.uses("vmap") and d.program.uses("index_select")),
     ),
     Declared(
@@ -416,7 +504,7 @@ TABLE: list[Declared] = [
     ),
     Declared(
         "Strides that nothing depends on are not looked at",
-        lambda d: _has_empty(d)
+        lambda d: (_has_empty(d) or "_copy(" in d.source)
         and _raises(d, "must have a stride divisible", "must have a last dimension with stride 1"),
     ),
     Declared(
@@ -428,6 +516,7 @@ TABLE: list[Declared] = [
         "Batch rules know numbers: PyTorch's of flip and of losses take each example for more.",
         lambda d: d.program.uses("flip", "flipud", "fliplr", "rot90")
         and _raises(d, "Dimension out of range")
+        or "_scatter(" in d.program.text and _raises(d, "Expected index")
         or d.program.uses("vmap") and "_loss" in d.program.text
         and _raises(d, "size of tensor a .* must match the size of tensor b"),
     ),
@@ -436,6 +525,7 @@ TABLE: list[Declared] = [
         lambda d: d.program.uses("as_strided")
         and (d.program.uses("vmap") and (d.field == "values" and _is_gradient(d)
                                          or _refused(d, "setStorage"))
+             or _refused_by_us(d, "in forward mode inside vmap, a view made by as_strided")
              or _refused_by_us(d, "setStorage")
              and bool(re.search("_loss|_entropy", d.program.text))),
     ),
@@ -523,7 +613,7 @@ TABLE: list[Declared] = [
     Declared(
         "A dtype that an operator has no kernel for is refused, also where there is nothing to do.",
         lambda d: d.field == "error" and d.theirs is None and "not implemented for" in
-        d.ours.message and bool(re.search(r"\(0,|, 0[,)]", d.program.text))
+        d.ours.message and bool(re.search(r"\(0,|, 0[,)]|kthvalue\(", d.program.text))
         or d.field in ("error", "message") and d.ours is not None
         and "can't be cast to the desired output type Bool" in d.ours.message
         and bool(re.search(r"\.cum(sum|prod)_\(", d.source)),

@@ -76,10 +76,17 @@ def leaf(w: Writer, dtype: str | None = None, shape: tuple | None = None) -> str
     return w.make(literal(entries(w, shape, dtype), dtype, grad))
 
 
-def laid_out(w: Writer, array: np.ndarray, dtype: str, grad: bool) -> str | None:
-    """A tensor with these entries in some memory layout: itself, or a view of a leaf."""
+def laid_out(
+    w: Writer, array: np.ndarray, dtype: str, grad: bool, exact: bool = False
+) -> str | None:
+    """A tensor with these entries in some memory layout: itself, or a view of a leaf.
+
+    Unless it must be exact, some of the entries may be those of others.
+    """
     shape = array.shape
     layout = w.rng.randrange(8)
+    if exact and layout in (3, 4):
+        layout = 5
     if layout == 0 and array.ndim > 1:
         moved = np.moveaxis(array, 0, -1)
         base = w.make(literal(moved, dtype, grad))
@@ -102,14 +109,14 @@ def laid_out(w: Writer, array: np.ndarray, dtype: str, grad: bool) -> str | None
     return w.make(literal(array, dtype, grad))
 
 
-def operand(w: Writer, array: np.ndarray, dtype: str) -> str | None:
+def operand(w: Writer, array: np.ndarray, dtype: str, exact: bool = False) -> str | None:
     """A tensor in the place of an array: one that is there and has its shape, or a new one."""
-    if w.chance(0.6):
+    if not exact and w.chance(0.6):
         there = w.pick(lambda t: tuple(t.shape) == array.shape and dtype_of(t) == dtype)
         if there is not None:
             return there
     grad = differentiable(dtype) and not w.facts.get("inside") and w.chance(0.8)
-    return laid_out(w, array, dtype, grad)
+    return laid_out(w, array, dtype, grad, exact)
 
 
 def dtype_of(t: Any) -> str:

@@ -94,6 +94,12 @@ HELPERS = {
         def linearized(f, x):
             return torch.func.linearize(f, x)[1](tangent(x))
     """,
+    "sampled": """
+        def sampled(name):
+            from operators.samples import BY_NAME
+
+            return BY_NAME[name].resolve(torch)
+    """,
     "checkpoint": """
         def checkpoint(f, *args):
             from importlib import import_module

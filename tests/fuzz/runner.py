@@ -88,7 +88,7 @@ class Failure:
     __slots__ = ("kind", "message")
 
     def __init__(self, error: BaseException) -> None:
-        self.kind = type(error).__name__
+        self.kind = type(error).__name__.lstrip("_")  # _LinAlgError is public by another name
         self.message = str(error)
 
     def __repr__(self) -> str:

@@ -116,3 +116,11 @@ def test_one_file_adds_an_operator(extended):
 def test_an_added_operator_is_documented_and_typed(extended, name):
     assert f"| `{name}` |" in (extended / "docs" / "operators.md").read_text()
     assert f"def {name}(input: Tensor" in (extended / "src/wengert/__init__.pyi").read_text()
+
+
+def test_the_page_of_operators_has_no_empty_cell():
+    rows = (ROOT / "docs" / "operators.md").read_text().split("\n|---")[1].splitlines()[1:]
+    assert len(rows) > 400
+    for row in rows:
+        cells = [cell.strip() for cell in row.strip("|").split("|")]
+        assert len(cells) == 12 and all(cells), row

@@ -108,7 +108,6 @@ def _layouts_of(lib, operation, sample, layouts, device="cpu"):
 
 #: Operations whose results lie otherwise than PyTorch's, and why.
 DECLARED = {
-    "Tensor.__getitem__": "PyTorch orders what tensors of indices select as their own memory is",
     **dict.fromkeys(["conj", "adjoint", "Tensor.H", "Tensor.mH"], "a conjugate is a copy"),
     **dict.fromkeys(
         ["linalg.solve", "linalg.solve_ex"], "PyTorch lays out a batch of vectors as a matrix"
@@ -277,6 +276,27 @@ def test_dimensions_of_length_one_that_expand_adds(lib, size, strides):
 def test_unsqueezed_tensors_that_are_not_contiguous(lib):
     x = lib.ones(2, 3).t()
     assert [x.unsqueeze(dim).stride() for dim in range(3)] == [(3, 1, 3), (1, 6, 3), (1, 3, 1)]
+
+
+INDEXED = [
+    "x[True]", "x[(True,)]", "x[False]", "x[rows]", "x[:, rows]", "x[..., rows]", "x[pairs]",
+    "x[pairs.t()]", "x[:, pairs.t()]", "x[None, rows]", "x[:, :, None, rows]", "x[rows, :, rows]",
+    "x[rows, rows]", "x[pairs.t(), rows]", "x[rows > 0]",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("expression", INDEXED)
+def test_what_indices_select_keeps_the_order_of_whole_dimensions(expression):
+    torch = pytest.importorskip("torch")
+
+    def strides(lib, order):
+        x = lib.arange(8.0).reshape(2, 2, 2).permute(order)
+        names = {"x": x, "rows": lib.tensor([0, 1]), "pairs": lib.tensor([[0, 1], [1, 0]])}
+        y = eval(expression, names)
+        return [step for step, size in zip(y.stride(), y.shape, strict=True) if size != 1]
+
+    for order in itertools.permutations(range(3)):
+        assert strides(wengert, order) == strides(torch, order)
 
 
 def test_nothing_that_is_left_keeps_place_and_step(lib):

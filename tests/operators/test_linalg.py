@@ -32,6 +32,13 @@ FAILING = {
     "cholesky of one": lambda lib: lib.linalg.cholesky(lib.zeros(2, 2)),
     "cholesky, old": lambda lib: lib.cholesky(-_one_singular(lib)),
     "cholesky_ex": lambda lib: lib.linalg.cholesky_ex(-_one_singular(lib), check_errors=True),
+    "cholesky of NaN": lambda lib: lib.linalg.cholesky(lib.full((2, 2), float("nan"))),
+    "cholesky of NaN, complex": lambda lib: lib.linalg.cholesky(
+        lib.tensor([[[1.0, 0], [0, 1]], [[1, 0], [float("nan"), 1]]], dtype=lib.complex64)
+    ),
+    "cholesky_ex of NaN, upper": lambda lib: lib.linalg.cholesky_ex(
+        lib.tensor([[1.0, float("nan")], [0, 1]]), upper=True, check_errors=True
+    ),
     "svd": lambda lib: lib.linalg.svd(lib.full((2, 2), float("nan"))),
     "svdvals": lambda lib: lib.linalg.svdvals(lib.full((1, 2, 2), float("nan"))),
 }

@@ -59,14 +59,21 @@ def result_strides(
         alike = _strides_of_alike(shape, arrays, itemsize)
         if alike is not None:
             return alike
-    order = _inner_to_outer(shape, [expanded_strides(a, shape) for a in arrays])
+    return dense_strides(shape, [expanded_strides(a, shape) for a in arrays], itemsize)
+
+
+def dense_strides(
+    shape: tuple[int, ...], operands: list[list[int]], itemsize: int
+) -> tuple[int, ...]:
+    """Strides in bytes without gaps, in the order that the strides of operands ask for."""
+    order = _inner_to_outer(shape, operands)
     if order == list(reversed(range(len(shape)))):
         return row_major(shape, itemsize)
     strides = [0] * len(shape)
     step = itemsize
     for dim in order:
         strides[dim] = step
-        step *= shape[dim]
+        step *= max(shape[dim], 1)
     return tuple(strides)
 
 

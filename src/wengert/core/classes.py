@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from types import MethodType
 from typing import Any
 
@@ -27,6 +28,13 @@ class Classes:
     def attach(self, cls: type, name: str, value: object) -> None:
         """Set a class attribute; unlike setattr it reaches compiled classes too."""
         setattr(cls, name, value)
+
+    def give_metaclass(self, cls: type, metaclass: type) -> None:
+        """Make a class an instance of a metaclass without fields, as its statement cannot."""
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(metaclass))
+        place = id(cls) + object.__basicsize__ - ctypes.sizeof(ctypes.c_void_p)
+        ctypes.c_void_p.from_address(place).value = id(metaclass)
+        ctypes.pythonapi.PyType_Modified(ctypes.py_object(cls))
 
     def hide_init(self, cls: type) -> None:
         """Take `__init__` from a class, of which subclasses made from now on see nothing."""

@@ -3,9 +3,17 @@
 `classes.py` beside this file is the interface without C.
 """
 
+from cpython.ref cimport Py_INCREF, PyObject
+
+# A class is an `object` here: for `type` alone Cython refuses instances of metaclasses.
 cdef extern from "Python.h":
+    ctypedef struct PyTypeObject:
+        object (*tp_new)(PyTypeObject* cls, object args, PyObject* kwargs)
+
+cdef extern from "Python.h":
+    void Py_SET_TYPE(PyObject* target, PyTypeObject* cls)
     int PyObject_GenericSetAttr(object target, object name, object value) except -1
-    void PyType_Modified(type cls)
+    void PyType_Modified(PyTypeObject* cls)
     object PyMethod_New(object function, object instance)
 
 cdef extern from *:
@@ -19,7 +27,7 @@ cdef extern from *:
     }
     #endif
     """
-    dict wengert_type_dict(type cls)
+    dict wengert_type_dict(PyTypeObject* cls)
 
 #: Whether this is the compiled package.
 COMPILED = True
@@ -35,29 +43,35 @@ cdef class Classes:
     cpdef name_function(self, object operator, str name):
         """Uncompiled operators are given the names of a function here."""
 
-    cpdef attach(self, type cls, str name, object value):
+    cpdef attach(self, object cls, str name, object value):
         """Set a class attribute; unlike setattr it reaches compiled classes too."""
-        wengert_type_dict(cls)[name] = value
-        PyType_Modified(cls)
+        wengert_type_dict(<PyTypeObject*> cls)[name] = value
+        PyType_Modified(<PyTypeObject*> cls)
 
-    cpdef hide_init(self, type cls):
+    cpdef give_metaclass(self, object cls, object metaclass):
+        """Make a class an instance of a metaclass without fields, as its statement cannot."""
+        Py_INCREF(metaclass)
+        Py_SET_TYPE(<PyObject*> cls, <PyTypeObject*> metaclass)
+        PyType_Modified(<PyTypeObject*> cls)
+
+    cpdef hide_init(self, object cls):
         """Take `__init__` from a class, of which subclasses made from now on see nothing.
 
         Instances of the compiled class itself are still initialised by it: the slot remains. So
         does that of `__getattr__`, which would slow down every attribute of a subclass.
         """
         for name in ("__init__", "__getattr__"):
-            wengert_type_dict(cls).pop(name, None)  # it is gone already after a reload
-        PyType_Modified(cls)
+            wengert_type_dict(<PyTypeObject*> cls).pop(name, None)  # it is gone already after a reload
+        PyType_Modified(<PyTypeObject*> cls)
 
     cpdef set_attribute(self, object target, str name, object value):
         """What `object.__setattr__` does, which compiled classes may not be given."""
         PyObject_GenericSetAttr(target, name, value)
 
 
-cpdef object make(type cls):
+cpdef object make(object cls):
     """An instance without a call of __init__."""
-    return cls.__new__(cls)
+    return (<PyTypeObject*> cls).tp_new(<PyTypeObject*> cls, (), NULL)
 
 
 classes = Classes()

@@ -30,9 +30,9 @@ _BY_MODULE = {
     "library": "Tag",
     "nn.functional": """
         adaptive_avg_pool1d avg_pool1d bilinear celu celu_ channel_shuffle conv1d conv2d conv3d
-        conv_transpose1d conv_transpose2d conv_transpose3d cosine_similarity max_pool1d max_pool2d
-        max_pool3d pairwise_distance pixel_shuffle pixel_unshuffle prelu rms_norm rrelu rrelu_
-        selu selu_ threshold threshold_
+        conv_tbc conv_transpose1d conv_transpose2d conv_transpose3d cosine_similarity max_pool1d
+        max_pool2d max_pool3d pairwise_distance pixel_shuffle pixel_unshuffle prelu rms_norm rrelu
+        rrelu_ selu selu_ threshold threshold_
     """,
     "nn.functional.package_forms": """
         adaptive_max_pool1d alpha_dropout alpha_dropout_ batch_norm

@@ -524,6 +524,12 @@ FRESH: dict[str, Any] = {
 }
 
 
+class TensorMeta(type):
+    """The class of Tensor, to be joined with other metaclasses, such as ABCMeta."""
+
+    __slots__ = ()
+
+
 def give_defaults(cls: type, **fields: Any) -> None:
     """Let the fields of an uncompiled class begin as those of a compiled one do by themselves.
 
@@ -542,6 +548,8 @@ if not COMPILED:
     del Tensor.__getattr__, Tensor.__setattr__  # type: ignore[attr-defined]
     give_defaults(Tensor, **FRESH)
     give_defaults(VersionCounter, value=0, watched=False, operator=None, code=None, lasti=0)
+
+classes.give_metaclass(Tensor, TensorMeta)
 
 _add: Any = AbstractOperator()
 _sub = _mul = _div = _pow = _matmul = _neg = _abs = _add

@@ -58,7 +58,7 @@ def _call_at_level(state: ThreadState, operator: Any, args: tuple) -> Any:
     elif level is not None:
         args = _at_level(operator, args, level)
         if level.pushes_forward:
-            with RecordedAlone(level, state):
+            with RecordedAlone(level, state, not operator.mutates and operator.is_view):
                 return operator.call_recorded(state, args, level.call)
     below = run_below if level is None else level.call
     if state.dual_level >= 0 and state.forward_grad_enabled and not state.tangents_aside:

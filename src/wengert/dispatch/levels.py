@@ -258,29 +258,34 @@ class Below:
 class RecordedAlone:
     """Context manager in whose block a level records though recording is switched off.
 
-    It concerns a level that pushes forward, as long as forward mode is on.
+    It concerns a level that pushes forward, as long as forward mode is on; a view has a part of
+    its base's tangent even where forward mode is off, in inference mode too.
     """
 
-    __slots__ = ("level", "state", "applies")
+    __slots__ = ("level", "state", "view", "applies", "inference")
 
-    def __init__(self, level: Any, state: ThreadState) -> None:
+    def __init__(self, level: Any, state: ThreadState, view: bool = False) -> None:
         self.level = level
         self.state = state
+        self.view = view
 
     def __enter__(self) -> None:
         level, state = self.level, self.state
         self.applies = (
             level.pushes_forward
-            and state.forward_grad_enabled
+            and (state.forward_grad_enabled or self.view)
             and not state.grad_enabled
             and not level.records_alone
         )
+        self.inference = state.inference
         if self.applies:
             level.records_alone = state.grad_enabled = True
+            state.inference = state.inference and not self.view
 
     def __exit__(self, *exception: object) -> None:
         if self.applies:
             self.level.records_alone = self.state.grad_enabled = False
+            self.state.inference = self.inference
 
 
 class OutsideAllLevels:

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from ..backends.casting import copy_array
 from ..core.arrays import unmarked
-from ..core.tensor import Tensor, wrap
+from ..core.tensor import Tensor, TensorMeta, wrap
 from ..creation.factories import empty
 from ..dispatch.torch_function import disabled_torch_function_impl
 from ..tensor.pickling import check_storage
@@ -18,7 +18,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-class ParameterMeta(type):
+class ParameterMeta(TensorMeta):
     """Lets an instance of another subclass of Tensor be a parameter too."""
 
     def __instancecheck__(cls, instance: Any) -> bool:
@@ -69,7 +69,7 @@ class Parameter(Tensor, metaclass=ParameterMeta):
         return known
 
 
-class BufferMeta(type):
+class BufferMeta(TensorMeta):
     """Lets an instance of another subclass of Tensor be a buffer too."""
 
     def __instancecheck__(cls, instance: Any) -> bool:

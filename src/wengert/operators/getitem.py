@@ -15,7 +15,7 @@ import numpy as np
 from ..backends import meta
 from ..backends.backend import backend_of, has_elements, is_array
 from ..backends.casting import retype
-from ..backends.layout import copied
+from ..backends.layout import copied, dense_strides, expanded_strides
 from ..backends.running import gathered
 from ..core import dtypes
 from ..core.arrays import is_batched, made_here
@@ -173,13 +173,55 @@ def _index(xp: Any, x: Any, indices: list) -> Any:
     key = array_key(x, indices)
     last = key[-1]
     try:
-        if last.dtype.kind != "b" and last.ndim and x.flags.c_contiguous and _only_last(key):
+        if (
+            last.dtype.kind != "b"
+            and last.ndim
+            and x.flags.c_contiguous
+            and last.flags.c_contiguous
+            and _only_last(key)
+        ):
             return x.take(last, len(key) - 1)
         out = xp.asarray(x[key])
     except IndexError as error:
         raise index_error(error, key) from None
+    if not (x.flags.c_contiguous and all(_in_rows(each) for each in key)):
+        ordered = backend_of(x).empty_strided(out.shape, _index_strides(x, key, out), out.dtype, x)
+        ordered[...] = out
+        return ordered
     only_points = all(isinstance(each, slice) or each.ndim == 0 for each in key)
     return out.copy() if only_points or not out.flags.c_contiguous else out
+
+
+def _in_rows(index: Any) -> bool:
+    """Whether an item of a key has no order of dimensions of its own."""
+    return isinstance(index, slice) or index.dtype.kind == "b" or index.flags.c_contiguous
+
+
+def _index_strides(x: Any, key: tuple, out: Any) -> tuple[int, ...]:
+    """Strides of the result: whole dimensions, and those of indices, keep their orders."""
+    kept, places, dim = [], [], 0
+    for place, each in enumerate(key):
+        if isinstance(each, slice):
+            kept.append(x.strides[dim])
+        else:
+            places.append(place)
+        dim += each.ndim if _is_mask(each) else 1
+    kept += x.strides[dim:]
+    gathered = out.ndim - len(kept)
+    together = places[-1] - places[0] < len(places)
+    first = places[0] if together else 0
+    last = first + gathered
+    shape: tuple[int, ...] = out.shape
+    steps = [kept[:first] + [0] * gathered + kept[first:]]
+    for each in (key[place] for place in places):
+        if not _is_mask(each):
+            inner = expanded_strides(each, shape[first:last])
+            # A dimension of one row is not broadcast: it lies around the indices, or within them.
+            outer = each.size * each.itemsize
+            around = [outer if n == 1 else 0 for n in shape[:first]]
+            within = [each.itemsize if n == 1 else 0 for n in shape[last:]]
+            steps.append(around + inner + within)
+    return dense_strides(shape, steps, out.itemsize)
 
 
 def _only_last(key: tuple) -> bool:

@@ -27,6 +27,7 @@ from .linalg_kernels import (
     raise_first,
 )
 from .linalg_solving import solve_triangular
+from .nn import constant_pad_nd
 
 __all__ = ["lu", "lu_solve", "lu_unpack"]
 
@@ -92,7 +93,7 @@ def _parts(packed: Tensor) -> tuple[Tensor, Tensor]:
     ones = packed.new_ones((*packed.array.shape[:-2], k))
     unit = diag_embed(ones)
     if m > k:
-        unit = cat([unit, packed.new_zeros((*packed.array.shape[:-2], m - k, k))], -2)
+        unit = constant_pad_nd.call((unit, (0, 0, 0, m - k), 0))
     return lower + unit, triu(packed.narrow(-2, 0, k))
 
 
@@ -180,9 +181,9 @@ def _joined(lower: Tensor, upper: Tensor) -> Tensor:
     m, n = lower.array.shape[-2], upper.array.shape[-1]
     lower, upper = tril(lower, -1), triu(upper)
     if n > m:
-        lower = cat([lower, lower.new_zeros((*lower.array.shape[:-1], n - m))], -1)
+        lower = constant_pad_nd.call((lower, (0, n - m), 0))
     if m > n:
-        upper = cat([upper, upper.new_zeros((*upper.array.shape[:-2], m - n, n))], -2)
+        upper = constant_pad_nd.call((upper, (0, 0, 0, m - n), 0))
     return lower + upper
 
 

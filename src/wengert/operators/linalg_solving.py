@@ -295,12 +295,26 @@ def _cholesky(xp: Any, a: Any, upper: bool, checked: str) -> Any:
     if (found := systems.cholesky(lower)) is not None:
         return columns(found.swapaxes(-1, -2) if upper else found), xp.zeros(a.shape[:-2], INFO)
     try:
-        out, info = xp.linalg.cholesky(lower), xp.zeros(a.shape[:-2], INFO)
+        out = xp.linalg.cholesky(lower)
+        info = _first_lost(xp, out)
     except xp.linalg.LinAlgError:
         out, info = _cholesky_each(lower)
-        if checked:
-            raise_first(checked, info, _not_positive)
+    if info is None:
+        info = xp.zeros(a.shape[:-2], INFO)
+    elif checked:
+        raise_first(checked, info, _not_positive)
     return columns(out.conj().swapaxes(-1, -2) if upper else out), info
+
+
+def _first_lost(xp: Any, factor: Any) -> Any:
+    """The order of each matrix's first minor that is not a number, or 0: LAPACK goes on there.
+
+    None if all of them are numbers.
+    """
+    lost = xp.isnan(xp.diagonal(factor, 0, -2, -1))
+    if not lost.any().item():
+        return None
+    return xp.where(lost.any(-1), lost.argmax(-1) + 1, 0).astype(INFO)
 
 
 def _cholesky_each(a: Any) -> tuple[Any, Any]:
@@ -310,7 +324,9 @@ def _cholesky_each(a: Any) -> tuple[Any, Any]:
     (potrf,) = lapack.get_lapack_funcs(("potrf",), (a,))
     found = each_matrix(lambda matrix: potrf(matrix, lower=True, clean=True), a)
     out = np.stack([factor for factor, _ in found]).reshape(a.shape)
-    return out, np.array([info for _, info in found], INFO).reshape(a.shape[:-2])
+    info = np.array([info for _, info in found], INFO).reshape(a.shape[:-2])
+    lost = _first_lost(np, out)
+    return out, info if lost is None else np.where(info == 0, lost, info)
 
 
 def _not_positive(order: int) -> str:

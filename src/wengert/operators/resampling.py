@@ -143,9 +143,10 @@ def _each(mode: str, old: Sizes, new: Sizes, align: bool, scales: tuple) -> list
     ]
 
 
-def _check_type(x: Any, mode: str) -> None:
+def _check_type(x: Any, mode: str, count: int) -> None:
+    picture = count == 2 and mode.startswith(("linear", "cubic"))
     if x.dtype.kind in "bc" or (x.dtype.kind in "iu" and not (
-        mode.startswith("nearest") and x.dtype == np.uint8
+        x.dtype == np.uint8 and (picture or mode.startswith("nearest"))
     )):  # fmt: skip
         raise NotImplementedError(
             f"\"upsample ({mode})\" not implemented for '{scalar_name(x.dtype)}'"
@@ -153,11 +154,14 @@ def _check_type(x: Any, mode: str) -> None:
 
 
 def _resample(xp: Any, x: Any, size: Sizes, mode: str, align: bool, scales: tuple) -> Any:
-    _check_type(x, mode)
     count = len(size)
+    _check_type(x, mode, count)
     lead = x.ndim - count
     goal, turned = x.dtype, channels_innermost(x) and x.ndim == count + 2
     taps = _each(mode, x.shape[lead:], size, align, scales)
+    if x.dtype.kind == "u" and not mode.startswith("nearest"):
+        x = _resample_bytes(xp, x, taps)
+        return channels_moved(xp, x) if turned else x
     x, here = packed(widened(x)), of_array(x)
     for axis, (positions, weights) in enumerate(taps, lead):
         if positions.shape[1] == 1 and np.array_equal(positions[:, 0], np.arange(x.shape[axis])):
@@ -177,14 +181,43 @@ def _resample(xp: Any, x: Any, size: Sizes, mode: str, align: bool, scales: tupl
     return channels_moved(xp, x) if turned else x
 
 
+def _matrix(length: int, positions: Any, weights: Any) -> Any:
+    """The weights of old elements, in a row for each new one."""
+    matrix = np.zeros((positions.shape[0], length))
+    np.add.at(matrix, (np.arange(positions.shape[0])[:, None], positions), weights)
+    return matrix
+
+
+def _resample_bytes(xp: Any, x: Any, taps: list) -> Any:
+    """Pictures of bytes: along rows and then along columns, in whole numbers, rounded each time.
+
+    Weights are fractions with as many binary digits as 16 bits hold, as PyTorch has them. What
+    keeps its length stays as it is, whatever the scale.
+    """
+    here = of_array(x)
+    for axis, (positions, weights) in zip((-1, -2), reversed(taps), strict=True):
+        if positions.shape[0] == x.shape[axis]:
+            continue
+        matrix = _matrix(x.shape[axis], positions, weights)
+        largest, digits = matrix.max(initial=0.0), 0
+        while digits < 22 and int(0.5 + largest * 2 ** (digits + 1)) < 2**15:
+            digits += 1
+        scaled = matrix * 2**digits
+        whole = np.trunc(scaled + np.copysign(0.5, scaled)).astype(np.int32)
+        moved = xp.moveaxis(x, axis, -1).astype(np.int32)
+        total = xp.matmul(moved, transfer(np.ascontiguousarray(whole.T), here))
+        rounded = xp.clip((total + 2 ** (digits - 1)) >> digits, 0, 255).astype(np.uint8)
+        x = xp.moveaxis(rounded, -1, axis)
+    return xp.ascontiguousarray(x)
+
+
 def _collect(xp: Any, g: Any, size: Sizes, mode: str, align: bool, scales: tuple) -> Any:
     count = len(size)
     lead = g.ndim - count
     goal, g, here = g.dtype, widened(g), of_array(g)
     taps = _each(mode, size, g.shape[lead:], align, scales)
     for axis, (positions, weights) in enumerate(taps, lead):
-        matrix = np.zeros((positions.shape[0], size[axis - lead]))
-        np.add.at(matrix, (np.arange(positions.shape[0])[:, None], positions), weights)
+        matrix = _matrix(size[axis - lead], positions, weights)
         moved = xp.matmul(xp.moveaxis(g, axis, -1), transfer(matrix.astype(g.dtype), here))
         g = xp.moveaxis(moved, -1, axis)
     return xp.ascontiguousarray(g).astype(goal, copy=False)
@@ -204,8 +237,8 @@ def _node_name(count: int, mode: str) -> str:
 
 
 def _resample_meta(x: Any, size: Sizes, mode: str, *rest: Any) -> Any:
-    _check_type(x, mode)
     count = len(size)
+    _check_type(x, mode, count)
     return _turned_meta(x, (*x.shape[: x.ndim - count], *size), count, x.dtype)
 
 

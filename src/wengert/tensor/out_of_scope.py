@@ -87,7 +87,7 @@ _CALLED: dict[str, str] = {
     PIECES: """
         batch_norm_backward_elemt batch_norm_backward_reduce batch_norm_elemt
         batch_norm_gather_stats batch_norm_gather_stats_with_counts batch_norm_stats
-        batch_norm_update_stats conv_tbc grid_sampler_2d grid_sampler_3d
+        batch_norm_update_stats grid_sampler_2d grid_sampler_3d
         native_batch_norm native_channel_shuffle native_dropout native_group_norm native_norm
         affine_grid_generator grid_sampler embedding_renorm_ segment_reduce
         slice_inverse hash_tensor

@@ -20,18 +20,11 @@ from fuzz.operands import (
     overlaps_itself,
 )
 from fuzz.writing import Writer, passes, step
-from operators.samples import OPERATIONS as SAMPLED
-from operators.samples import DType, Fixed, Operation, Sample
+from operators.samples import OPERATIONS, DType, Fixed, Operation, Sample
 from operators.samples.factors import FACTORS
-from operators.samples.fourier import FOURIER
 from operators.samples.linalg import LINALG
-from operators.samples.spatial import SPATIAL
 from operators.samples.special import SPECIAL
-from operators.samples.structural import STRUCTURAL
 
-#: What programs call. Families of samples that came later than the generator are not among them.
-LATER = (*LINALG, *SPECIAL, *STRUCTURAL, *FOURIER, *FACTORS, *SPATIAL)
-OPERATIONS = [o for o in SAMPLED if o not in LATER]
 #: Operators that no expression of the form `function(arguments)` calls.
 EXPRESSIONS = {
     "Tensor.T": "{0}.T",
@@ -48,8 +41,8 @@ EXPRESSIONS = {
 }
 #: Memory that is not filled.
 LEFT_OUT = ("empty", "new_empty")
-#: Operators whose operands must be as the samples have them, such as sorted ones.
-PARTICULAR = ("bucketize", "searchsorted")
+#: Operators whose operands must be as the samples have them: sorted, regular, within a domain.
+PARTICULAR = {"bucketize", "searchsorted", *(o.name for o in (*LINALG, *SPECIAL, *FACTORS))}
 
 
 def render(value: Any, operands: Any, dtype: str) -> str:
@@ -97,6 +90,8 @@ def call(w: Writer, operation: Operation, sample: Sample, names: list[str], dtyp
     if operation.name in EXPRESSIONS:
         return EXPRESSIONS[operation.name].format(*args)
     path = operation.path or operation.name
+    if not isinstance(path, str):
+        return f"sampled({operation.name!r})({', '.join([*args, *kwargs])})"
     if path.startswith("Tensor."):
         return f"{args[0]}.{path[7:]}({', '.join([*args[1:], *kwargs])})"
     is_tensor = isinstance(sample.args[0], np.ndarray)
@@ -114,10 +109,8 @@ def sampled(w: Writer) -> tuple[Operation, Sample, str, list[str]] | None:
         return None
     sample = w.choice(samples)
     dtype = dtype_for(w, operation, kind)
-    if operation.name in PARTICULAR:
-        names = [w.make(literal(array, dtype)) for array in sample.arrays()]
-    else:
-        names = [operand(w, array, dtype) for array in sample.arrays()]
+    particular = operation.name in PARTICULAR
+    names = [operand(w, array, dtype, particular) for array in sample.arrays()]
     return None if None in names else (operation, sample, dtype, names)
 
 
@@ -189,7 +182,10 @@ def out_form(w: Writer) -> None:
     operands = iter(names)
     args = [render(value, operands, dtype) for value in sample.args]
     kwargs = [f"{key}={render(value, operands, dtype)}" for key, value in sample.kwargs.items()]
-    expression = f"torch.{operation.path or operation.name}({', '.join([*args, *kwargs])}"
+    path = operation.path or operation.name
+    if not isinstance(path, str):
+        return
+    expression = f"torch.{path}({', '.join([*args, *kwargs])}"
     with_grad = "" if w.chance(0.3) else ".detach()"
     result = w.make(f"{expression}){with_grad}")
     if result is None or not isinstance(w.value(result), w.run.lib.Tensor):

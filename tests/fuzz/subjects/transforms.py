@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from fuzz.operands import dtype_of, entries, floating, leaf, literal, operand
-from fuzz.subjects.operators import OPERATIONS, called
+from fuzz.subjects.operators import OPERATIONS, PARTICULAR, called
 from fuzz.writing import Writer, step
 
 INNER = {"operators": 5, "views": 2, "inplace": 2, "modes": 1}
@@ -54,7 +54,9 @@ def begun(w: Writer) -> tuple[str, Callable] | None:
 
     def begin(body: Writer) -> None:
         names = [
-            body.names[0] if i == place else operand(body, array, dtype)
+            body.names[0]
+            if i == place
+            else operand(body, array, dtype, operation.name in PARTICULAR)
             for i, array in enumerate(arrays)
         ]
         if None not in names:

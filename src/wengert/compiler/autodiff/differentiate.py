@@ -147,13 +147,16 @@ def _collector_paused() -> Iterator[None]:
 
 
 def joint_graph(
-    gradient: Gradient, defined: Sequence[bool] | None = None, values: bool = True
+    gradient: Gradient,
+    defined: Sequence[bool] | None = None,
+    values: bool = True,
+    device: Any = None,
 ) -> Graph:
     """`f` and `df` in one graph. Its inputs are those of `f` and then the gradients of the real
     outputs that have one; its outputs are the real outputs and then the gradients of inputs.
 
-    `defined` says which of those gradients are given; the others are undefined. Without `values`
-    the real outputs are left out.
+    `defined` says which of those gradients are given; the others are undefined, and where a rule
+    needs zeros for them, these are on `device`. Without `values` the real outputs are left out.
     """
     graph = Graph()
     known = {value: graph.add_input().copy_metadata(value) for value in gradient.f.inputs}
@@ -170,7 +173,7 @@ def joint_graph(
         graph.register_output(value)
     if not values:
         drop_checks(graph)  # `f` has run by itself
-    return eliminate_dead_code(specialize_zeros(graph))
+    return eliminate_dead_code(specialize_zeros(graph, device=device))
 
 
 def add_vjps(graph: Graph, gradient: Gradient, defined: Sequence[bool] | None = None) -> list:

@@ -204,7 +204,7 @@ class Differentiated:
         """Gradients of the inputs, from those of the differentiable outputs that are not None."""
         defined = tuple([g is not None for g in grads])
         if defined not in self._reverse:
-            graph = drop_derivatives(reverse_graph(self.gradient, defined))
+            graph = drop_derivatives(reverse_graph(self.gradient, defined, device_of(grads)))
             self._reverse[defined] = self.executable.make(
                 optimized(graph, self.executable.passes)
             )
@@ -216,7 +216,9 @@ class Differentiated:
         defined = tuple([g is not None for g in grads])
         if defined not in self._joint:
             executable = self.executable
-            graph = joint_graph(self.repeatable, defined, values=False)
+            graph = joint_graph(
+                self.repeatable, defined, values=False, device=device_of(grads)
+            )
             self._joint[defined] = Executable(
                 graph, executable.passes, executable.recompute, make=executable.make
             )
@@ -335,7 +337,13 @@ def marked(graph: Graph, needs: Sequence[bool]) -> Graph:
     return graph
 
 
-def reverse_graph(gradient: Gradient, defined: Sequence[bool]) -> Graph:
+def device_of(grads: Sequence[Tensor | None]) -> Any:
+    """Where gradients lie, unless it is in the memory of the host or nothing is given."""
+    place = next((g.device for g in grads if g is not None), None)
+    return None if place is None or place.type == "cpu" else place
+
+
+def reverse_graph(gradient: Gradient, defined: Sequence[bool], device: Any = None) -> Graph:
     """`df` as a graph of those gradients of real outputs that are defined, and of what `df` keeps.
 
     Gradients of temporaries arise in higher orders only, which go through `joint_graph`.
@@ -347,4 +355,4 @@ def reverse_graph(gradient: Gradient, defined: Sequence[bool]) -> Graph:
     ]
     for value in graph.insert_graph(gradient.df, [*given, *kept]):
         graph.register_output(value)
-    return specialize_zeros(graph)
+    return specialize_zeros(graph, device=device)

@@ -51,6 +51,7 @@ from .bags import embedding_bag as embedding_bag
 from .convolutions import conv1d as conv1d
 from .convolutions import conv2d as conv2d
 from .convolutions import conv3d as conv3d
+from .convolutions import conv_tbc as conv_tbc
 from .convolutions import conv_transpose1d as conv_transpose1d
 from .convolutions import conv_transpose2d as conv_transpose2d
 from .convolutions import conv_transpose3d as conv_transpose3d

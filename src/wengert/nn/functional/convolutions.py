@@ -85,6 +85,28 @@ def conv1d(
     return _convolved("conv1d", 1, input, weight, bias, stride, padding, dilation, groups)
 
 
+def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tensor:
+    """A convolution of signals whose dimensions are times, examples and channels, in this order.
+
+    The dimensions of `weight` are times, channels of the input and channels of the result.
+    """
+    sizes = ", ".join(shape_text(x.array.shape) for x in (input, weight, bias))
+    for agrees, text in (
+        (input.array.ndim == 3, "Input must have 3 dims: time, batch, in_channel"),
+        (weight.array.ndim == 3,
+         "Weight tensor must have 3 dims: kernel_width, in_channels, out_channels."),
+        (bias.array.ndim == 1, "Bias must be 1-D"),
+        (input.array.shape[-1] == weight.array.shape[-2],
+         "Input dim 2 (input channels) is not == dim 1 in the weight tensor"),
+        (bias.array.shape[0] == weight.array.shape[-1],
+         "Bias size must equal dim 2 in the weight tensor (output channels)."),
+    ):  # fmt: skip
+        if not agrees:
+            raise RuntimeError(f"{text}: conv_tbc() got input, weight and bias of sizes {sizes}")
+    found = conv1d(input.permute(1, 2, 0), weight.permute(2, 1, 0), bias, padding=pad)
+    return found.permute(2, 0, 1).contiguous()
+
+
 def conv2d(
     input: Tensor,
     weight: Tensor,
