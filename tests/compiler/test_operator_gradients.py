@@ -130,6 +130,7 @@ def check_second_derivatives(operation, sample):
         assert_close(mine, other, 1e-9, 1e-10)
 
 
+@pytest.mark.slow
 @each_sample(differentiable_without_data)
 def test_second_derivatives(operation, sample):
     check_second_derivatives(operation, sample)

@@ -38,6 +38,7 @@ def test_gradient_is_the_derivative(operation, sample):
     )
 
 
+@pytest.mark.slow
 @each_sample(lambda o: o.differentiable and o.true_gradient and not o.coarse)
 def test_gradient_of_the_gradient_is_its_derivative(operation, sample):
     function, inputs = _function(operation, sample)

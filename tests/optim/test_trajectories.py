@@ -19,6 +19,7 @@ def trained(lib, name, given, is_complex=False, dtype="float64"):
     return train(lib, optimizer, params), optimizer
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", OPTIONS)
 def test_all_options_of_real_parameters(name):
     for given in combinations(name):
@@ -30,6 +31,7 @@ def test_all_options_of_real_parameters(name):
         assert repr(optimizer) == repr(other)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", OPTIONS)
 def test_complex_parameters(name):
     for given in combinations(name):
