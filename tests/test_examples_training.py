@@ -153,7 +153,7 @@ class TestKalman:
 
         close(grad(f)(logs), differences(f, logs), rtol=1e-6)
 
-    @pytest.mark.slow
+    @pytest.mark.full
     def test_estimate(self):
         example = load("kalman")
         logs, _, costs = example.estimate(example.measurements(50)[1], 5)

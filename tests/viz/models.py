@@ -66,5 +66,27 @@ class MLP(nn.Module):
         return x.square().mean()
 
 
+class CNN(nn.Module):
+    def __init__(self, channels=16, checkpointed=False):
+        super().__init__()
+        self.checkpointed = checkpointed
+        self.stem, self.head = nn.Conv2d(3, channels, 3, padding=1), nn.Linear(channels, 10)
+        self.parts = nn.ModuleList([self.part(channels) for _ in range(5)])
+
+    @staticmethod
+    def part(channels):
+        layers = []
+        for activation in (nn.ReLU(), nn.Tanh()):
+            convolution = nn.Conv2d(channels, channels, 3, padding=1)
+            layers += [convolution, nn.BatchNorm2d(channels), activation]
+        return nn.Sequential(*layers)
+
+    def forward(self, x):
+        x = self.stem(x)
+        for part in self.parts:
+            x = checkpoint(part, x, use_reentrant=False) if self.checkpointed else part(x)
+        return self.head(x.mean((2, 3))).square().mean()
+
+
 def tokens(length=16):
     return torch.randint(0, 50, (4, length)), torch.randint(0, 50, (4, length))

@@ -8,7 +8,7 @@ import pytest
 
 import wengert
 from pages import Page
-from viz.models import GPT, MLP, tokens
+from viz.models import CNN, GPT, MLP, tokens
 from wengert import viz
 from wengert.autograd.graph import memory, save_on_cpu, saved_tensors_hooks
 
@@ -73,20 +73,22 @@ def test_custom_functions_count():
 
 
 def held_by(run):
-    """What the allocator says is held when `run` has returned, and so its graph lives."""
+    """What the allocator says is held when `run` has returned and its graph lives, and the peak."""
     gc.collect()
     tracemalloc.start()
     try:
         result = run()
         gc.collect()
-        held, _ = tracemalloc.get_traced_memory()
+        held, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    return held, result
+    assert result.requires_grad
+    return held, peak
 
 
 MODELS = {
     "MLP": (lambda checkpointed: MLP(256, checkpointed), (wengert.ones(512, 256),)),
+    "CNN": (lambda checkpointed: CNN(16, checkpointed), (wengert.ones(8, 3, 32, 32),)),
     "GPT": (lambda checkpointed: GPT(4, 128, checkpointed), tokens()),
 }
 
@@ -94,18 +96,36 @@ MODELS = {
 @pytest.mark.parametrize("name", MODELS)
 def test_agrees_with_the_allocator_and_its_advice_saves_what_it_says(name):
     make, inputs = MODELS[name]
-    footprint = viz.memory(make(False), inputs)
     plain, checkpointed = make(False), make(True)
     plain(*inputs), checkpointed(*inputs)  # what is imported and cached is not what is measured
-    held, _ = held_by(lambda: plain(*inputs))
+    footprint = viz.memory(make(False), inputs, peak=True)
+    held, peak = held_by(lambda: plain(*inputs))
     less, _ = held_by(lambda: checkpointed(*inputs))
     assert footprint.total == pytest.approx(held, rel=0.1)
-    blocks = {"MLP": "Sequential", "GPT": "Block"}[name]
+    assert footprint.peak == pytest.approx(peak, rel=0.1)
+    assert f"{footprint.peak:,}  bytes at the peak of the run" in str(footprint)
+    blocks = {"MLP": "Sequential", "CNN": "Sequential", "GPT": "Block"}[name]
     (advice,) = [each for each in footprint.advice if each.block == blocks]
     assert footprint.advice[0] is advice
     assert advice.saves == pytest.approx(held - less, rel=0.1)
     assert advice.again < advice.saves
     assert str(advice).startswith(f"checkpoint {advice.calls} calls of {blocks}: saves ")
+
+
+def test_the_peak_has_what_is_dropped_again():
+    def program(x):
+        large = wengert.ones(1_000_000)
+        return (x * large.sum()).sum()
+
+    x = wengert.ones(1000, requires_grad=True)
+    assert viz.memory(program, x).peak is None
+    tracemalloc.start()
+    try:
+        footprint = viz.memory(program, x, peak=True)
+        assert tracemalloc.is_tracing()
+    finally:
+        tracemalloc.stop()
+    assert 4_000_000 <= footprint.peak < 4_200_000 and footprint.total < 10_000
 
 
 def test_functions_are_blocks_too():

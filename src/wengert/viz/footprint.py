@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import linecache
-from collections.abc import Callable, Iterable, Sequence
+import tracemalloc
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -41,12 +43,19 @@ class Advice:
 
 
 class Footprint:
-    """The bytes a run of a program held for backward: by line, over time, with advice."""
+    """The bytes a run of a program held for backward: by line, over time, with advice.
 
-    def __init__(self, table: Memory, advice: list[Advice], title: str) -> None:
+    `peak` is the most that was allocated at a time while the function ran, results of operators
+    that are soon dropped included: None unless it was asked for.
+    """
+
+    def __init__(
+        self, table: Memory, advice: list[Advice], title: str, peak: int | None = None
+    ) -> None:
         self.table = table
         self.advice = advice
         self.title = title
+        self.peak = peak
 
     @property
     def total(self) -> int:
@@ -88,19 +97,52 @@ class Footprint:
         return frame(self.html(), 560)
 
     def __str__(self) -> str:
-        return "\n".join([str(self.table), *map(str, self.advice)])
+        peak = [] if self.peak is None else [f"{self.peak:>14,}  bytes at the peak of the run"]
+        return "\n".join([str(self.table), *peak, *map(str, self.advice)])
 
     def __repr__(self) -> str:
         return f"<Footprint of {self.title}: {format_memory(self.total)}>"
 
 
+class _Peak:
+    """The most bytes that were allocated at a time."""
+
+    bytes: int | None = None
+
+
+@contextmanager
+def _peak_of_allocations(wanted: bool) -> Iterator[_Peak]:
+    """Count what Python and NumPy allocate within, which slows it down; nothing unless wanted."""
+    peak = _Peak()
+    if not wanted:
+        yield peak
+        return
+    running = tracemalloc.is_tracing()
+    if not running:
+        tracemalloc.start()
+    tracemalloc.reset_peak()
+    before, _ = tracemalloc.get_traced_memory()
+    try:
+        yield peak
+        peak.bytes = tracemalloc.get_traced_memory()[1] - before
+    finally:
+        if not running:
+            tracemalloc.stop()
+
+
 def memory(
-    function: Callable, inputs: Any = (), *, known: Iterable[Tensor] = (), title: str | None = None
+    function: Callable,
+    inputs: Any = (),
+    *,
+    known: Iterable[Tensor] = (),
+    title: str | None = None,
+    peak: bool = False,
 ) -> Footprint:
     """Run a function or module and show what its graph holds for backward, line by line.
 
     `inputs` are the arguments of the call: a tuple, or one tensor. They, the parameters and
-    buffers, and the tensors in `known` are not counted: the program has them anyway.
+    buffers, and the tensors in `known` are not counted: the program has them anyway. With `peak`
+    the allocator is asked as well for the most that the run needed at a time; that slows it down.
 
     >>> import wengert
     >>> x = wengert.ones(1000, requires_grad=True)
@@ -108,14 +150,14 @@ def memory(
     4000
     """
     arguments = arguments_of(inputs)
-    with Watch() as watch:
+    with Watch() as watch, _peak_of_allocations(peak) as allocated:
         results = tree_leaves(function(*arguments))
     tensors = [t for t in results if isinstance(t, Tensor)]
     elsewhere = [*_tensors_in(arguments), *_closed_over(function), *known]
     elsewhere += watch.parameters().values()
     table = saved_memory(tensors, elsewhere)
     advice = _advice(tensors, elsewhere, watch.scopes)
-    return Footprint(table, advice, title_of(function, title))
+    return Footprint(table, advice, title_of(function, title), allocated.bytes)
 
 
 def _tensors_in(values: Sequence[Any]) -> list[Tensor]:
