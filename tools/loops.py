@@ -1,0 +1,334 @@
+"""Writes the vector loops of the eager path in C, from the operators' scalar forms.
+
+`python tools/loops.py FILE` writes a header for src/wengert/backends/vector_loops.pyx: one loop for
+each elementwise operator that has a scalar form, and one for each gradient rule that comes down to
+such forms, in single and in double precision. setup.py runs it before it compiles; it needs the
+uncompiled package and NumPy.
+
+The loops are written with the macros of backends/vectors.h, which has them for each instruction
+set, and are included once for each.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
+
+import numpy as np
+
+import wengert
+from wengert.compiler import HOLE, trace
+from wengert.compiler.native.forms import Form, Operand, form_of
+from wengert.core.registry import operators
+from wengert.core.scalar.expressions import (
+    DTYPES,
+    Expressions,
+    Unsupported,
+    number,
+    operands_of,
+)
+from wengert.dispatch.operator import Operator
+from wengert.tape.plans import OUT_SLOT, SHAPE_SLOT, rule_reads, slot_of
+
+KINDS = {"f32": "i32", "f64": "i64"}
+#: Values of arguments that are no numbers, for which there are loops beside that of the default.
+OTHER_LITERALS = {"approximate": ["tanh"]}
+#: Forms longer than this are left to NumPy: few programs use them, and they are slow to compile.
+LONGEST = 260
+#: Loops that NumPy or backends/loops.h have as well and that are bound by memory.
+LEFT_OUT = {
+    "_gamma_sample", "_times_log", "add", "mul", "div", "sub", "rsub", "_rsub_tensor", "neg",
+    "copysign", "ldexp", "heaviside", "nan_to_num", "hardshrink", "floor", "ceil", "trunc",
+    "round", "deg2rad", "rad2deg", "frac", "sign",
+}  # fmt: skip
+
+
+class Loop(NamedTuple):
+    """A loop: its key, the values of arguments that it holds for, and its form for each type.
+
+    The key is the operator's name, or that and the name of the argument it is the gradient by.
+    `roles` has a letter for each value that the loop is given: an array, a number or a literal.
+    """
+
+    key: str
+    roles: str
+    literals: tuple[tuple[int, Any], ...]
+    forms: dict[str, Form]
+
+
+def loops() -> list[Loop]:
+    """The loops of all elementwise operators and of their gradients."""
+    found = []
+    for name, operator in sorted(operators().items()):
+        if not isinstance(operator, Operator) or operator.family != "elementwise":
+            continue
+        if operator.outputs != 1:
+            continue
+        found += _variants(name, operator, None)
+        for argument, rule in operator.rules.items():
+            if rule is not None:
+                found += _variants(f"{name}.{argument}", operator, rule)
+    return found
+
+
+def _variants(key: str, operator: Any, rule: Any) -> list[Loop]:
+    if key in LEFT_OUT:
+        return []
+    arguments = operator.schema.arguments
+    if rule is None:
+        given = list(arguments)
+    else:
+        given = []
+        for read in rule_reads(rule):
+            slot = slot_of(operator, read)
+            if slot >= SHAPE_SLOT:
+                return []
+            given.append(arguments[slot] if slot > OUT_SLOT else None)
+    made = []
+    for literals in _literal_choices(given):
+        for numbers_vary in (True, False):
+            loop = _loop(key, operator, rule, given, literals, numbers_vary)
+            if loop is not None:
+                made.append(loop)
+                break
+    return made
+
+
+def _literal_choices(given: list) -> list[dict[int, Any]]:
+    """The values of those arguments that are no operands: the defaults, and others by name."""
+    usual = {
+        i: a.default
+        for i, a in enumerate(given)
+        if a is not None and a.type not in ("Tensor", "Scalar", "float", "number")
+    }
+    choices = [usual]
+    for i in usual:
+        choices += [{**usual, i: v} for v in OTHER_LITERALS.get(given[i].name, [])]
+    return choices
+
+
+def _loop(
+    key: str, operator: Any, rule: Any, given: list, literals: dict, numbers_vary: bool
+) -> Loop | None:
+    roles = []
+    held = dict(literals)
+    for i, a in enumerate(given):
+        if i in literals:
+            roles.append("l")
+        elif a is None or a.type == "Tensor":
+            roles.append("a")
+        elif numbers_vary:
+            roles.append("n")
+        else:
+            roles.append("l")
+            held[i] = a.default
+    if any(not isinstance(v, (int, float, str, type(None))) for v in held.values()):
+        return None
+    forms = {}
+    try:
+        for kind in KINDS:
+            make = _form if rule is None else _rule_form
+            form = make(operator, rule, roles, held, kind)
+            _check(form, kind, rule is not None)
+            forms[kind] = form
+    except Unsupported:
+        return None
+    shown = roles if rule is None else ["a", *roles]
+    shift = 0 if rule is None else 1
+    return Loop(key, "".join(shown), tuple((i + shift, v) for i, v in held.items()), forms)
+
+
+def _form(operator: Any, rule: None, roles: list, held: dict, kind: str) -> Form:
+    """The kernel on elements."""
+    arguments = [
+        held[i] if role == "l" else Operand(kind, role == "n") for i, role in enumerate(roles)
+    ]
+    return form_of(operator, arguments, [DTYPES[kind]])
+
+
+def _rule_form(operator: Any, rule: Any, roles: list, held: dict, kind: str) -> Form:
+    """A gradient rule on elements: the forms of the operators that it calls, one after another."""
+    dtype = getattr(wengert, DTYPES[kind].name)
+    inputs = [wengert.ones(3, dtype=dtype)]
+    inputs += [
+        wengert.ones((3,) if role == "a" else (), dtype=dtype) for role in roles if role != "l"
+    ]
+
+    def run(t: Any, *values: Any) -> Any:
+        rest = iter(values)
+        reads = [held[i] if role == "l" else next(rest) for i, role in enumerate(roles)]
+        return rule(t, *reads)
+
+    try:
+        graph = trace(run, *inputs)
+    except Exception as error:
+        raise Unsupported(f"{type(error).__name__}: {error}") from None
+    graph = getattr(graph, "graph", graph)
+    block = Expressions()
+    places: dict[Any, int] = {
+        value: block.write("input", kind, i) for i, value in enumerate(graph.inputs)
+    }
+    sizes = {value: value.type.shape for value in graph.inputs}
+    for node in graph.nodes():
+        called = node.operator if hasattr(node, "operator") else None
+        if called is None or not getattr(called, "broadcasts", False):
+            raise Unsupported(f"{node.kind} is no operator on elements")
+        operands = iter(node.inputs)
+        arguments, read = [], []
+        for a in node.arguments:
+            if a is HOLE:
+                value = next(operands)
+                read.append(places[value])
+                arguments.append(Operand(block.kind(places[value]), sizes[value] == ()))
+            else:
+                arguments.append(a)
+        (out,) = node.outputs
+        form = form_of(called, arguments, [np.dtype(out.type.dtype.numpy)])
+        places[out] = block.replay(form.code, read)[form.results[0]]
+        sizes[out] = out.type.shape
+    (result,) = graph.outputs
+    if result not in places or sizes[result] != (3,):
+        raise Unsupported("the result is no array of elements")
+    return Form(block.code, [places[result]], [kind] * len(inputs))
+
+
+def _check(form: Form, kind: str, is_gradient: bool) -> None:
+    """Raise for forms that vectors of one width do not compute, or that do not pay."""
+    live = _live(form)
+    if len(live) > LONGEST:
+        raise Unsupported("too long")
+    if form.code[form.results[0]][0] in ("input", "const"):
+        raise Unsupported("nothing to compute")
+    if form.code[form.results[0]][1] != kind:
+        raise Unsupported("a result of another type")
+    for i in live:
+        name, own, args = form.code[i]
+        if own not in (kind, KINDS[kind], "bool"):
+            raise Unsupported(f"{own} beside {kind}")
+        if name in ("call", "load", "gather", "dot"):
+            raise Unsupported(f"{name} in a loop")
+        if name in ("shl", "shr", "sar") and form.code[args[1]][0] != "const":
+            raise Unsupported("a shift by what is not known")
+
+
+def _live(form: Form) -> list[int]:
+    """The instructions that a result needs, in order."""
+    needed = set(form.results)
+    for i in reversed(range(len(form.code))):
+        if i in needed:
+            needed.update(operands_of(form.code[i]))
+    return sorted(needed)
+
+
+# Text ---------------------------------------------------------------------------------------------
+
+_FLOATS = {"add", "sub", "mul", "div", "neg", "abs", "sqrt", "rint", "floor", "ceil", "trunc",
+           "copysign", "fma"}  # fmt: skip
+
+
+def _text(loop: Loop, place: int, kind: str) -> str:
+    form = loop.forms[kind]
+    real = {"f32": "float", "f64": "double"}[kind]
+    used = {form.code[i][2][0] for i in _live(form) if form.code[i][0] == "input"}
+    roles = [role for role in loop.roles if role != "l"]
+    head, inside = [], []
+    arrays = numbers = 0
+    for i, role in enumerate(roles):
+        if role == "a":
+            if i in used:
+                head.append(f"const {real}* a{i} = (const {real}*)in[{arrays}];")
+                inside.append(f"FLOATS x{i} = LOAD(a{i} + i, n - i);")
+            arrays += 1
+        else:
+            if i in used:
+                head.append(f"FLOATS x{i} = CONSTANT(({real})numbers[{numbers}]);")
+            numbers += 1
+    names: dict[int, str] = {}
+    for at in _live(form):
+        name, own, args = form.code[at]
+        if name == "input":
+            names[at] = f"x{args[0]}"
+            continue
+        text = _instruction(form, name, own, args, names, kind)
+        type_ = "TRUTHS" if own == "bool" else "FLOATS" if own == kind else "INTEGERS"
+        inside.append(f"{type_} v{at} = {text};")
+        names[at] = f"v{at}"
+    body = "\n        ".join(inside)
+    return (
+        f"LOOP({place}) {{\n    {real}* out = ({real}*)to;\n    "
+        + "\n    ".join(head)
+        + f"\n    for (int64_t i = 0; i < n; i += WIDTH) {{\n        {body}\n        "
+        f"STORE(out + i, {names[form.results[0]]}, n - i);\n    }}\n}}\n"
+    )
+
+
+def _instruction(form: Form, name: str, own: str, args: tuple, names: dict, kind: str) -> str:
+    if name == "const":
+        value = number(args[0], own)
+        if own == "bool":
+            return f"TRUTH({int(value)})"
+        return f"CONSTANT({_float(value, kind)})" if own == kind else f"INTEGER({value})"
+    if name == "cmp":
+        relation, *pair = args
+        of = form.code[pair[0]][1]
+        prefix = {kind: "", "bool": "TRUTHS_"}.get(of, "INTEGERS_")
+        return f"{prefix}{relation.upper()}({', '.join(names[a] for a in pair)})"
+    if name == "rescue":
+        function, *rest = args
+        return f"RESCUE({function}, {', '.join(names[a] for a in rest)})"
+    if name in ("shl", "shr", "sar"):
+        count = number(form.code[args[1]][2][0], own)
+        return f"INTEGERS_{name.upper()}({names[args[0]]}, {count})"
+    values = ", ".join(names[a] for a in args)
+    source = form.code[args[0]][1]
+    if name == "select":
+        prefix = {kind: "", "bool": "TRUTHS_"}.get(own, "INTEGERS_")
+        return f"{prefix}SELECT({values})"
+    if name == "convert":
+        if source == "bool":
+            chosen = "SELECT" if own == kind else "INTEGERS_SELECT"
+            one, zero = ("CONSTANT", "CONSTANT") if own == kind else ("INTEGER", "INTEGER")
+            return f"{chosen}({values}, {one}(1), {zero}(0))"
+        return f"{'TO_FLOATS' if own == kind else 'TO_INTEGERS'}({values})"
+    if name == "bits":
+        return f"{'AS_FLOATS' if own == kind else 'AS_INTEGERS'}({values})"
+    if own == "bool":
+        return f"TRUTHS_{name.upper()}({values})"
+    if own == kind and name not in _FLOATS:
+        raise Unsupported(f"{name} of floats")
+    return f"{'' if own == kind else 'INTEGERS_'}{name.upper()}({values})"
+
+
+def _float(value: float, kind: str) -> str:
+    if value != value:
+        return "NAN"
+    if value in (float("inf"), float("-inf")):
+        return "INFINITY" if value > 0 else "-INFINITY"
+    return float(value).hex() + ("f" if kind == "f32" else "")
+
+
+def header(found: list[Loop]) -> str:
+    """The C text of all loops, and the table of them."""
+    parts = ["/* Written by tools/loops.py. */\n"]
+    for kind in KINDS:
+        parts.append(f"#ifdef WENGERT_LOOPS_{kind.upper()}\n")
+        for place, loop in enumerate(found):
+            parts.append(f"/* {loop.key} {loop.literals or ''} */\n{_text(loop, place, kind)}")
+        parts.append("#endif\n")
+    parts.append("#ifdef WENGERT_LOOPS_TABLE\n")
+    parts += [f'ENTRY({i}, "{x.key}", "{x.roles}", "{x.literals!r}")\n' for i, x in enumerate(found)]
+    parts.append("#endif\n")
+    return "".join(parts)
+
+
+def main() -> None:
+    target = Path(sys.argv[1])
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text(header(loops()), "utf-8")
+
+
+if __name__ == "__main__":
+    main()
