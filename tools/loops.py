@@ -1,12 +1,11 @@
 """Writes the vector loops of the eager path in C, from the operators' scalar forms.
 
-`python tools/loops.py FILE` writes a header for src/wengert/backends/vector_loops.pyx: one loop for
+`python tools/loops.py FOLDER` writes C files for src/wengert/backends/vector_loops.pyx: one loop for
 each elementwise operator that has a scalar form, and one for each gradient rule that comes down to
-such forms, in single and in double precision. setup.py runs it before it compiles; it needs the
-uncompiled package and NumPy.
+such forms. setup.py runs it before it compiles; it needs the uncompiled package and NumPy.
 
-The loops are written with the macros of backends/vectors.h, which has them for each instruction
-set, and are included once for each.
+There is one file for each instruction set and precision, with the same loops: they are written with
+the macros of backends/vectors.h.
 """
 
 from __future__ import annotations
@@ -30,6 +29,7 @@ from wengert.core.scalar.expressions import (
     number,
     operands_of,
 )
+from wengert.core.scalar.functions import code_of
 from wengert.dispatch.operator import Operator
 from wengert.tape.plans import OUT_SLOT, SHAPE_SLOT, rule_reads, slot_of
 
@@ -38,10 +38,9 @@ KINDS = {"f32": "i32", "f64": "i64"}
 OTHER_LITERALS = {"approximate": ["tanh"]}
 #: Forms longer than this are left to NumPy: few programs use them, and they are slow to compile.
 LONGEST = 260
-#: Loops that NumPy or backends/loops.h have as well and that are bound by memory.
+#: Operators that are seldom used and no slower in NumPy.
 LEFT_OUT = {
-    "_gamma_sample", "_times_log", "add", "mul", "div", "sub", "rsub", "_rsub_tensor", "neg",
-    "copysign", "ldexp", "heaviside", "nan_to_num", "hardshrink", "floor", "ceil", "trunc",
+    "_gamma_sample", "_times_log", "_rsub_tensor", "copysign", "ldexp", "heaviside", "nan_to_num", "hardshrink", "floor", "ceil", "trunc",
     "round", "deg2rad", "rad2deg", "frac", "sign",
 }  # fmt: skip
 
@@ -246,6 +245,19 @@ def _text(loop: Loop, place: int, kind: str) -> str:
             if i in used:
                 head.append(f"FLOATS x{i} = CONSTANT(({real})numbers[{numbers}]);")
             numbers += 1
+    lines, result = _lines(form, kind)
+    body = "\n        ".join([*inside, *lines])
+    return (
+        f"LOOP({place}) {{\n    {real}* out = ({real}*)to;\n    "
+        + "\n    ".join(head)
+        + f"\n    for (int64_t i = 0; i < n; i += WIDTH) {{\n        {body}\n        "
+        f"STORE(out + i, {result}, n - i);\n    }}\n}}\n"
+    )
+
+
+def _lines(form: Form, kind: str) -> tuple[list[str], str]:
+    """The statements of a form, of whose inputs the names are x0, x1 ..., and its result."""
+    lines = []
     names: dict[int, str] = {}
     for at in _live(form):
         name, own, args = form.code[at]
@@ -254,15 +266,9 @@ def _text(loop: Loop, place: int, kind: str) -> str:
             continue
         text = _instruction(form, name, own, args, names, kind)
         type_ = "TRUTHS" if own == "bool" else "FLOATS" if own == kind else "INTEGERS"
-        inside.append(f"{type_} v{at} = {text};")
+        lines.append(f"{type_} v{at} = {text};")
         names[at] = f"v{at}"
-    body = "\n        ".join(inside)
-    return (
-        f"LOOP({place}) {{\n    {real}* out = ({real}*)to;\n    "
-        + "\n    ".join(head)
-        + f"\n    for (int64_t i = 0; i < n; i += WIDTH) {{\n        {body}\n        "
-        f"STORE(out + i, {names[form.results[0]]}, n - i);\n    }}\n}}\n"
-    )
+    return lines, names[form.results[0]]
 
 
 def _instruction(form: Form, name: str, own: str, args: tuple, names: dict, kind: str) -> str:
@@ -310,25 +316,69 @@ def _float(value: float, kind: str) -> str:
     return float(value).hex() + ("f" if kind == "f32" else "")
 
 
-def header(found: list[Loop]) -> str:
-    """The C text of all loops, and the table of them."""
-    parts = ["/* Written by tools/loops.py. */\n"]
-    for kind in KINDS:
-        parts.append(f"#ifdef WENGERT_LOOPS_{kind.upper()}\n")
-        for place, loop in enumerate(found):
-            parts.append(f"/* {loop.key} {loop.literals or ''} */\n{_text(loop, place, kind)}")
-        parts.append("#endif\n")
-    parts.append("#ifdef WENGERT_LOOPS_TABLE\n")
-    parts += [f'ENTRY({i}, "{x.key}", "{x.roles}", "{x.literals!r}")\n' for i, x in enumerate(found)]
-    parts.append("#endif\n")
-    return "".join(parts)
+#: Instruction sets in the order of the table, by the numbers that backends/vectors.h knows.
+SETS = (4, 3)
+#: Functions of one vector, for the fused loops that are written by hand.
+INLINE = ("exp", "log")
+GUARD = "#if defined(__x86_64__) && defined(__GNUC__)\n"
 
 
-def main() -> None:
-    target = Path(sys.argv[1])
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text(header(loops()), "utf-8")
+def _inline(name: str, kind: str) -> str:
+    """A function of scalar expressions as a function of vectors."""
+    code = code_of(name, kind)
+    form = Form(code, [len(code) - 1], [kind])
+    lines, result = _lines(form, kind)
+    body = "\n    ".join([*lines, f"return {result};"])
+    return f"static inline TARGET FLOATS wengert_{name}(FLOATS x0) {{\n    {body}\n}}\n"
+
+
+def loops_of_set(found: list[Loop], number: int, kind: str) -> str:
+    """The C file of all loops for an instruction set and a precision."""
+    names = ", ".join(f"loop_{place}" for place in range(len(found)))
+    return "".join([
+        f"/* Written by tools/loops.py. */\n{GUARD}"
+        f"#define WENGERT_SET {number}\n#define WENGERT_{kind.upper()}\n"
+        '#include "vectors.h"\n#include "vector_loops.h"\n',
+        *[_inline(name, kind) for name in INLINE],
+        '#include "rows.h"\n',
+        *[f"/* {x.key} {x.literals or ''} */\n{_text(x, i, kind)}" for i, x in enumerate(found)],
+        f"const wengert_loop wengert_loops_{number}_{kind}[] = {{{names}}};\n",
+        f"const wengert_rows wengert_rows_{number}_{kind} = WENGERT_ROWS;\n#endif\n",
+    ])  # fmt: skip
+
+
+def table(found: list[Loop]) -> str:
+    """The C file that has the names of the loops, and where they are."""
+    entries = "".join(f'    {{"{x.key}", "{x.roles}", "{x.literals!r}"}},\n' for x in found)
+    places = [f"{number}_{kind}" for number in SETS for kind in KINDS]
+    return (
+        '/* Written by tools/loops.py. */\n#include "vector_loops.h"\n'
+        f"const wengert_entry wengert_entries[] = {{\n{entries}}};\n"
+        f"const int wengert_entry_count = {len(found)};\n{GUARD}"
+        + "".join(f"extern const wengert_loop wengert_loops_{x}[];\n"
+                  f"extern const wengert_rows wengert_rows_{x};\n" for x in places)
+        + "const wengert_loop* const wengert_loops_of[][2] = {"
+        + ", ".join("{" + ", ".join(f"wengert_loops_{n}_{k}" for k in KINDS) + "}" for n in SETS)
+        + "};\nconst wengert_rows* const wengert_rows_of[][2] = {"
+        + ", ".join("{" + ", ".join(f"&wengert_rows_{n}_{k}" for k in KINDS) + "}" for n in SETS)
+        + "};\n#else\nconst wengert_loop* const wengert_loops_of[WENGERT_SETS][2];\n"
+        "const wengert_rows* const wengert_rows_of[WENGERT_SETS][2];\n#endif\n"
+    )  # fmt: skip
+
+
+def write(folder: Path) -> list[Path]:
+    """Write all files into a folder; those that are there already with the same text stay."""
+    found = loops()
+    texts = {f"loops_{n}_{k}.c": loops_of_set(found, n, k) for n in SETS for k in KINDS}
+    texts["loops_table.c"] = table(found)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in texts.items():
+        path = folder / name
+        if not path.exists() or path.read_text("utf-8") != text:
+            path.write_text(text, "utf-8")
+    return [folder / name for name in texts]
 
 
 if __name__ == "__main__":
-    main()
+    for written in write(Path(sys.argv[1])):
+        print(written)
