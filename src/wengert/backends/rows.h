@@ -111,6 +111,104 @@ static TARGET void wengert_log_softmax_gradient(
     }
 }
 
+static TARGET void wengert_sum(const char* from, char* to, int64_t rows, int64_t n) {
+    const wengert_real* x = (const wengert_real*)from;
+    wengert_real* y = (wengert_real*)to;
+    for (; rows--; x += n) *y++ = (wengert_real)wengert_row_sum(x, 0, n);
+}
+
+/* Four rows at a time: an addition waits for the one before it, but not for that of another row. */
+static TARGET void wengert_cumsum(const char* from, char* to, int64_t rows, int64_t n) {
+    const wengert_real* x = (const wengert_real*)from;
+    wengert_real* y = (wengert_real*)to;
+    for (; rows >= 4; rows -= 4, x += 4 * n, y += 4 * n) {
+        double a = 0, b = 0, c = 0, d = 0;
+        for (int64_t i = 0; i < n; i++) {
+            y[i] = (wengert_real)(a += x[i]);
+            y[i + n] = (wengert_real)(b += x[i + n]);
+            y[i + 2 * n] = (wengert_real)(c += x[i + 2 * n]);
+            y[i + 3 * n] = (wengert_real)(d += x[i + 3 * n]);
+        }
+    }
+    for (; rows--; x += n, y += n) {
+        double total = 0;
+        for (int64_t i = 0; i < n; i++) y[i] = (wengert_real)(total += x[i]);
+    }
+}
+
+/* The sum of (x - mean) squared. */
+static inline TARGET double wengert_row_spread(const wengert_real* x, wengert_real mean, int64_t n) {
+    double total = 0;
+    FLOATS middle = CONSTANT(mean);
+    for (int64_t begin = 0; begin < n; begin += BLOCK) {
+        int64_t end = begin + BLOCK < n ? begin + BLOCK : n;
+        FLOATS sum = CONSTANT(0);
+        for (int64_t i = begin; i < end; i += WIDTH) {
+            FLOATS v = wengert_counted(SUB(LOAD(x + i, end - i), middle), end - i);
+            sum = FMA(v, v, sum);
+        }
+        total += TOTAL(sum);
+    }
+    return total;
+}
+
+static TARGET void wengert_layer_norm(
+        const char* from, const char* weight, const char* bias, char* to, char* means, char* scales,
+        int64_t rows, int64_t n, double eps) {
+    const wengert_real *x = (const wengert_real*)from, *w = (const wengert_real*)weight;
+    const wengert_real* b = (const wengert_real*)bias;
+    wengert_real *y = (wengert_real*)to, *m = (wengert_real*)means, *s = (wengert_real*)scales;
+    for (; rows--; x += n, y += n) {
+        wengert_real mean = (wengert_real)(wengert_row_sum(x, 0, n) / n);
+        wengert_real scale = (wengert_real)(1 / sqrt(wengert_row_spread(x, mean, n) / n + eps));
+        *m++ = mean;
+        *s++ = scale;
+        FLOATS middle = CONSTANT(mean), factor = CONSTANT(scale);
+        for (int64_t i = 0; i < n; i += WIDTH) {
+            FLOATS v = MUL(SUB(LOAD(x + i, n - i), middle), factor);
+            if (w) v = MUL(v, LOAD(w + i, n - i));
+            if (b) v = ADD(v, LOAD(b + i, n - i));
+            STORE(y + i, v, n - i);
+        }
+    }
+}
+
+/* scale * (t - mean(t) - unit * mean(t * unit)) for the gradient t of the standardised elements. */
+static TARGET void wengert_layer_norm_gradient(
+        const char* gradient, const char* from, const char* weight, const char* means,
+        const char* scales, char* to, int64_t rows, int64_t n) {
+    const wengert_real *g = (const wengert_real*)gradient, *x = (const wengert_real*)from;
+    const wengert_real *w = (const wengert_real*)weight, *m = (const wengert_real*)means;
+    const wengert_real* s = (const wengert_real*)scales;
+    wengert_real* out = (wengert_real*)to;
+    for (; rows--; g += n, x += n, out += n, m++, s++) {
+        FLOATS middle = CONSTANT(*m), factor = CONSTANT(*s);
+        double plain = 0, weighted = 0;
+        for (int64_t begin = 0; begin < n; begin += BLOCK) {
+            int64_t end = begin + BLOCK < n ? begin + BLOCK : n;
+            FLOATS sum = CONSTANT(0), product = CONSTANT(0);
+            for (int64_t i = begin; i < end; i += WIDTH) {
+                FLOATS t = LOAD(g + i, end - i);
+                if (w) t = MUL(t, LOAD(w + i, end - i));
+                sum = ADD(sum, t);
+                FLOATS unit = MUL(SUB(LOAD(x + i, end - i), middle), factor);
+                product = FMA(t, unit, product);
+            }
+            plain += TOTAL(sum);
+            weighted += TOTAL(product);
+        }
+        FLOATS less = CONSTANT((wengert_real)(plain / n));
+        FLOATS slope = CONSTANT((wengert_real)(weighted / n));
+        for (int64_t i = 0; i < n; i += WIDTH) {
+            FLOATS t = LOAD(g + i, n - i);
+            if (w) t = MUL(t, LOAD(w + i, n - i));
+            FLOATS unit = MUL(SUB(LOAD(x + i, n - i), middle), factor);
+            STORE(out + i, MUL(factor, SUB(SUB(t, less), MUL(unit, slope))), n - i);
+        }
+    }
+}
+
 #define WENGERT_ROWS { \
-    wengert_softmax, wengert_log_softmax, wengert_logsumexp, wengert_softmax_gradient, \
-    wengert_log_softmax_gradient}
+    wengert_softmax, wengert_log_softmax, wengert_logsumexp, wengert_sum, wengert_cumsum, \
+    wengert_softmax_gradient, wengert_log_softmax_gradient, wengert_layer_norm, \
+    wengert_layer_norm_gradient}

@@ -11,13 +11,19 @@ typedef struct {
     const char *key, *roles, *literals;
 } wengert_entry;
 
-/* Loops over rows of n elements each, see rows.h. */
+/* Loops over rows of n elements each, see rows.h. Weights and biases may be missing. */
 typedef struct {
     void (*softmax)(const char* x, char* y, int64_t rows, int64_t n);
     void (*log_softmax)(const char* x, char* y, int64_t rows, int64_t n);
     void (*logsumexp)(const char* x, char* y, int64_t rows, int64_t n);
+    void (*sum)(const char* x, char* y, int64_t rows, int64_t n);
+    void (*cumsum)(const char* x, char* y, int64_t rows, int64_t n);
     void (*softmax_gradient)(const char* g, const char* y, char* out, int64_t rows, int64_t n);
     void (*log_softmax_gradient)(const char* g, const char* y, char* out, int64_t rows, int64_t n);
+    void (*layer_norm)(const char* x, const char* weight, const char* bias, char* y, char* mean,
+                       char* scale, int64_t rows, int64_t n, double eps);
+    void (*layer_norm_gradient)(const char* g, const char* x, const char* weight, const char* mean,
+                                const char* scale, char* out, int64_t rows, int64_t n);
 } wengert_rows;
 
 #define LOOP(place) static TARGET void loop_##place( \

@@ -2,6 +2,8 @@ cimport cython
 cimport numpy as cnp
 from libc.stdint cimport int64_t
 
+cdef const void* rows_of(int kind) noexcept
+
 ctypedef void (*loop_t)(
     const char* const* operands, const double* numbers, char* to, int64_t n) noexcept nogil
 

@@ -30,6 +30,9 @@ cdef extern from "vector_loops.h":
     const wengert_entry wengert_entries[]
     const int wengert_entry_count
     const loop_t* wengert_loops_of[2][2]
+    ctypedef struct wengert_rows:
+        pass
+    const wengert_rows* wengert_rows_of[2][2]
     int wengert_instruction_set()
 
 cdef extern from "numpy/arrayobject.h":
@@ -406,6 +409,14 @@ cdef dict made_loops():
 
 
 cdef dict _LOOPS = made_loops()
+
+
+cdef const void* rows_of(int kind) noexcept:
+    """The loops over rows of arrays of a type; NULL on a processor without the instructions."""
+    cdef int place = wengert_instruction_set()
+    if place < 0 or kind != cnp.NPY_FLOAT and kind != cnp.NPY_DOUBLE:
+        return NULL
+    return wengert_rows_of[place][0 if kind == cnp.NPY_FLOAT else 1]
 
 
 def vector_loop(str key):
