@@ -68,6 +68,7 @@ UNIX_FLAGS = {True: ["-O3", "-fno-math-errno", "-g0"], False: ["-O1", "-g0"]}
 WRITTEN_IN_C_TYPES = {
     "wengert.backends.loops",
     "wengert.backends.matrices",
+    "wengert.backends.reductions",
     "wengert.backends.row_loops",
     "wengert.backends.systems",
     "wengert.backends.vector_loops",

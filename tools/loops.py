@@ -11,6 +11,7 @@ the macros of backends/vectors.h.
 from __future__ import annotations
 
 import sys
+from itertools import combinations
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,11 +26,13 @@ from wengert.core.registry import operators
 from wengert.core.scalar.expressions import (
     DTYPES,
     Expressions,
+    Scalar,
     Unsupported,
     number,
     operands_of,
 )
 from wengert.core.scalar.functions import code_of
+from wengert.core.scalar.namespace import scalar_namespace
 from wengert.dispatch.operator import Operator
 from wengert.tape.plans import OUT_SLOT, SHAPE_SLOT, rule_reads, slot_of
 
@@ -49,7 +52,8 @@ class Loop(NamedTuple):
     """A loop: its key, the values of arguments that it holds for, and its form for each type.
 
     The key is the operator's name, or that and the name of the argument it is the gradient by.
-    `roles` has a letter for each value that the loop is given: an array, a number or a literal.
+    `roles` has a letter for each value that the loop is given: an array of floats or of bools, a
+    number or a literal.
     """
 
     key: str
@@ -62,6 +66,9 @@ def loops() -> list[Loop]:
     """The loops of all elementwise operators and of their gradients."""
     found = []
     for name, operator in sorted(operators().items()):
+        element = getattr(getattr(operator, "kernel", None), "element", None)
+        if element is not None:
+            found += _element_loop(operator, element)
         if not isinstance(operator, Operator) or operator.family != "elementwise":
             continue
         if operator.outputs != 1:
@@ -71,6 +78,30 @@ def loops() -> list[Loop]:
             if rule is not None:
                 found += _variants(f"{name}.{argument}", operator, rule)
     return found
+
+
+def _element_loop(operator: Any, element: Any) -> list[Loop]:
+    """The loop of a loss before its reduction, under the name of its kernel."""
+    types = {"Tensor": "a", "Tensor?": "l"}  # what may be missing is missing
+    roles = [types.get(a.type, "n") for a in operator.schema.arguments[:-1]]
+    given = [i for i, role in enumerate(roles) if role != "l"]
+    forms = {}
+    try:
+        for kind in KINDS:
+            block = Expressions()
+            operands: list[Any] = [None] * len(roles)
+            for place, i in enumerate(given):
+                at = block.write("input", kind, place)
+                operands[i] = Scalar(block, at, 0 if roles[i] == "n" else 1)
+            with np.errstate(all="ignore"):
+                out = element(scalar_namespace, *operands)
+            forms[kind] = Form(block.code, [out.at], [kind] * len(given))
+            _check(forms[kind], kind)
+    except Exception as error:  # as in `form_of`: a function that cannot do with elements
+        del error
+        return []
+    held = tuple((i, None) for i, role in enumerate(roles) if role == "l")
+    return [Loop(operator.kernel.loop_key, "".join(roles), held, forms)]
 
 
 def _variants(key: str, operator: Any, rule: Any) -> list[Loop]:
@@ -103,6 +134,13 @@ def _literal_choices(given: list) -> list[dict[int, Any]]:
         for i, a in enumerate(given)
         if a is not None and a.type not in ("Tensor", "Scalar", "float", "number")
     }
+    optional = [i for i in usual if given[i].type == "Tensor?"]
+    if optional:  # the loops for fewer operands first
+        return [
+            {i: v for i, v in usual.items() if i not in present}
+            for count in range(len(optional) + 1)
+            for present in combinations(optional, count)
+        ]
     choices = [usual]
     for i in usual:
         choices += [{**usual, i: v} for v in OTHER_LITERALS.get(given[i].name, [])]
@@ -117,8 +155,8 @@ def _loop(
     for i, a in enumerate(given):
         if i in literals:
             roles.append("l")
-        elif a is None or a.type == "Tensor":
-            roles.append("a")
+        elif a is None or a.type in ("Tensor", "Tensor?"):
+            roles.append("b" if a is not None and a.name == "condition" else "a")
         elif numbers_vary:
             roles.append("n")
         else:
@@ -131,7 +169,7 @@ def _loop(
         for kind in KINDS:
             make = _form if rule is None else _rule_form
             form = make(operator, rule, roles, held, kind)
-            _check(form, kind, rule is not None)
+            _check(form, kind)
             forms[kind] = form
     except Unsupported:
         return None
@@ -143,7 +181,8 @@ def _loop(
 def _form(operator: Any, rule: None, roles: list, held: dict, kind: str) -> Form:
     """The kernel on elements."""
     arguments = [
-        held[i] if role == "l" else Operand(kind, role == "n") for i, role in enumerate(roles)
+        held[i] if role == "l" else Operand("bool" if role == "b" else kind, role == "n")
+        for i, role in enumerate(roles)
     ]
     return form_of(operator, arguments, [DTYPES[kind]])
 
@@ -153,7 +192,9 @@ def _rule_form(operator: Any, rule: Any, roles: list, held: dict, kind: str) -> 
     dtype = getattr(wengert, DTYPES[kind].name)
     inputs = [wengert.ones(3, dtype=dtype)]
     inputs += [
-        wengert.ones((3,) if role == "a" else (), dtype=dtype) for role in roles if role != "l"
+        wengert.ones(() if role == "n" else 3, dtype=wengert.bool if role == "b" else dtype)
+        for role in roles
+        if role != "l"
     ]
 
     def run(t: Any, *values: Any) -> Any:
@@ -167,8 +208,9 @@ def _rule_form(operator: Any, rule: Any, roles: list, held: dict, kind: str) -> 
         raise Unsupported(f"{type(error).__name__}: {error}") from None
     graph = getattr(graph, "graph", graph)
     block = Expressions()
+    kinds = [kind, *["bool" if role == "b" else kind for role in roles if role != "l"]]
     places: dict[Any, int] = {
-        value: block.write("input", kind, i) for i, value in enumerate(graph.inputs)
+        value: block.write("input", kinds[i], i) for i, value in enumerate(graph.inputs)
     }
     sizes = {value: value.type.shape for value in graph.inputs}
     for node in graph.nodes():
@@ -191,10 +233,10 @@ def _rule_form(operator: Any, rule: Any, roles: list, held: dict, kind: str) -> 
     (result,) = graph.outputs
     if result not in places or sizes[result] != (3,):
         raise Unsupported("the result is no array of elements")
-    return Form(block.code, [places[result]], [kind] * len(inputs))
+    return Form(block.code, [places[result]], kinds)
 
 
-def _check(form: Form, kind: str, is_gradient: bool) -> None:
+def _check(form: Form, kind: str) -> None:
     """Raise for forms that vectors of one width do not compute, or that do not pay."""
     live = _live(form)
     if len(live) > LONGEST:
@@ -240,6 +282,11 @@ def _text(loop: Loop, place: int, kind: str) -> str:
             if i in used:
                 head.append(f"const {real}* a{i} = (const {real}*)in[{arrays}];")
                 inside.append(f"FLOATS x{i} = LOAD(a{i} + i, n - i);")
+            arrays += 1
+        elif role == "b":
+            if i in used:
+                head.append(f"const char* a{i} = in[{arrays}];")
+                inside.append(f"TRUTHS x{i} = LOAD_TRUTHS(a{i} + i, n - i);")
             arrays += 1
         else:
             if i in used:

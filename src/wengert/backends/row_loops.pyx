@@ -15,10 +15,10 @@ cnp.import_array()
 
 cdef extern from "vector_loops.h":
     ctypedef struct wengert_rows:
+        void (*reduce)(int, const char*, double*, int64_t, int64_t) noexcept nogil
         void (*softmax)(const char*, char*, int64_t, int64_t) noexcept nogil
         void (*log_softmax)(const char*, char*, int64_t, int64_t) noexcept nogil
         void (*logsumexp)(const char*, char*, int64_t, int64_t) noexcept nogil
-        void (*sum)(const char*, char*, int64_t, int64_t) noexcept nogil
         void (*cumsum)(const char*, char*, int64_t, int64_t) noexcept nogil
         void (*softmax_gradient)(
             const char*, const char*, char*, int64_t, int64_t) noexcept nogil
@@ -36,7 +36,7 @@ cdef enum:
     QUICK = 4096   # elements below which the interpreter's lock is kept
 
 cdef enum Kind:
-    SOFTMAX, LOG_SOFTMAX, LOGSUMEXP, SUM, CUMSUM, SOFTMAX_GRADIENT, LOG_SOFTMAX_GRADIENT, LAYER_NORM
+    SOFTMAX, LOG_SOFTMAX, LOGSUMEXP, CUMSUM, SOFTMAX_GRADIENT, LOG_SOFTMAX_GRADIENT, LAYER_NORM
     LAYER_NORM_GRADIENT
 
 
@@ -68,8 +68,6 @@ cdef void run_part(void* data, int64_t part) noexcept nogil:
         table.log_softmax(a, out, rows, job.n)
     elif job.kind == LOGSUMEXP:
         table.logsumexp(a, job.out + place, rows, job.n)
-    elif job.kind == SUM:
-        table.sum(a, job.out + place, rows, job.n)
     elif job.kind == CUMSUM:
         table.cumsum(a, out, rows, job.n)
     elif job.kind == SOFTMAX_GRADIENT:
@@ -179,11 +177,6 @@ def log_softmax(x):
 def logsumexp(x):
     """Logarithm of the sum of exponentials over the last dimension, which is dropped."""
     return reduced(LOGSUMEXP, x)
-
-
-def row_sums(x):
-    """Sums over the last dimension, which is dropped."""
-    return reduced(SUM, x)
 
 
 def cumsum(x):

@@ -111,10 +111,93 @@ static TARGET void wengert_log_softmax_gradient(
     }
 }
 
-static TARGET void wengert_sum(const char* from, char* to, int64_t rows, int64_t n) {
+/* The largest element, or the least if the sign is -1; NaN if any element is. */
+static inline TARGET double wengert_row_extreme(const wengert_real* x, int64_t n, wengert_real sign) {
+    FLOATS best = CONSTANT(-INFINITY), factor = CONSTANT(sign);
+    unsigned nans = 0;
+    int64_t i = 0;
+    for (; i + WIDTH <= n; i += WIDTH) {
+        FLOATS v = MUL(OF(loadu)(x + i), factor);
+        nans |= TRUTHS_BITS(UNO(v, v));
+        best = MAXIMUM(best, v);
+    }
+    wengert_real found = LARGEST(best);
+    for (; i < n; i++) {
+        wengert_real v = x[i] * sign;
+        nans |= v != v;
+        found = v > found ? v : found;
+    }
+    return nans ? NAN : found * sign;
+}
+
+static inline TARGET double wengert_row_product(const wengert_real* x, int64_t n) {
+    double parts[8] = {1, 1, 1, 1, 1, 1, 1, 1};
+    int64_t i = 0;
+    for (; i + 8 <= n; i += 8)
+        for (int k = 0; k < 8; k++) parts[k] *= x[i + k];
+    for (; i < n; i++) parts[0] *= x[i];
+    return ((parts[0] * parts[1]) * (parts[2] * parts[3]))
+        * ((parts[4] * parts[5]) * (parts[6] * parts[7]));
+}
+
+static inline double wengert_combined(int kind, double a, double b) {
+    switch (kind) {
+    case WENGERT_LARGEST: return a != a || a > b ? a : b;
+    case WENGERT_LEAST: return a != a || a < b ? a : b;
+    case WENGERT_PRODUCT: return a * b;
+    default: return a + b;
+    }
+}
+
+#define STRIP 256 /* columns that are reduced at a time */
+#define RUN 32    /* rows that are added in the type of the elements */
+
+/* Rows to one row, by strips of columns: what is in a strip stays in the cache. */
+static inline TARGET void wengert_reduce_columns(
+        int kind, const wengert_real* x, double* to, int64_t count, int64_t columns) {
+    for (int64_t left = 0; left < columns; left += STRIP) {
+        int width = columns - left < STRIP ? (int)(columns - left) : STRIP;
+        for (int64_t begin = 0; begin < count; begin += RUN) {
+            int64_t end = begin + RUN < count ? begin + RUN : count;
+            wengert_real part[STRIP];
+            const wengert_real* row = x + begin * columns + left;
+            for (int j = 0; j < width; j++)
+                part[j] = kind == WENGERT_SQUARES ? row[j] * row[j] : row[j];
+            for (int64_t i = begin + 1; i < end; i++) {
+                row += columns;
+                switch (kind) {
+                case WENGERT_SUM: for (int j = 0; j < width; j++) part[j] += row[j]; break;
+                case WENGERT_SQUARES:
+                    for (int j = 0; j < width; j++) part[j] += row[j] * row[j];
+                    break;
+                case WENGERT_LARGEST:
+                    for (int j = 0; j < width; j++)
+                        part[j] = (part[j] > row[j]) | (part[j] != part[j]) ? part[j] : row[j];
+                    break;
+                case WENGERT_LEAST:
+                    for (int j = 0; j < width; j++)
+                        part[j] = (part[j] < row[j]) | (part[j] != part[j]) ? part[j] : row[j];
+                    break;
+                default: for (int j = 0; j < width; j++) part[j] *= row[j];
+                }
+            }
+            for (int j = 0; j < width; j++)
+                to[left + j] = begin ? wengert_combined(kind, to[left + j], part[j]) : part[j];
+        }
+    }
+}
+
+static TARGET void wengert_reduce(
+        int kind, const char* from, double* to, int64_t count, int64_t columns) {
     const wengert_real* x = (const wengert_real*)from;
-    wengert_real* y = (wengert_real*)to;
-    for (; rows--; x += n) *y++ = (wengert_real)wengert_row_sum(x, 0, n);
+    if (columns > 1) { wengert_reduce_columns(kind, x, to, count, columns); return; }
+    switch (kind) {
+    case WENGERT_SUM: *to = wengert_row_sum(x, 0, count); break;
+    case WENGERT_SQUARES: *to = wengert_row_sum(x, x, count); break;
+    case WENGERT_LARGEST: *to = wengert_row_extreme(x, count, 1); break;
+    case WENGERT_LEAST: *to = wengert_row_extreme(x, count, -1); break;
+    default: *to = wengert_row_product(x, count);
+    }
 }
 
 /* Four rows at a time: an addition waits for the one before it, but not for that of another row. */
@@ -209,6 +292,6 @@ static TARGET void wengert_layer_norm_gradient(
 }
 
 #define WENGERT_ROWS { \
-    wengert_softmax, wengert_log_softmax, wengert_logsumexp, wengert_sum, wengert_cumsum, \
+    wengert_reduce, wengert_softmax, wengert_log_softmax, wengert_logsumexp, wengert_cumsum, \
     wengert_softmax_gradient, wengert_log_softmax_gradient, wengert_layer_norm, \
     wengert_layer_norm_gradient}

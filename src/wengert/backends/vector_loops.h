@@ -13,10 +13,10 @@ typedef struct {
 
 /* Loops over rows of n elements each, see rows.h. Weights and biases may be missing. */
 typedef struct {
+    void (*reduce)(int kind, const char* x, double* to, int64_t count, int64_t columns);
     void (*softmax)(const char* x, char* y, int64_t rows, int64_t n);
     void (*log_softmax)(const char* x, char* y, int64_t rows, int64_t n);
     void (*logsumexp)(const char* x, char* y, int64_t rows, int64_t n);
-    void (*sum)(const char* x, char* y, int64_t rows, int64_t n);
     void (*cumsum)(const char* x, char* y, int64_t rows, int64_t n);
     void (*softmax_gradient)(const char* g, const char* y, char* out, int64_t rows, int64_t n);
     void (*log_softmax_gradient)(const char* g, const char* y, char* out, int64_t rows, int64_t n);
@@ -25,6 +25,8 @@ typedef struct {
     void (*layer_norm_gradient)(const char* g, const char* x, const char* weight, const char* mean,
                                 const char* scale, char* out, int64_t rows, int64_t n);
 } wengert_rows;
+
+enum { WENGERT_SUM, WENGERT_SQUARES, WENGERT_LARGEST, WENGERT_LEAST, WENGERT_PRODUCT };
 
 #define LOOP(place) static TARGET void loop_##place( \
     const char* const* in, const double* numbers, char* to, int64_t n)

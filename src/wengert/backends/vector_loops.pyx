@@ -56,6 +56,7 @@ cdef struct Job:
     loop_t loop
     const double* numbers
     int count, outer, itemsize
+    int sizes[MOST_OPERANDS]  # of their elements
     char* data[MOST_OPERANDS]
     char* out
     int64_t total, length, rows, rows_per_part, pieces, piece
@@ -73,7 +74,7 @@ cdef void run_flat(void* data, int64_t part) noexcept nogil:
     if count > PART:
         count = PART
     for i in range(job.count):
-        operands[i] = job.data[i] + begin * job.itemsize
+        operands[i] = job.data[i] + begin * job.sizes[i]
     job.loop(<const char* const*>operands, job.numbers, job.out + begin * job.itemsize, count)
 
 
@@ -247,7 +248,7 @@ cdef class VectorLoop:
         cdef const char* roles = self.roles
         cdef Py_ssize_t i, size = len(values), parts
         cdef int count = 0, given_numbers = 0, kind = -1, ndim = 0, d, own, order = cnp.NPY_CORDER
-        cdef bint flat = True
+        cdef bint flat = True, has_bools = False
         cdef object value
         if size != len(self.roles):
             return None
@@ -255,7 +256,19 @@ cdef class VectorLoop:
             if roles[i] == b"l":
                 continue
             value = values[i]
-            if roles[i] == b"a":
+            if roles[i] == b"b":
+                # Truth values take part where all operands are contiguous and of one shape.
+                if count == MOST_OPERANDS or not (
+                    cnp.PyArray_CheckExact(value)
+                    and cnp.PyArray_TYPE(<cnp.ndarray>value) == cnp.NPY_BOOL
+                    and cnp.PyArray_ISCARRAY_RO(<cnp.ndarray>value)
+                ):
+                    return None
+                has_bools = True
+                arrays[count] = <PyObject*>value
+                job.sizes[count] = 1
+                count += 1
+            elif roles[i] == b"a":
                 if count == MOST_OPERANDS:
                     return None
                 if cnp.PyArray_CheckExact(value):
@@ -277,6 +290,7 @@ cdef class VectorLoop:
                     if own > ndim:
                         ndim = own
                     arrays[count] = <PyObject*>a
+                    job.sizes[count] = cnp.PyArray_ITEMSIZE(a)
                 else:
                     if type(value) is not float and type(value) is not int:
                         return None
@@ -298,6 +312,12 @@ cdef class VectorLoop:
                 given_numbers += 1
         if first is None or ndim > MOST_DIMENSIONS:
             return None
+        if has_bools:
+            if not flat:
+                return None
+            for i in range(count):
+                if not same_dims(first, <cnp.ndarray>arrays[i]):
+                    return None
         job.loop = self.single if kind == cnp.NPY_FLOAT else self.double_
         job.numbers = numbers
         job.count = count

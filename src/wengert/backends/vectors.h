@@ -4,6 +4,7 @@
 #include <immintrin.h>
 #include <math.h>
 #include <stdint.h>
+#include <string.h>
 
 #if WENGERT_SET == 4
 #define TARGET __attribute__((target("avx512f,avx512dq,avx512bw,avx512vl,avx2,fma")))
@@ -48,6 +49,8 @@
 #define SIGN _mm512_set1_pd(-0.0)
 #endif
 #define LOAD(p, k) OF(maskz_loadu)(PART(k), p)
+#define LOAD_TRUTHS(p, k) ((TRUTHS)_mm_test_epi8_mask( \
+    _mm_maskz_loadu_epi8((__mmask16)PART(k), p), _mm_set1_epi8(-1)))
 #define STORE(p, v, k) OF(mask_storeu)(p, PART(k), v)
 #define NEG(a) OF(xor)(a, SIGN)
 #define ABS(a) OF(andnot)(SIGN, a)
@@ -103,6 +106,7 @@
 #define INTEGER(x) _mm256_set1_epi32(x)
 #define SIGN _mm256_set1_ps(-0.0f)
 #define INTEGERS_SAR(a, n) _mm256_srai_epi32(a, n)
+#define WIDEN(a) _mm256_cvtepi8_epi32(a)
 #else
 #define FLOATS __m256d
 #define TRUTHS __m256d
@@ -123,9 +127,11 @@
 #define INTEGER(x) _mm256_set1_epi64x(x)
 #define SIGN _mm256_set1_pd(-0.0)
 #define INTEGERS_SAR(a, n) wengert_sar(a, n)
+#define WIDEN(a) _mm256_cvtepi8_epi64(a)
 #endif
 #define LOAD(p, k) wengert_load(p, k)
 #define STORE(p, v, k) wengert_store(p, v, k)
+#define LOAD_TRUTHS(p, k) wengert_load_truths(p, k)
 #define TOTAL(a) wengert_total(a)
 #define LARGEST(a) wengert_largest(a)
 #define TRUTH(x) AS_FLOATS(_mm256_set1_epi64x((x) ? -1 : 0))
@@ -189,6 +195,13 @@ static inline TARGET void wengert_store(wengert_real* p, FLOATS v, int64_t left)
     wengert_real lanes[WIDTH];
     OF(storeu)(lanes, v);
     for (int64_t i = 0; i < left; i++) p[i] = lanes[i];
+}
+
+static inline TARGET TRUTHS wengert_load_truths(const char* p, int64_t left) {
+    int64_t bytes = 0;
+    memcpy(&bytes, p, (size_t)(left < WIDTH ? left : WIDTH));
+    INTEGERS wide = WIDEN(_mm_cvtsi64_si128(bytes));
+    return AS_FLOATS(INT(cmpgt)(wide, _mm256_setzero_si256()));
 }
 
 static inline TARGET wengert_real wengert_total(FLOATS v) {
