@@ -7,6 +7,7 @@ modules use each other's C structures.
 """
 
 import os
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -67,14 +68,22 @@ UNIX_FLAGS = {True: ["-O3", "-fno-math-errno", "-g0"], False: ["-O1", "-g0"]}
 WRITTEN_IN_C_TYPES = {
     "wengert.backends.loops",
     "wengert.backends.matrices",
+    "wengert.backends.reductions",
+    "wengert.backends.row_loops",
     "wengert.backends.systems",
+    "wengert.backends.vector_loops",
     "wengert.compiler.native.runtime",
     "wengert.core.classes",
     "wengert.core.collector",
     "wengert.core.frames",
+    "wengert.core.memory",
     "wengert.core.ndarrays",
+    "wengert.core.pool",
     "wengert.creation.mersenne",
 }
+# Loops that tools/loops.py writes into C files beside a module; they round as it says.
+WRITTEN_LOOPS = "wengert.backends.vector_loops"
+LOOP_FLAGS = ["-ffp-contract=off"]
 MSVC_FLAGS = ["/O2"]
 PROCESSORS = os.cpu_count() or 1
 
@@ -110,6 +119,8 @@ class BuildCompiledOrPure(build_ext):
         reason = "no working C compiler was found"
         try:
             self.check_compiler()
+            reason = "the C loops could not be written"
+            self.write_loops()
             reason = "Cython could not translate the modules"
             self.translate()
             reason = "the C compiler could not compile the modules"
@@ -135,6 +146,13 @@ class BuildCompiledOrPure(build_ext):
             program.write_text("#include <Python.h>\n")
             compiler.compile([str(program)], output_dir=folder, include_dirs=self.include_dirs)
 
+    def write_loops(self) -> None:
+        """Writes the C files of the loops, which `translate` adds to the sources of their module."""
+        folder = Path(self.build_temp, "loops")
+        subprocess.run([sys.executable, "tools/loops.py", str(folder)], check=True, text=True,
+                       stdout=subprocess.DEVNULL)  # fmt: skip
+        self.written_loops = sorted(path.as_posix() for path in folder.glob("*.c"))
+
     def translate(self) -> None:
         """Replaces each Python source by its C translation, made in the build folder."""
         import numpy
@@ -153,13 +171,17 @@ class BuildCompiledOrPure(build_ext):
         for ext in self.extensions:
             ext.sources = sources[ext.name]
             ext.include_dirs = [*ext.include_dirs, numpy.get_include()]
+            if ext.name == WRITTEN_LOOPS:
+                ext.sources = [*ext.sources, *self.written_loops]
 
     def build_extensions(self) -> None:
         for ext in self.extensions:
             if self.compiler.compiler_type == "msvc":
                 ext.extra_compile_args = MSVC_FLAGS
             else:
-                ext.extra_compile_args = UNIX_FLAGS[ext.name in WRITTEN_IN_C_TYPES]
+                ext.extra_compile_args = UNIX_FLAGS[ext.name in WRITTEN_IN_C_TYPES] + (
+                    LOOP_FLAGS if ext.name == WRITTEN_LOOPS else []
+                )
         super().build_extensions()
 
     def leave_uncompiled(self, reason: str) -> None:

@@ -14,6 +14,8 @@ FUSED = 100
 SCALE = 200
 PASS_ON = 201
 SPREAD = 202
+# the loop in C that belongs to the rule and takes all that it reads,
+VECTOR = 300
 # or a product of matrices: plus 1 if the gradient is the second factor, plus 2 if the first factor
 # is transposed, plus 4 if the second is.
 PRODUCT = 320

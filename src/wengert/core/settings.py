@@ -1,4 +1,4 @@
-"""Settings of the process: threads of matrix products, determinism, precision, warnings.
+"""Settings of the process: threads, determinism, precision, warnings.
 
 Results do not depend on them: operators are deterministic and compute products in full precision,
 so that a program that asks for less gets more.
@@ -7,8 +7,9 @@ so that a program that asks for less gets more.
 from __future__ import annotations
 
 import ctypes
-import os
 from typing import Any
+
+from .pool import set_thread_count, thread_count
 
 # Threads ------------------------------------------------------------------------------------------
 
@@ -37,13 +38,12 @@ def _blas(function: str) -> Any:
 
 
 def get_num_threads() -> int:
-    """The number of threads that a product of matrices uses."""
-    count = _blas("get_num_threads")
-    return int(count()) if count is not None else os.cpu_count() or 1
+    """The number of threads that an operator may use."""
+    return thread_count()
 
 
 def set_num_threads(nthreads: int) -> None:
-    """Let products of matrices use so many threads."""
+    """Let each operator use so many threads: those of native loops, and those of BLAS."""
     _check_count("set_num_threads", nthreads)
     change = _blas("set_num_threads")
     if change is None:
@@ -52,6 +52,7 @@ def set_num_threads(nthreads: int) -> None:
             "MKL_NUM_THREADS or OMP_NUM_THREADS before the program starts"
         )
     change(ctypes.c_int(nthreads))
+    set_thread_count(nthreads)
 
 
 def get_num_interop_threads() -> int:

@@ -15,6 +15,7 @@ from typing import Any
 
 from .classes import COMPILED
 from .frames import frames
+from .memory import keep_blocks
 
 _frames = frames
 
@@ -118,6 +119,7 @@ def _look_up(ident: int) -> ThreadState:
     if state is None:
         state = ThreadState(ident)
         _states[ident] = state
+        keep_blocks()
         _thread_end.forget = _Forget(ident)
     _current = state
     return state

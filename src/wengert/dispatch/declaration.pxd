@@ -1,4 +1,5 @@
 cimport cython
+from ..backends.vector_loops cimport VectorLoop
 from ..core.classes cimport Classes
 from ..core.ndarrays cimport NDArrays
 from ..core.tensor cimport Tensor
@@ -18,6 +19,7 @@ cdef class Declaration(BaseOperator):
     cdef public object ufunc
     cdef public object dtype_rule
     cdef public int native_code
+    cdef public VectorLoop vector_loop
     cdef public int arity
     cdef public int operands
     cdef public int outputs
@@ -33,6 +35,7 @@ cdef class Declaration(BaseOperator):
     cdef public tuple nondifferentiable_outputs
     cdef public dict rules
     cdef public dict loops
+    cdef public dict vector_loops
     cdef public object jvp_rule
     cdef public object meta_rule
     cdef public object batch_rule
@@ -48,6 +51,8 @@ cdef class Declaration(BaseOperator):
 
     @cython.locals(position=cython.int)
     cpdef object run_kernel(self, tuple args)
+    cdef object _run_vector_loop(self, tuple args)
+    cdef object _computed(self, tuple args)
     cpdef tuple promoted(self, tuple args)
 
 

@@ -42,6 +42,7 @@ class Declaration(BaseOperator):
         self.ufunc: Any = None
         self.dtype_rule: Any = None
         self.native_code = -1
+        self.vector_loop: Any = None
         self.outputs = len(schema.returns)
         self.broadcasts = False
         self.is_view = False
@@ -64,6 +65,7 @@ class Declaration(BaseOperator):
         self.nondifferentiable_outputs: tuple[int, ...] = ()
         self.rules: dict[str, Any] = {}
         self.loops: dict[str, int] = {}
+        self.vector_loops: dict[str, Any] = {}
         self.jvp_rule: Any = None
         self.meta_rule: Any = None
         self.batch_rule: Any = None
@@ -100,6 +102,10 @@ class Declaration(BaseOperator):
             if _ndarrays.is_empty(args[0]):
                 return self.kernel(np, with_steps(args[0]), *args[1:])
             return self.kernel(np, *args)
+        if self.vector_loop is not None:
+            out = self._run_vector_loop(args)
+            if out is not None:
+                return out
         if not self.guarded:
             return np.asanyarray(self.kernel(np, *args))
         token = _quiet_set(_quiet_ignore)
@@ -108,7 +114,7 @@ class Declaration(BaseOperator):
                 if not alike_floats(args, self.operands):
                     args = self.promoted(args)
                     if _has_half(args):
-                        out = _narrow(self.kernel(np, *_widen(args)), args)
+                        out = _narrow(self._computed(tuple(_widen(args))), args)
                         if self.broadcasts and not _ndarrays.in_row_order(args):
                             return self._in_order(out, args)
                         return out
@@ -133,6 +139,17 @@ class Declaration(BaseOperator):
         if type(out) is tuple:
             return tuple([np.asanyarray(o) for o in out])
         return out if type(out) is list or _is_array(out) else np.asarray(out)
+
+    def _run_vector_loop(self, args: tuple) -> Any:
+        """What a loop in C makes of plain arrays; None if they do not suit it."""
+        if self.ordering is not None and not _ndarrays.in_row_order(args):
+            return None
+        return self.vector_loop.run(args)
+
+    def _computed(self, args: tuple) -> Any:
+        """The kernel on promoted arrays, by a loop in C where there is one."""
+        out = None if self.vector_loop is None else self._run_vector_loop(args)
+        return self.kernel(np, *args) if out is None else out
 
     def _run_in_order(self, args: tuple) -> Any:
         """An elementwise kernel on operands of which not all are contiguous."""

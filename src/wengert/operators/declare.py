@@ -39,6 +39,7 @@ import numpy as np
 from ..backends.backend import backend_of, is_array
 from ..backends.layout import copied
 from ..backends.meta import sampled
+from ..backends.vector_loops import vector_loop
 from ..core import dtypes
 from ..core.dtypes import result_dtype
 from ..core.registry import register
@@ -144,6 +145,7 @@ def elementwise(
     operator.native_code = native
     operator.refuses, operator.refusal = refuses, refusal
     operator.ordering = ordering
+    operator.vector_loop = vector_loop(operator.name)
     return _known(operator, inplace, facts)
 
 
@@ -247,7 +249,7 @@ def _twin(operator: Operator, family: str, rules: Rules, name: str | Callable) -
     )
     for field in (
         "ufunc", "batch_rule", "broadcasts", "dtype_rule", "refuses", "refusal", "meta_rule",
-        "ordering", "native_code", "widens", "guarded", "jvp_rule",
+        "ordering", "native_code", "vector_loop", "widens", "guarded", "jvp_rule",
     ):  # fmt: skip
         setattr(twin, field, getattr(operator, field))
     return twin
@@ -284,6 +286,7 @@ def _operator(
         for argument, rule in operator.rules.items():
             if rule is not None:
                 operator.loops[argument] = _LOOPS.get(rule, -1)
+                operator.vector_loops[argument] = vector_loop(f"{parsed.name}.{argument}")
                 for read in rule_reads(rule):
                     slot_of(operator, read)
     return operator

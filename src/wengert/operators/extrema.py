@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import return_types
+from ..backends.reductions import LARGEST, LEAST, reduce
 from ..core.tensor import Tensor
 from ..dispatch.presentation import presented
 from ..transforms.batching.rules import along, along_one, over_all
@@ -61,6 +62,9 @@ def _extremum(name: str, function: str) -> Any:
         dims = normal_dims(dim, x.ndim)
         check_not_empty(name, x, dims)
         check_ordered(name, x)
+        out = reduce(LARGEST if function == "max" else LEAST, x, dims, keepdim)
+        if out is not None:
+            return out
         return packed(getattr(xp, function)(x, axis=dims, keepdims=keepdim))
 
     return primitive(

@@ -10,6 +10,7 @@ from functools import reduce
 from typing import Any
 
 from ..backends.layout import laid_out
+from ..backends.vector_loops import vector_loop
 from ..core import dtypes
 from ..core.errors import shape_text
 from ..core.tensor import Tensor
@@ -48,6 +49,9 @@ def _kernel(
     `leading` picks the operands that decide on the order of losses that are not reduced.
     """
 
+    key = f"{name} of elements"
+    loop = vector_loop(key)
+
     def kernel(xp: Any, *args: Any) -> Any:
         tensors = [each for each in args if hasattr(each, "dtype")]
         goal = reduce(dtypes.promote_types, [dtypes.from_numpy(t.dtype) for t in tensors]).numpy
@@ -58,12 +62,15 @@ def _kernel(
         *values, reduction = [
             each.astype(work, copy=False) if hasattr(each, "dtype") else each for each in args
         ]
-        loss = element(xp, *values)
+        loss = None if loop is None else loop.run(tuple(values))
+        if loss is None:
+            loss = element(xp, *values)
         if reduction == NONE:
             loss = laid_out(loss, leading(values))
         loss = _reduced(xp, loss, reduction)
         return xp.asarray(loss).astype(goal, copy=False)
 
+    kernel.element, kernel.loop_key = element, key  # type: ignore[attr-defined]
     return kernel
 
 

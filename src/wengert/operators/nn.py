@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..backends import meta
+from ..backends import meta, row_loops
 from ..core import dtypes
 from ..core.errors import shape_text
 from ..core.tensor import Tensor
@@ -18,6 +18,7 @@ from .along import is_half, packed, widened
 from .declare import primitive
 from .pointwise import rsqrt
 from .reduce import kept_mean
+from .unrecorded import unrecorded
 
 __all__ = ["constant_pad_nd", "native_layer_norm"]
 
@@ -51,6 +52,10 @@ def _check_normalized(
 def _layer_norm(xp: Any, x: Any, shape: tuple, weight: Any, bias: Any, eps: float) -> tuple:
     _check_normalized("LayerNormKernelImpl", x, shape, weight=weight, bias=bias)
     goal, x = x.dtype, packed(widened(x))
+    parameters = [None if p is None else widened(p) for p in (weight, bias)]
+    fused = row_loops.layer_norm(x, len(shape), *parameters, eps)
+    if fused is not None:
+        return tuple([a.astype(goal, copy=False) for a in fused])
     dims = tuple(range(x.ndim - len(shape), x.ndim))
     mean = xp.mean(x, axis=dims, keepdims=True)
     out = x - mean
@@ -133,6 +138,9 @@ def _through_standardized(t: Tensor, unit: Tensor, scale: Tensor, dims: tuple) -
 def _layer_norm_input(
     g: Tensor, x: Tensor, shape: tuple, weight: Any, mean: Tensor, scale: Tensor
 ) -> Tensor:
+    fused = unrecorded(row_loops.layer_norm_gradient, g, x, len(shape), weight, mean, scale)
+    if fused is not None:
+        return fused
     dims = _last(shape)
     unit, scale = _standardized(x, mean, scale, dims)
     return _through_standardized(g if weight is None else g * weight, unit, scale, dims)

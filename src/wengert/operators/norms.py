@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ..backends.reductions import SQUARES, reduce
 from ..core import dtypes
 from ..core.dtypes import from_numpy
 from ..core.loading import load
@@ -61,6 +62,9 @@ def _vector_norm(xp: Any, x: Any, order: float, dim: Any, keepdim: bool, dtype: 
     x = in_dtype(x, working_dtype(goal))
     how = {"axis": normal_dims(dim, x.ndim), "keepdims": keepdim}
     if order == 2:
+        total = reduce(SQUARES, x, how["axis"], keepdim)
+        if total is not None:
+            return xp.sqrt(total).astype(goal, copy=False)
         square = x.real**2 + x.imag**2 if x.dtype.kind == "c" else x * x
         out = xp.sqrt(xp.sum(square, **how))
     else:

@@ -9,6 +9,7 @@ from typing import Any
 from ..backends import meta
 from ..backends.loop_codes import SPREAD, SUM
 from ..backends.loops import loops
+from ..backends.reductions import PRODUCT, SUM, reduce
 from ..core import dtypes
 from ..core.errors import broadcast_error, shape_text, warn_user
 from ..core.tensor import Tensor
@@ -46,8 +47,16 @@ def _sum(xp: Any, x: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
     if x.dtype.kind == "c":
         x = in_dtype(x, goal)
     work = working_dtype(goal)
-    out = packed(xp.sum(x, axis=normal_dims(dim, x.ndim), dtype=work, keepdims=keepdim))
+    dims = normal_dims(dim, x.ndim)
+    out = _by_loop(SUM, x, dims, keepdim, work)
+    if out is None:
+        out = packed(xp.sum(x, axis=dims, dtype=work, keepdims=keepdim))
     return out if work == goal else out.astype(goal)
+
+
+def _by_loop(kind: int, x: Any, dims: tuple[int, ...], keepdim: bool, dtype: Any) -> Any:
+    """A reduction by a loop in C, if the array is of the type that it is computed in."""
+    return reduce(kind, x, dims, keepdim) if x.dtype == dtype else None
 
 
 def _sum_all(xp: Any, x: Any, dtype: Any) -> Any:
@@ -184,7 +193,9 @@ def _mean(xp: Any, x: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
     if x.dtype.kind == "c":
         x = in_dtype(x, goal)
     dims = normal_dims(dim, x.ndim)
-    out = packed(xp.sum(x, axis=dims, dtype=working_dtype(goal), keepdims=keepdim))
+    out = _by_loop(SUM, x, dims, keepdim, working_dtype(goal))
+    if out is None:
+        out = packed(xp.sum(x, axis=dims, dtype=working_dtype(goal), keepdims=keepdim))
     out = xp.divide(out, reduced_size(x.shape, dims))
     return out.astype(goal, copy=False)
 
@@ -262,7 +273,10 @@ def _prod(xp: Any, x: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
     goal = sum_dtype(x, dtype)
     work = working_dtype(goal)
     x = in_dtype(x, goal)
-    out = packed(xp.prod(x, axis=normal_dims(dim, x.ndim), dtype=work, keepdims=keepdim))
+    dims = normal_dims(dim, x.ndim)
+    out = _by_loop(PRODUCT, x, dims, keepdim, work)
+    if out is None:
+        out = packed(xp.prod(x, axis=dims, dtype=work, keepdims=keepdim))
     return out if work == goal else out.astype(goal)
 
 

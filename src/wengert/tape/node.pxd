@@ -76,10 +76,14 @@ cpdef Node new_node(
 @cython.locals(plan=GradientPlan, step=GradientStep, state=ThreadState, result=list,
                edge=cython.int, needed=set, loops=cython.bint, conjugate=cython.bint)
 cpdef list apply_rules(Node node, object grads, list values)
-@cython.locals(loop=cython.int, t=Tensor, variable=SavedVariable)
+@cython.locals(loop=cython.int)
 cpdef Tensor apply_loop(
     GradientStep step, Tensor g, object saved, bint inference, Tensor total
 )
+@cython.locals(values=list)
+cdef Tensor apply_vector(GradientStep step, Tensor g, object saved, bint inference)
+@cython.locals(t=Tensor, variable=SavedVariable)
+cdef object read_saved(object value)
 @cython.locals(indices=tuple, count=cython.int)
 cpdef object apply_rule(GradientStep step, object grads, list values)
 cpdef list unpack_saved(Node node)

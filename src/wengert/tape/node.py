@@ -42,7 +42,7 @@ _ndarrays = ndarrays
 _hides = COMPILED
 _anomaly = anomaly
 _fused, _scale, _pass_on = loop_codes.FUSED, loop_codes.SCALE, loop_codes.PASS_ON
-_product, _spread = loop_codes.PRODUCT, loop_codes.SPREAD
+_product, _spread, _vector = loop_codes.PRODUCT, loop_codes.SPREAD, loop_codes.VECTOR
 _ndarray: Any = np.ndarray
 
 ACCUMULATE_SEQUENCE = 2**62
@@ -356,6 +356,8 @@ def apply_loop(
     loop = step.loop
     if loop == _pass_on:
         return g
+    if loop == _vector:
+        return apply_vector(step, g, saved, inference)
     value = saved if step.alone else saved[step.first]
     if loop == _spread:
         array = g.array
@@ -367,22 +369,15 @@ def apply_loop(
             return g
         array = _loops.binary(2, g.array, value)
         return None if array is None else wrap_as(array, inference)
-    if isinstance(value, Tensor):
-        t = value
-        if t.counter is not None and t.counter.value != 0:
-            return None
-        if t.cold is not None and t.cold.detached_at >= 0:
-            return None
-        value = t.array
-    elif type(value) is SavedVariable:
-        variable = value
-        if variable.array is None or variable.counter.value != variable.version:
-            return None
-        value = variable.array
+    value = read_saved(value)
+    if value is None:
+        return None
     if loop < _fused:
         array = _loops.binary(loop, g.array, value)
     elif loop < _scale:
         array = _loops.differential(loop - _fused, g.array, value)
+        if array is None and step.vector is not None:
+            array = step.vector.run((g.array, value))
     else:
         if step.reads == 2 and saved[step.indices[1]] != 1:
             return None
@@ -393,6 +388,39 @@ def apply_loop(
             return total
         array = _matrices.product(a, b, (loop & 2) != 0, (loop & 4) != 0)
     return None if array is None else wrap_as(array, inference)
+
+
+def apply_vector(
+    step: GradientStep, g: Tensor, saved: Any, inference: bool
+) -> Tensor | None:
+    """What a rule's own loop in C makes of a gradient and all that the rule reads, or None."""
+    values = [g.array]
+    for i in step.indices:
+        item = saved if step.alone else saved[i]
+        if item is not None and type(item) is not str:
+            item = read_saved(item)
+            if item is None:
+                return None
+        values.append(item)
+    array = step.vector.run(tuple(values))
+    return None if array is None else wrap_as(array, inference)
+
+
+def read_saved(value: Any) -> Any:
+    """The array of a saved tensor that nobody has changed, else None; other values as they are."""
+    if isinstance(value, Tensor):
+        t = value
+        if t.counter is not None and t.counter.value != 0:
+            return None
+        if t.cold is not None and t.cold.detached_at >= 0:
+            return None
+        return t.array
+    if type(value) is SavedVariable:
+        variable = value
+        if variable.array is None or variable.counter.value != variable.version:
+            return None
+        return variable.array
+    return value
 
 
 def apply_rule(step: GradientStep, grads: Any, values: list) -> Any:

@@ -55,6 +55,7 @@ def plan_for(operator: Any, mask: int, name: str, args: tuple | None = None) -> 
                 tuple(indices),
                 position in operator.list_positions,
                 operator.loops.get(argument.name, -1),
+                operator.vector_loops.get(argument.name),
             )
         )
     cls = node_class(name)

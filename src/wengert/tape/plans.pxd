@@ -1,5 +1,7 @@
 cimport cython
 
+from ..backends.vector_loops cimport VectorLoop
+
 
 @cython.final
 cdef class GradientStep:
@@ -8,6 +10,7 @@ cdef class GradientStep:
     cdef public int first
     cdef public int loop
     cdef public object rule
+    cdef public VectorLoop vector
     cdef public tuple indices
     cdef public bint spreads
     cdef public bint is_product

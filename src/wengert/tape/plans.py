@@ -21,7 +21,7 @@ class GradientStep:
     """One edge's gradient: the rule, and where in the saved values its arguments are."""
 
     def __init__(
-        self, edge: int, rule: Callable, indices: tuple, spreads: bool, loop: int
+        self, edge: int, rule: Callable, indices: tuple, spreads: bool, loop: int, vector: Any
     ) -> None:
         self.edge = edge
         self.rule = rule
@@ -30,6 +30,9 @@ class GradientStep:
         self.spreads = spreads
         self.first: int = indices[0] if indices else -1
         self.alone = False  # whether what it reads is all that the node saves
+        self.vector = vector  # the loop in C that does what the rule does, of all that it reads
+        if loop < 0 and vector is not None:
+            loop = loop_codes.VECTOR
         self.loop = loop  # what the rule comes down to, by backends/loop_codes.py, or -1
         self.is_product = loop >= loop_codes.PRODUCT
         self.shares = loop == loop_codes.SPREAD  # whether the result is the gradient's own memory

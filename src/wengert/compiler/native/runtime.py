@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 
 from ...backends.host import is_plain
+from ...core.pool import thread_count
 from ...core.state import thread_state
 from ...core.tensor import Tensor, wrap_as
 from . import host
 from .table import RUN, Record
-from .threads import thread_count
 
 #: So many frames wait for the next calls.
 _MOST_FRAMES = 4

@@ -12,25 +12,30 @@ from cpython.tuple cimport PyTuple_GET_SIZE
 from libc.stdint cimport int64_t
 from libc.string cimport memcmp, memcpy
 
+from ...core.pool cimport split
 from ...core.state cimport AnomalyMode, ThreadState, thread_state
 from ...core.tensor cimport Tensor, requires_of, wrap_as
 
 from ...core.dtypes import get_default_dtype
 from ...core.state import anomaly
 from .blas import thread_setting
-from .threads import thread_count
 
 cnp.import_array()
 
 ctypedef int (*get_t)() noexcept nogil
 ctypedef void (*put_t)(int) noexcept nogil
 
-cdef extern from "pool.h":
+cdef extern from "steps.h":
+    ctypedef void (*wengert_kernel)(
+        char** bases, const int64_t* slots, int64_t lo, int64_t hi, int64_t part) noexcept nogil
     ctypedef struct wengert_step:
-        pass
-    void wengert_run(
-        char** bases, const wengert_step* steps, int64_t begin, int64_t end, int threads
-    ) noexcept nogil
+        wengert_kernel function
+        const int64_t* slots
+        int64_t rows, parts
+    ctypedef struct wengert_job:
+        char** bases
+        const wengert_step* step
+    void wengert_chunk(void* data, int64_t part) noexcept nogil
 
 cdef extern from "numpy/arrayobject.h":
     object PyArray_NewFromDescr(
@@ -58,15 +63,23 @@ cdef put_t put_blas_threads = <put_t><size_t>(thread_setting()[1])
 
 
 cdef void run_steps(
-    char** bases, size_t records, int64_t begin, int64_t end, int threads, bint uses_blas
+    char** bases, size_t records, int64_t begin, int64_t end, bint uses_blas
 ) noexcept nogil:
     """Run steps, with one thread for BLAS: its products are split here, where threads share."""
     cdef int before = 0
+    cdef int64_t i
+    cdef wengert_job job
     if uses_blas and get_blas_threads != NULL:
         before = get_blas_threads()
         if before != 1:
             put_blas_threads(1)
-    wengert_run(bases, <wengert_step*>records, begin, end, threads)
+    job.bases = bases
+    for i in range(begin, end):
+        job.step = <wengert_step*>records + i
+        if job.step.parts > 1:
+            split(wengert_chunk, &job, job.step.parts)
+        else:
+            job.step.function(bases, job.step.slots, 0, job.step.rows, 0)
     if before > 1:
         put_blas_threads(before)
 
@@ -76,9 +89,8 @@ cdef class Runtime:
 
     def run(self, size_t bases, size_t records, int64_t begin, int64_t end, bint uses_blas):
         """Run the steps from one number to another."""
-        cdef int threads = thread_count()
         with nogil:
-            run_steps(<char**>bases, records, begin, end, threads, uses_blas)
+            run_steps(<char**>bases, records, begin, end, uses_blas)
 
 
 cdef class Caller:
@@ -89,7 +101,7 @@ cdef class Caller:
 
     cdef Header* inputs
     cdef Header* outputs
-    cdef int input_count, output_count, threads
+    cdef int input_count, output_count
     cdef size_t records
     cdef int64_t steps
     cdef bint uses_blas
@@ -115,7 +127,6 @@ cdef class Caller:
         self.make_frame, self.records, self.steps = make_frame, records, steps
         self.frames = []
         self.keep = ([a.dtype for a, _ in inputs], [a.dtype for a, _ in outputs])
-        self.threads = thread_count()
 
     def __dealloc__(self):
         PyMem_Free(self.inputs)
@@ -163,7 +174,7 @@ cdef class Caller:
             bases[header.base] = <char*>cnp.PyArray_DATA(array)
             results.append(wrap_as(array, state.inference))
         with nogil:
-            run_steps(bases, self.records, 0, self.steps, self.threads, self.uses_blas)
+            run_steps(bases, self.records, 0, self.steps, self.uses_blas)
         if (<int64_t*>bases[0])[0]:
             return None
         if len(self.frames) < MOST_FRAMES:

@@ -1,18 +1,8 @@
-/* Threads that take the chunks of a step from a counter. Whoever calls takes chunks too, so that a
-   step is finished even where no other thread gets a processor. One call at a time has the threads;
-   others that come meanwhile run alone. */
+/* Threads that take the parts of a job from a counter. Whoever calls takes parts too, so that a job is
+   finished even where no other thread gets a processor. One job at a time has the threads; others
+   that come meanwhile run alone. */
 #include <stdint.h>
-typedef void (*wengert_kernel)(char** bases, const int64_t* slots, int64_t lo, int64_t hi, int64_t part);
-typedef struct {
-    wengert_kernel function;
-    const int64_t* slots;
-    int64_t rows, chunk, parts;
-} wengert_step;
-
-static inline void wengert_chunk(char** bases, const wengert_step* step, int64_t part) {
-    int64_t lo = part * step->chunk, hi = lo + step->chunk;
-    step->function(bases, step->slots, lo, hi < step->rows ? hi : step->rows, part);
-}
+typedef void (*wengert_work)(void* data, int64_t part);
 
 #if (defined(__unix__) || defined(__APPLE__)) && !defined(__STDC_NO_ATOMICS__)
 #include <pthread.h>
@@ -26,8 +16,10 @@ static struct {
     atomic_int number;           /* of the job; odd while one is open */
     atomic_int busy, asleep;
     _Atomic int64_t next;
-    char** bases;
-    const wengert_step* step;
+    wengert_work work;
+    void* data;
+    int64_t parts;
+    int helpers;                 /* that may take part */
     pthread_mutex_t lock;
     pthread_cond_t wake;
     int threads;                 /* beside the one that calls */
@@ -41,13 +33,14 @@ static inline void wengert_pause(void) {
 #endif
 }
 
-static void wengert_take_chunks(void) {
-    const wengert_step* step = wengert_pool.step;
-    char** bases = wengert_pool.bases;
+static void wengert_take_parts(void) {
+    wengert_work work = wengert_pool.work;
+    void* data = wengert_pool.data;
+    int64_t parts = wengert_pool.parts;
     for (;;) {
         int64_t part = atomic_fetch_add(&wengert_pool.next, 1);
-        if (part >= step->parts) return;
-        wengert_chunk(bases, step, part);
+        if (part >= parts) return;
+        work(data, part);
     }
 }
 
@@ -67,9 +60,9 @@ static void* wengert_worker(void* unused) {
         }
         seen = number;
         if (number & 1) {
-            atomic_fetch_add(&wengert_pool.busy, 1);
+            int others = atomic_fetch_add(&wengert_pool.busy, 1);
             /* A job that was closed meanwhile is not touched: whoever closed it waits for `busy`. */
-            if (atomic_load(&wengert_pool.number) == number) wengert_take_chunks();
+            if (atomic_load(&wengert_pool.number) == number && others < wengert_pool.helpers) wengert_take_parts();
             atomic_fetch_sub(&wengert_pool.busy, 1);
         }
     }
@@ -100,14 +93,16 @@ static void wengert_start_threads(int wanted) {
     }
 }
 
-static void wengert_split(char** bases, const wengert_step* step, int threads) {
-    if (threads < 2 || atomic_flag_test_and_set(&wengert_pool.taken)) {
-        for (int64_t part = 0; part < step->parts; part++) wengert_chunk(bases, step, part);
+static void wengert_split(wengert_work work, void* data, int64_t parts, int threads) {
+    if (threads < 2 || parts < 2 || atomic_flag_test_and_set(&wengert_pool.taken)) {
+        for (int64_t part = 0; part < parts; part++) work(data, part);
         return;
     }
-    wengert_start_threads(threads - 1);
-    wengert_pool.bases = bases;
-    wengert_pool.step = step;
+    wengert_start_threads(threads < parts ? threads - 1 : (int)parts - 1);
+    wengert_pool.work = work;
+    wengert_pool.data = data;
+    wengert_pool.parts = parts;
+    wengert_pool.helpers = threads - 1;
     atomic_store(&wengert_pool.next, 0);
     atomic_fetch_add(&wengert_pool.number, 1);
     if (atomic_load(&wengert_pool.asleep)) {
@@ -115,7 +110,7 @@ static void wengert_split(char** bases, const wengert_step* step, int threads) {
         pthread_cond_broadcast(&wengert_pool.wake);
         pthread_mutex_unlock(&wengert_pool.lock);
     }
-    wengert_take_chunks();
+    wengert_take_parts();
     atomic_fetch_add(&wengert_pool.number, 1);
     for (int turns = 0; atomic_load(&wengert_pool.busy);) {
         if (++turns < WENGERT_TURNS) wengert_pause();
@@ -124,15 +119,7 @@ static void wengert_split(char** bases, const wengert_step* step, int threads) {
     atomic_flag_clear(&wengert_pool.taken);
 }
 #else
-static void wengert_split(char** bases, const wengert_step* step, int threads) {
-    for (int64_t part = 0; part < step->parts; part++) wengert_chunk(bases, step, part);
+static void wengert_split(wengert_work work, void* data, int64_t parts, int threads) {
+    for (int64_t part = 0; part < parts; part++) work(data, part);
 }
 #endif
-
-static void wengert_run(char** bases, const wengert_step* steps, int64_t begin, int64_t end, int threads) {
-    for (int64_t i = begin; i < end; i++) {
-        const wengert_step* step = steps + i;
-        if (step->parts > 1) wengert_split(bases, step, threads);
-        else step->function(bases, step->slots, 0, step->rows, 0);
-    }
-}

@@ -1,13 +1,11 @@
-"""How many threads a native call may use."""
+"""How many processors there are for this process."""
 
 from __future__ import annotations
 
-import functools
 import os
 
 
-@functools.cache
-def thread_count() -> int:
+def usable_processors() -> int:
     """The number of processors that this process may use, or fewer if OMP_NUM_THREADS says so."""
     try:
         count = len(os.sched_getaffinity(0))

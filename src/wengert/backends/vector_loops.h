@@ -1,0 +1,51 @@
+/* What vector_loops.pyx and the loops for each instruction set know of each other. */
+#ifndef WENGERT_VECTOR_LOOPS
+#define WENGERT_VECTOR_LOOPS
+#include <stdint.h>
+
+/* A loop over n elements of contiguous arrays, with numbers that hold for all of them. */
+typedef void (*wengert_loop)(
+    const char* const* in, const double* numbers, char* to, int64_t n);
+
+typedef struct {
+    const char *key, *roles, *literals;
+} wengert_entry;
+
+/* Loops over rows of n elements each, see rows.h. Weights and biases may be missing. */
+typedef struct {
+    void (*reduce)(int kind, const char* x, double* to, int64_t count, int64_t columns);
+    void (*softmax)(const char* x, char* y, int64_t rows, int64_t n);
+    void (*log_softmax)(const char* x, char* y, int64_t rows, int64_t n);
+    void (*logsumexp)(const char* x, char* y, int64_t rows, int64_t n);
+    void (*cumsum)(const char* x, char* y, int64_t rows, int64_t n);
+    void (*softmax_gradient)(const char* g, const char* y, char* out, int64_t rows, int64_t n);
+    void (*log_softmax_gradient)(const char* g, const char* y, char* out, int64_t rows, int64_t n);
+    void (*layer_norm)(const char* x, const char* weight, const char* bias, char* y, char* mean,
+                       char* scale, int64_t rows, int64_t n, double eps);
+    void (*layer_norm_gradient)(const char* g, const char* x, const char* weight, const char* mean,
+                                const char* scale, char* out, int64_t rows, int64_t n);
+} wengert_rows;
+
+enum { WENGERT_SUM, WENGERT_SQUARES, WENGERT_LARGEST, WENGERT_LEAST, WENGERT_PRODUCT };
+
+#define LOOP(place) static TARGET void loop_##place( \
+    const char* const* in, const double* numbers, char* to, int64_t n)
+
+#define WENGERT_SETS 2
+extern const wengert_entry wengert_entries[];
+extern const int wengert_entry_count;
+/* By the instruction set, from the best, then by the precision, single before double. */
+extern const wengert_loop* const wengert_loops_of[WENGERT_SETS][2];
+extern const wengert_rows* const wengert_rows_of[WENGERT_SETS][2];
+
+/* The instruction set of the processor, -1 if it is none for which there are loops. */
+static inline int wengert_instruction_set(void) {
+#if defined(__x86_64__) && defined(__GNUC__)
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq")
+        && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl")) return 0;
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return 1;
+#endif
+    return -1;
+}
+#endif

@@ -1,0 +1,131 @@
+/* A handler of NumPy's for the memory of arrays (NEP 49) that keeps large blocks which were freed.
+   Returning them to the system costs page faults when the next array of that size is filled, which
+   take as long as filling it. Small blocks are left to the handler that was there before. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <numpy/arrayobject.h>
+
+#if !defined(__STDC_NO_ATOMICS__) && !defined(_MSC_VER)
+#include <stdatomic.h>
+static atomic_flag wengert_memory_taken = ATOMIC_FLAG_INIT;
+#define WENGERT_LOCK() while (atomic_flag_test_and_set(&wengert_memory_taken)) {}
+#define WENGERT_UNLOCK() atomic_flag_clear(&wengert_memory_taken)
+#define WENGERT_KEEPS_MEMORY 1
+#else
+#define WENGERT_LOCK()
+#define WENGERT_UNLOCK()
+#define WENGERT_KEEPS_MEMORY 0
+#endif
+
+#define WENGERT_LEAST ((size_t)1 << 16)
+#define WENGERT_MOST ((size_t)1 << 32)
+#define WENGERT_CLASSES (8 * 17)
+
+/* A kept block begins with the address of the next one of its size. */
+static struct {
+    PyDataMem_Handler* below;
+    void* kept[WENGERT_CLASSES];
+    size_t total, bound;
+} wengert_memory;
+
+/* Sizes are rounded up to eighths of powers of two; all blocks of a class have one size. */
+static inline size_t wengert_rounded(size_t size, int* place) {
+    int power = 16;
+    while (power < 62 && size >> (power + 1)) power++;
+    size_t step = (size_t)1 << (power - 3), rounded = (size + step - 1) & ~(step - 1);
+    if (rounded >> (power + 1)) { power++; step <<= 1; }
+    *place = 8 * (power - 16) + (int)((rounded >> (power - 3)) & 7);
+    return rounded;
+}
+
+static inline int wengert_is_kept_size(size_t size) {
+    return size >= WENGERT_LEAST && size < WENGERT_MOST;
+}
+
+static void* wengert_take(int place, size_t rounded) {
+    WENGERT_LOCK();
+    void* block = wengert_memory.kept[place];
+    if (block) {
+        memcpy(&wengert_memory.kept[place], block, sizeof(void*));
+        wengert_memory.total -= rounded;
+    }
+    WENGERT_UNLOCK();
+    return block;
+}
+
+static size_t wengert_release_memory(void) {
+    PyDataMemAllocator* below = &wengert_memory.below->allocator;
+    size_t released = 0;
+    for (int place = 0; place < WENGERT_CLASSES; place++) {
+        size_t rounded = (size_t)(8 + place % 8) << (place / 8 + 13);
+        for (void* block; (block = wengert_take(place, rounded)); released += rounded)
+            below->free(below->ctx, block, rounded);
+    }
+    return released;
+}
+
+static void* wengert_new(void* ctx, size_t size) {
+    PyDataMemAllocator* below = &wengert_memory.below->allocator;
+    if (!wengert_is_kept_size(size)) return below->malloc(below->ctx, size);
+    int place;
+    size_t rounded = wengert_rounded(size, &place);
+    void* block = wengert_take(place, rounded);
+    if (block) return block;
+    block = below->malloc(below->ctx, rounded);
+    if (!block && wengert_release_memory()) block = below->malloc(below->ctx, rounded);
+    return block;
+}
+
+static void* wengert_new_zeros(void* ctx, size_t count, size_t itemsize) {
+    PyDataMemAllocator* below = &wengert_memory.below->allocator;
+    size_t size = count * itemsize;
+    if ((itemsize && size / itemsize != count) || !wengert_is_kept_size(size))
+        return below->calloc(below->ctx, count, itemsize);
+    int place;
+    size_t rounded = wengert_rounded(size, &place);
+    void* block = wengert_take(place, rounded);
+    if (block) return memset(block, 0, size);
+    block = below->calloc(below->ctx, 1, rounded);
+    if (!block && wengert_release_memory()) block = below->calloc(below->ctx, 1, rounded);
+    return block;
+}
+
+static void* wengert_resize(void* ctx, void* block, size_t size) {
+    PyDataMemAllocator* below = &wengert_memory.below->allocator;
+    int place;
+    /* Whatever the block was, it is as large as its class from now on. */
+    return below->realloc(
+        below->ctx, block, wengert_is_kept_size(size) ? wengert_rounded(size, &place) : size);
+}
+
+static void wengert_free(void* ctx, void* block, size_t size) {
+    PyDataMemAllocator* below = &wengert_memory.below->allocator;
+    if (block && wengert_is_kept_size(size)) {
+        int place;
+        size_t rounded = wengert_rounded(size, &place);
+        WENGERT_LOCK();
+        if (wengert_memory.total + rounded <= wengert_memory.bound) {
+            memcpy(block, &wengert_memory.kept[place], sizeof(void*));
+            wengert_memory.kept[place] = block;
+            wengert_memory.total += rounded;
+            block = 0;
+        }
+        WENGERT_UNLOCK();
+        if (!block) return;
+        size = rounded;
+    }
+    below->free(below->ctx, block, size);
+}
+
+static PyDataMem_Handler wengert_handler = {
+    "wengert", 1, {0, wengert_new, wengert_new_zeros, wengert_resize, wengert_free}};
+
+static void wengert_stand_on(void* handler) { wengert_memory.below = (PyDataMem_Handler*)handler; }
+
+static size_t wengert_kept_bytes(void) { return wengert_memory.total; }
+
+static void wengert_limit_kept_bytes(size_t size) {
+    wengert_memory.bound = size;
+    if (wengert_memory.total > size) wengert_release_memory();
+}
