@@ -76,6 +76,11 @@ class Builder:
         self._shadows: dict[int, Any] = {}
         self._latest: dict[tuple[int, ...], Loop] = {}
         self._copies: dict[tuple, Value] = {}
+        #: Inputs that are the same in all rounds of a loop around these groups.
+        self.fixed: set[int] = set()
+        #: Copies of parts of them, to be made before the loop: the buffer here, the input, and the
+        #: offset in bytes, shape and strides of the part.
+        self.hoisted: dict[tuple, tuple[Buffer, int, int, tuple[int, ...], tuple[int, ...]]] = {}
 
     # Buffers and values ------------------------------------------------------------------------
 
@@ -286,6 +291,14 @@ class Builder:
         assert value.buffer is not None
         interface = value.view.__array_interface__
         key = (value.buffer.id, interface["data"], value.shape, value.view.strides, value.ready)
+        if key not in self._copies and value.buffer.id in self.fixed:
+            buffer = self.buffer(value.kind, value.shape, INPUT)
+            whole = self._shadows[value.buffer.id].__array_interface__
+            offset = interface["data"][0] - whole["data"][0]
+            self.hoisted[key] = (
+                buffer, value.buffer.id, offset, value.shape, value.view.strides
+            )
+            self._copies[key] = self.whole(buffer)
         if key not in self._copies:
             buffer = self.buffer(value.kind, value.shape, SCRATCH)
             source = self.seen(value.buffer, value.view, value.ready)

@@ -19,7 +19,8 @@ from ...backends.host import is_plain
 from ...core.state import thread_state
 from ...core.tensor import Tensor, wrap_as
 from . import host
-from .table import RUN, Record
+from .rounds import RUN
+from .table import Record
 from .threads import thread_count
 
 #: So many frames wait for the next calls.

@@ -18,6 +18,7 @@ from ...core.tensor cimport Tensor, requires_of, wrap_as
 from ...core.dtypes import get_default_dtype
 from ...core.state import anomaly
 from .blas import thread_setting
+from .rounds import Runner
 from .threads import thread_count
 
 cnp.import_array()
@@ -69,6 +70,17 @@ cdef void run_steps(
     wengert_run(bases, <wengert_step*>records, begin, end, threads)
     if before > 1:
         put_blas_threads(before)
+
+
+cdef int inner_threads = thread_count()
+
+
+cdef void run_inside(char** bases, size_t records, int64_t begin, int64_t end) noexcept nogil:
+    """Run the table of a block within a step."""
+    wengert_run(bases, <wengert_step*>records, begin, end, inner_threads)
+
+
+Runner.address = <size_t>&run_inside
 
 
 cdef class Runtime:

@@ -19,15 +19,15 @@ import numpy as np
 from ...core.scalar.expressions import SIZES
 from . import blas, host
 from .emitter import SIGNATURE, Emitter, Kernel, shape_of, slots_of
-from .loops import Access, Buffer, Call
+from .frames import Layout
+from .loops import Access, Call
 from .nests import CHUNKS, Nest, Step
+from .rounds import control_kernel
 
 #: Products with fewer multiplications are not worth waking other threads.
 _WORTH_SPLITTING = 400_000
 #: Chunks of a product have a multiple of so many rows.
 _ROWS = 16
-#: bases[0] is the flag that wrong indices set, bases[1] the arena.
-FLAG, ARENA, FIRST_FREE = 0, 1, 2
 
 
 class Record(ctypes.Structure):
@@ -84,9 +84,13 @@ class Table:
     """The steps of a program in memory. `ends` has the numbers of steps after which others follow
     that are no native ones."""
 
-    def __init__(self, steps: Sequence[Step], buffers: Sequence[Buffer], bits: int) -> None:
+    def __init__(self, layout: Layout, bits: int) -> None:
         begin = time.perf_counter()
         self.bits = bits
+        self.layout = layout
+        steps, buffers = layout.steps, layout.buffers
+        #: The tables of blocks, which steps of this one run.
+        self.inner: list[Table] = []
         kinds = [buffer.kind for buffer in buffers]
         self.segments: list[tuple[int, int] | Call] = []
         made: list[tuple[Kernel, list[int], Step]] = []
@@ -107,8 +111,12 @@ class Table:
                     known = written_for[shape] = Emitter(step, kinds, bits // 8).emit()
                 kernel = Kernel(known.text, known.declarations, slots)
                 numbers: list[int] = []
-            else:
+            elif step.name == "gemm":
                 kernel, numbers = _product(step)
+            else:
+                tables = [Table(body.layout, bits) for body in step.arguments["bodies"]]
+                self.inner += tables
+                kernel, numbers = control_kernel(step, tables)
             places = []
             for buffer, offset in kernel.slots:
                 where = buffers[buffer]
@@ -127,9 +135,13 @@ class Table:
                 (step.rows, step.chunk, step.parts)
                 if isinstance(step, Nest)
                 else _product_chunks(step)
+                if step.name == "gemm"
+                else (1, 1, 1)
             )
             self.records[i] = Record(code.address, numbers_of.ctypes.data, rows, chunk, parts)
-        self.uses_blas = any(not isinstance(step, Nest) for _, _, step in made)
+        self.uses_blas = any(
+            isinstance(step, Call) and step.name == "gemm" for _, _, step in made
+        ) or any(table.uses_blas for table in self.inner)
         self.kernels = len({kernel.text for kernel, _, _ in made})
         self.steps = len(made)
         self.seconds = {"writing": written - begin, "llvm": time.perf_counter() - written}
@@ -255,70 +267,3 @@ def _product_text(kind: str, adds: bool, batched: bool) -> str:
         "}",
     ]
     return "\n".join(lines) + "\n"
-
-
-#: Runs the steps from one number to another, the chunks of each one after the other.
-RUN = """
-define void @run(ptr %bases, ptr %steps, i64 %begin, i64 %end) {
-entry:
-  br label %head
-head:
-  %i = phi i64 [ %begin, %entry ], [ %following, %stepped ]
-  %more = icmp slt i64 %i, %end
-  br i1 %more, label %step, label %done
-step:
-  %record = getelementptr [5 x i64], ptr %steps, i64 %i
-  %slots_at = getelementptr i64, ptr %record, i64 1
-  %rows_at = getelementptr i64, ptr %record, i64 2
-  %chunk_at = getelementptr i64, ptr %record, i64 3
-  %parts_at = getelementptr i64, ptr %record, i64 4
-  %function = load ptr, ptr %record
-  %slots = load ptr, ptr %slots_at
-  %rows = load i64, ptr %rows_at
-  %chunk = load i64, ptr %chunk_at
-  %parts = load i64, ptr %parts_at
-  br label %chunks
-chunks:
-  %part = phi i64 [ 0, %step ], [ %next, %chunks ]
-  %lo = mul i64 %part, %chunk
-  %hi_raw = add i64 %lo, %chunk
-  %over = icmp sgt i64 %hi_raw, %rows
-  %hi = select i1 %over, i64 %rows, i64 %hi_raw
-  call void %function(ptr %bases, ptr %slots, i64 %lo, i64 %hi, i64 %part)
-  %next = add i64 %part, 1
-  %again = icmp slt i64 %next, %parts
-  br i1 %again, label %chunks, label %stepped
-stepped:
-  %following = add i64 %i, 1
-  br label %head
-done:
-  ret void
-}
-
-define void @work(ptr %bases, ptr %record, ptr %counter) {
-entry:
-  %slots_at = getelementptr i64, ptr %record, i64 1
-  %rows_at = getelementptr i64, ptr %record, i64 2
-  %chunk_at = getelementptr i64, ptr %record, i64 3
-  %parts_at = getelementptr i64, ptr %record, i64 4
-  %function = load ptr, ptr %record
-  %slots = load ptr, ptr %slots_at
-  %rows = load i64, ptr %rows_at
-  %chunk = load i64, ptr %chunk_at
-  %parts = load i64, ptr %parts_at
-  br label %take
-take:
-  %part = atomicrmw add ptr %counter, i64 1 seq_cst
-  %left = icmp slt i64 %part, %parts
-  br i1 %left, label %run, label %done
-run:
-  %lo = mul i64 %part, %chunk
-  %hi_raw = add i64 %lo, %chunk
-  %over = icmp sgt i64 %hi_raw, %rows
-  %hi = select i1 %over, i64 %rows, i64 %hi_raw
-  call void %function(ptr %bases, ptr %slots, i64 %lo, i64 %hi, i64 %part)
-  br label %take
-done:
-  ret void
-}
-"""

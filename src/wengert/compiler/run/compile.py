@@ -23,6 +23,7 @@ from ...core.trees.pytree import tree_flatten, tree_map_only
 from ..interpret.program import Program
 from ..ir.graph import Graph
 from ..passes.rematerialize import Policy
+from ..passes.reroll import reroll
 from ..trace.capture import record
 from ..trace.refusals import Effect, SharedMemory, TraceError
 from ..trace.traced import Traced
@@ -167,7 +168,9 @@ class Compiled:
         recompute: Policy | None,
         make: Callable[[Graph], Any] = Program,
         fullgraph: bool = False,
+        rerolls: bool = True,
     ) -> None:
+        self.rerolls = rerolls
         self.function = function
         self.make = make
         self.fullgraph = fullgraph
@@ -329,6 +332,8 @@ class Compiled:
         sources = Sources(stores.each, traced.captured)
         surroundings.note(self.function, objects, sources.skipped)
         _graphs.info("%s:\n%s", self._name(), traced.graph)
+        if self.rerolls:
+            reroll(traced.graph)
         executable = Executable(
             traced.graph, self.passes, self.recompute, traced.mutated, self.make
         )
@@ -396,7 +401,8 @@ def compile(
     `backend` says what runs the graph: ``native`` makes machine code, ``interpreter`` calls the
     operators. `options` may hold
     ``passes``, functions from graph to graph, and ``recompute``, a policy for what the backward
-    computes again rather than keeps (None: nothing).
+    computes again rather than keeps (None: nothing), and ``reroll``, whether blocks that repeat, as
+    those of a loop in Python, become one loop of the graph.
 
     >>> import wengert
     >>> @wengert.compile
@@ -421,9 +427,10 @@ def compile(
     chosen = dict(options or {})
     passes = chosen.pop("passes", DEFAULT_PASSES)
     recompute = chosen.pop("recompute", Policy())
+    rerolls = bool(chosen.pop("reroll", True))
     if chosen:
         raise ValueError(
-            f"compile(): unknown options {sorted(chosen)}; there are passes and recompute"
+            f"compile(): unknown options {sorted(chosen)}; there are passes, recompute and reroll"
         )
     if model is None:
         return functools.partial(
@@ -437,7 +444,7 @@ def compile(
         return model._as_compiled(  # type: ignore[attr-defined]
             fullgraph=fullgraph, backend=backend, options=options
         )
-    return Compiled(model, passes, recompute, make, fullgraph)
+    return Compiled(model, passes, recompute, make, fullgraph, rerolls)
 
 
 def explain(function: Any, details: bool = False) -> str:
