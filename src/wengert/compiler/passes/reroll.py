@@ -18,7 +18,6 @@ from ..ir.graph import Graph
 from ..ir.nodes import Node, Value
 from ..ir.types import TensorType, stacked, without_grad
 from .dce import eliminate_dead_code
-from .raising import may_raise
 
 #: Fewer rounds stay as they are, and so do loops of fewer nodes in all: fusing pays more.
 FEWEST_ROUNDS = 8
@@ -53,13 +52,23 @@ def reroll(graph: Graph) -> Graph:
 # Finding repetitions ------------------------------------------------------------------------------
 
 
+def _is_plain(node: Node) -> bool:
+    """Whether nodes like this one may be in a loop."""
+    if node.operator is None:
+        return node.kind in _PRIMITIVES
+    operator = node.operator
+    if prim.is_custom(operator) or node.fact("raises") is not None:
+        return False
+    return not node.has_effects
+
+
 def _kind(node: Node, known: dict[Any, int], number: int) -> int:
     """A number for what a node does; which slice it selects is left open."""
-    if node.blocks or (node.operator is None and node.kind not in _PRIMITIVES):
-        return -number - 1
-    if node.operator is not None and (
-        prim.is_custom(node.operator) or node.has_effects or may_raise(node)
-    ):
+    operator = node.operator
+    plain = known.get(operator or node.kind)
+    if plain is None:
+        plain = known[operator or node.kind] = int(_is_plain(node))
+    if not plain:
         return -number - 1
     arguments = node.arguments
     if node.kind == _SELECT and arguments is not None:
@@ -320,6 +329,7 @@ class _Loop:
         self._use(node, finals, series, backward, fixed_values)
         for i in range(self.end - 1, self.first - 1, -1):
             self.nodes[i].destroy()
+            self.nodes[i]._outputs = []  # which refer to the node
 
     def _hoist(self, offset: int, values: dict[Value, Value]) -> None:
         """Compute once, before the loop, what is the same in each round."""
@@ -378,13 +388,17 @@ class _Loop:
         """What is read after the loop and not carried: of the last round, and of all rounds."""
         carried = {(offset, output) for offset, output, _ in self.carried}
         finals, series = [], []
+        #: Values that something after the loop reads: offset, output, and the rounds.
+        self.leaving: list[tuple[int, int, list[int]]] = []
         for offset in range(self.period):
-            if offset in self.hoisted or offset in self.sliced:
-                continue
             for k in range(len(self.at(offset, 0)._outputs)):
                 turns = [
                     t for t in range(self.rounds) if self._leaves(self.at(offset, t)._outputs[k])
                 ]
+                if turns:
+                    self.leaving.append((offset, k, turns))
+                if offset in self.hoisted or offset in self.sliced:
+                    continue
                 if turns and turns != [self.rounds - 1]:
                     series.append((offset, k))
                 elif turns and (offset, k) not in carried:
@@ -392,9 +406,8 @@ class _Loop:
         return finals, series
 
     def _leaves(self, value: Value) -> bool:
-        return any(
-            not self.first <= self.places.get(use.user, -1) < self.end for use in value._uses
-        )
+        places, first, end = self.places, self.first, self.end
+        return any(not first <= places.get(use.user, -1) < end for use in value._uses)
 
     def _fill(
         self,
@@ -476,38 +489,40 @@ class _Loop:
         )
         returned = graph.block.return_node
         with graph.inserting_after(node):
-            for offset in range(self.period):
-                for t in range(self.rounds):
-                    for k, value in enumerate(self.at(offset, t)._outputs):
-                        if not self._leaves(value):
-                            continue
-                        if offset in self.hoisted:
-                            found = hoisted[self.at(offset, 0)._outputs[k]]
-                        elif offset in self.sliced:
-                            s = self.sliced[offset]
-                            found = self._selected(s.source, s.dim, s.start + s.step * t, value)
-                        elif t == last and (offset, k) in after:
-                            found = after[offset, k]
-                        else:
-                            place = last - t if backward else t
-                            found = self._selected(every[offset, k], 0, place, value)
-                        # A list of all rounds takes the last one from among them, and results of
-                        # the graph are no parts of something.
-                        listed = owned = found
-                        if t == last and (offset, k) in after and (offset, k) in every:
-                            place = last - t if backward else t
-                            listed = self._selected(every[offset, k], 0, place, value)
-                        elif found.node.kind == _SELECT and offset not in self.sliced:
-                            owned = graph.insert("wengert::clone", found)
-                            owned.type = without_grad(value.type)
-                        for use in list(value._uses):
-                            if not self.first <= self.places.get(use.user, -1) < self.end:
-                                chosen = found
-                                if use.user.kind == _STACK:
-                                    chosen = listed
-                                elif use.user is returned:
-                                    chosen = owned
-                                use.user.replace_input(use.offset, chosen)
+            for offset, k, turns in self.leaving:
+                for t in turns:
+                    value = self.at(offset, t)._outputs[k]
+                    place = last - t if backward else t
+                    if offset in self.hoisted:
+                        found = hoisted[self.at(offset, 0)._outputs[k]]
+                    elif offset in self.sliced:
+                        s = self.sliced[offset]
+                        found = self._selected(s.source, s.dim, s.start + s.step * t, value)
+                    elif t == last and (offset, k) in after:
+                        found = after[offset, k]
+                    else:
+                        found = self._selected(every[offset, k], 0, place, value)
+                    # A list of all rounds takes the last one from among them, and results of the
+                    # graph are no parts of something.
+                    listed = owned = found
+                    users = {use.user for use in value._uses}
+                    if t == last and (offset, k) in after and (offset, k) in every:
+                        listed = self._selected(every[offset, k], 0, place, value)
+                    elif (
+                        returned in users
+                        and found.node.kind == _SELECT
+                        and offset not in self.sliced
+                    ):
+                        owned = graph.insert("wengert::clone", found)
+                        owned.type = without_grad(value.type)
+                    for use in list(value._uses):
+                        if not self.first <= self.places.get(use.user, -1) < self.end:
+                            chosen = found
+                            if use.user.kind == _STACK:
+                                chosen = listed
+                            elif use.user is returned:
+                                chosen = owned
+                            use.user.replace_input(use.offset, chosen)
 
     def _selected(self, source: Value, dim: int, index: int, like: Value) -> Value:
         found: Value = self.graph.insert(_SELECT, source, dim, index)

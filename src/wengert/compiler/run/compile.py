@@ -22,6 +22,7 @@ from ...core.tensor import Tensor
 from ...core.trees.pytree import tree_flatten, tree_map_only
 from ..interpret.program import Program
 from ..ir.graph import Graph
+from ..native.program import uncollected
 from ..passes.rematerialize import Policy
 from ..passes.reroll import reroll
 from ..trace.capture import record
@@ -320,7 +321,7 @@ class Compiled:
         stores = Stores(snapshot, surroundings)
         args, kwargs = tree_map_only(np.ndarray, np.copy, (args, kwargs))
         try:
-            with surroundings.watching():
+            with surroundings.watching(), uncollected():
                 # What the function sets of context variables ends with the copy.
                 traced = copy_context().run(
                     record, DifferentiableLevel(), self.function, args, kwargs, True, stores.leaves
@@ -333,7 +334,8 @@ class Compiled:
         surroundings.note(self.function, objects, sources.skipped)
         _graphs.info("%s:\n%s", self._name(), traced.graph)
         if self.rerolls:
-            reroll(traced.graph)
+            with uncollected():
+                reroll(traced.graph)
         executable = Executable(
             traced.graph, self.passes, self.recompute, traced.mutated, self.make
         )
