@@ -26,8 +26,9 @@ from .rounds import control_kernel
 
 #: Products with fewer multiplications are not worth waking other threads.
 _WORTH_SPLITTING = 400_000
-#: Chunks of a product have a multiple of so many rows.
-_ROWS = 16
+#: A product is split into so many chunks at most, since BLAS brings one factor into its own order
+#: for each of them again; chunks have at least so many rows or columns, and a multiple of the grain.
+_PARTS, _SMALLEST, _GRAIN = 4, 64, 16
 
 
 class Record(ctypes.Structure):
@@ -162,22 +163,30 @@ def _product(call: Call) -> tuple[Kernel, list[int]]:
         batch, _between(left, shape), _between(right, shape), rows * columns,
     ]  # fmt: skip
     slots = [(left.buffer, left.offset), (right.buffer, right.offset), (given["out"], 0)]
-    text = _product_text(given["kind"], given["adds"], batch > 1)
+    split = "batch" if batch > 1 else "columns" if _by_columns(rows, columns) else "rows"
+    text = _product_text(given["kind"], given["adds"], split)
     return Kernel(text, set(), slots), numbers
+
+
+def _by_columns(rows: int, columns: int) -> bool:
+    """Whether chunks of a product are columns: the factor that is not split is the smaller one."""
+    return columns >= rows
 
 
 def _product_chunks(call: Call) -> tuple[int, int, int]:
     """The rows of a product's step, how many make a chunk, and how many chunks there are.
 
-    Chunks are matrices of a batch, or rows of a single one.
+    Chunks are matrices of a batch, or rows or columns of a single one.
     """
     shape, inner = call.arguments["shape"], call.arguments["inner"]
     batch = math.prod(shape[:-2])
-    rows, grain = (batch, 1) if batch > 1 else (shape[-2], _ROWS)
+    rows = batch if batch > 1 else max(shape[-2:])
     if math.prod(shape) * inner < _WORTH_SPLITTING:
         return rows, rows, 1
-    chunk = -(-rows // CHUNKS)
-    chunk = -(-chunk // grain) * grain
+    if batch > 1:
+        chunk = -(-rows // CHUNKS)
+    else:
+        chunk = max(-(-rows // (_PARTS * _GRAIN)) * _GRAIN, _SMALLEST)
     return rows, chunk, -(-rows // chunk)
 
 
@@ -196,8 +205,10 @@ def _between(access: Access, shape: tuple[int, ...]) -> int:
     return next((step for n, step in reversed(list(lengths)) if n > 1), 0)
 
 
-def _product_text(kind: str, adds: bool, batched: bool) -> str:
-    """A kernel that calls NumPy's BLAS for some matrices of a batch, or for some rows of one."""
+def _product_text(kind: str, adds: bool, split: str) -> str:
+    """A kernel that calls NumPy's BLAS for some matrices of a batch, or for some rows or columns
+    of one."""
+    batched = split == "batch"
     real = {"f32": "float", "f64": "double"}[kind]
     integer = f"i{blas.integer_bits()}"
     lines = [f"define void @NAME{SIGNATURE} {{", "entry:"]
@@ -219,20 +230,34 @@ def _product_text(kind: str, adds: bool, batched: bool) -> str:
     if batched:
         first, last = "%lo", "%hi"
         starts = {0: "%n9", 1: "%n10", 2: "%n11"}
-        lines.append("  %rows = add i64 %n0, 0")
-    else:
+    elif split == "rows":
         # One turn, in which the matrices begin at the first row of the chunk.
         first, last = "0", "1"
         starts = {}
         lines += [
-            "  %rows = sub i64 %hi, %lo",
+            "  %part_rows = sub i64 %hi, %lo",
             "  %plain = icmp eq i64 %n6, 111",
             "  %down = select i1 %plain, i64 %n3, i64 1",
             "  %skip0 = mul i64 %lo, %down",
+            "  %skip1 = add i64 0, 0",
             "  %skip2 = mul i64 %lo, %n5",
         ]
+    else:
+        first, last = "0", "1"
+        starts = {}
+        lines += [
+            "  %part_columns = sub i64 %hi, %lo",
+            "  %plain = icmp eq i64 %n7, 111",
+            "  %along = select i1 %plain, i64 1, i64 %n4",
+            "  %skip0 = add i64 0, 0",
+            "  %skip1 = mul i64 %lo, %along",
+            "  %skip2 = add i64 %lo, 0",
+        ]
     short = {k: f"%n{k}" for k in range(12)}
-    short[0] = "%rows"
+    if split == "rows":
+        short[0] = "%part_rows"
+    elif split == "columns":
+        short[1] = "%part_columns"
     for k in range(8):
         target = "i32" if k > 5 else integer
         if target != "i64":
@@ -252,7 +277,7 @@ def _product_text(kind: str, adds: bool, batched: bool) -> str:
             for k in range(3)
             for line in (
                 f"  %d{k} = mul i64 %i, {starts[k]}" if batched
-                else f"  %d{k} = add i64 {f'%skip{k}' if k != 1 else 0}, 0",
+                else f"  %d{k} = add i64 %skip{k}, 0",
                 f"  %q{k} = getelementptr {real}, ptr %p{k}, i64 %d{k}",
             )
         ],
