@@ -27,7 +27,7 @@ from .rounds import control_kernel
 #: Products with fewer multiplications are not worth waking other threads.
 _WORTH_SPLITTING = 400_000
 #: A product is split into so many chunks at most, since BLAS brings one factor into its own order
-#: for each of them again; chunks have at least so many rows or columns, and a multiple of the grain.
+#: for each of them again; chunks have at least so many rows or columns, in multiples of the grain.
 _PARTS, _SMALLEST, _GRAIN = 4, 64, 16
 
 
@@ -161,6 +161,7 @@ def _product(call: Call) -> tuple[Kernel, list[int]]:
         rows, columns, inner, left_step, right_step, columns,
         112 if left_turned else 111, 112 if right_turned else 111,
         batch, _between(left, shape), _between(right, shape), rows * columns,
+        blas.address(given["kind"]),
     ]  # fmt: skip
     slots = [(left.buffer, left.offset), (right.buffer, right.offset), (given["out"], 0)]
     split = "batch" if batch > 1 else "columns" if _by_columns(rows, columns) else "rows"
@@ -222,7 +223,7 @@ def _product_text(kind: str, adds: bool, split: str) -> str:
             f"  %sf{k} = load i64, ptr %se{k}",
             f"  %p{k} = getelementptr i8, ptr %sd{k}, i64 %sf{k}",
         ]
-    for k in range(12):
+    for k in range(13):
         lines += [
             f"  %na{k} = getelementptr i64, ptr %slots, i64 {6 + k}",
             f"  %n{k} = load i64, ptr %na{k}",
@@ -281,7 +282,7 @@ def _product_text(kind: str, adds: bool, split: str) -> str:
                 f"  %q{k} = getelementptr {real}, ptr %p{k}, i64 %d{k}",
             )
         ],
-        f"  %blas = inttoptr i64 {blas.address(kind)} to ptr",
+        "  %blas = inttoptr i64 %n12 to ptr",
         f"  call void %blas(i32 101, i32 {short[6]}, i32 {short[7]}, {integer} {short[0]}, "
         f"{integer} {short[1]}, {integer} {short[2]}, {real} {one}, ptr %q0, {integer} {short[3]}, "
         f"ptr %q1, {integer} {short[4]}, {real} {begin}, ptr %q2, {integer} {short[5]})",
