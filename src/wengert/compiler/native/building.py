@@ -36,6 +36,8 @@ from .loops import (
 MOST_INSTRUCTIONS = 500
 #: Products of matrices with fewer multiplications are loops, larger ones are left to BLAS.
 SMALL_PRODUCT = 8192
+#: What running sums and the like are computed in.
+_RUN = {"f32", "f64", *[f"{sign}{bits}" for sign in "iu" for bits in (8, 16, 32, 64)]}
 _FIRST = -1.0
 
 
@@ -414,6 +416,33 @@ class Builder:
         made = Call(len(self.groups), name, reads, writes, **arguments)
         self.groups.append(made)
         return made
+
+    def running(self, name: str, value: Value, dim: int) -> Value:
+        """Each element combined with all before it along a dimension."""
+        if value.kind not in _RUN or not value.size:
+            raise Unsupported(f"running results of {value.kind}, or of nothing")
+        self.in_memory(value)
+        if value.number is not None:
+            assert value.buffer is not None
+            value = self.seen(value.buffer, value.view, value.ready)
+        value = self.packed(value)
+        source = self.access(value)
+        shape = value.shape
+        inner = math.prod(shape[dim + 1 :])
+        out = self.buffer(value.kind, shape, SCRATCH)
+        made = self.call(
+            "running",
+            {source.buffer},
+            {out.id},
+            operation=name,
+            kind=value.kind,
+            source=(source.buffer, source.offset),
+            out=out.id,
+            rows=math.prod(shape[:dim]),
+            row=shape[dim] * inner,
+            inner=inner,
+        )
+        return self.whole(out, made.order + 0.5)
 
     def product(self, a: Value, b: Value) -> Value:
         """The product of matrices, or of batches of them, of one type."""

@@ -23,6 +23,7 @@ from .frames import Layout
 from .loops import Access, Call
 from .nests import CHUNKS, Nest, Step
 from .rounds import control_kernel
+from .running import running_chunks, running_kernel
 
 #: Products with fewer multiplications are not worth waking other threads.
 _WORTH_SPLITTING = 400_000
@@ -114,6 +115,8 @@ class Table:
                 numbers: list[int] = []
             elif step.name == "gemm":
                 kernel, numbers = _product(step)
+            elif step.name == "running":
+                kernel, numbers = running_kernel(step)
             else:
                 tables = [Table(body.layout, bits) for body in step.arguments["bodies"]]
                 self.inner += tables
@@ -135,9 +138,7 @@ class Table:
             rows, chunk, parts = (
                 (step.rows, step.chunk, step.parts)
                 if isinstance(step, Nest)
-                else _product_chunks(step)
-                if step.name == "gemm"
-                else (1, 1, 1)
+                else _chunks(step)
             )
             self.records[i] = Record(code.address, numbers_of.ctypes.data, rows, chunk, parts)
         self.uses_blas = any(
@@ -146,6 +147,13 @@ class Table:
         self.kernels = len({kernel.text for kernel, _, _ in made})
         self.steps = len(made)
         self.seconds = {"writing": written - begin, "llvm": time.perf_counter() - written}
+
+
+def _chunks(call: Call) -> tuple[int, int, int]:
+    """The rows of a step that is no nest, how many make a chunk, and how many chunks there are."""
+    if call.name == "gemm":
+        return _product_chunks(call)
+    return running_chunks(call) if call.name == "running" else (1, 1, 1)
 
 
 def _product(call: Call) -> tuple[Kernel, list[int]]:
