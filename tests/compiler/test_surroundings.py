@@ -241,3 +241,14 @@ def test_imports_are_not_watched(monkeypatch, tmp_path):
     compiled(X)
     assert len(compiled.compilations) == 1, explain(compiled)
     monkeypatch.delitem(sys.modules, "made_for_a_test", raising=False)
+
+
+def test_an_attribute_given_to_a_function_that_wraps_another():
+    @functools.wraps(len)
+    def inner(x):
+        return x * getattr(inner, "scale", 2)
+
+    compiled = wengert.compile(lambda x: inner(x))
+    assert [compiled(wengert.ones(1)).item() for _ in range(3)] == [2, 2, 2]
+    inner.scale = 3
+    assert [compiled(wengert.ones(1)).item() for _ in range(3)] == [3, 3, 3]

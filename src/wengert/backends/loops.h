@@ -31,8 +31,11 @@ static inline float wengert_exp(float x) {
 WENGERT_CLONES
 static void wengert_sigmoid(const float* x, float* y, Py_ssize_t count) {
     for (Py_ssize_t i = 0; i < count; i++) {
-        float value = 1.0f / (1.0f + wengert_exp(-x[i]));
-        y[i] = x[i] < -103.0f ? 0.0f : value;
+        /* wengert_exp ends at 88; beyond it results are subnormal, and then zero. */
+        float d = x[i] < -88.0f ? x[i] + 88.0f : 0.0f;
+        float rest = (((d / 24.0f + 1.0f / 6.0f) * d + 0.5f) * d + 1.0f) * d + 1.0f;
+        float value = rest / (1.0f + wengert_exp(-x[i]));
+        y[i] = x[i] < -88.7228394f ? 0.0f : value;
     }
 }
 

@@ -160,7 +160,7 @@ def test_large_products_are_those_of_blas():
     a, b = randn(40, 50), randn(50, 60)
     native = assert_native(lambda a, b: (a @ b, a.t() @ (a @ b), (b.t() @ a.t()).t()), a, b)
     (variant,) = native.variants.values()
-    assert sum(getattr(step, "name", "") == "gemm" for step in variant.steps) >= 3
+    assert sum(getattr(step, "name", "") == "gemm" for step in variant.layout.steps) >= 3
     batch = randn(2, 3, 30, 31)
     assert_native(lambda x: x @ x.transpose(-1, -2), batch)
     assert_native(lambda x: x.transpose(0, 1) @ x.transpose(0, 1).mT.contiguous(), batch)
@@ -187,7 +187,7 @@ def test_one_loop_for_a_chain_of_elementwise_operators():
 def test_rows_of_a_softmax_are_one_nest():
     native = assert_native(lambda x: x.softmax(1), randn(20, 30))
     (variant,) = native.variants.values()
-    assert variant.table.steps == 1 and len(variant.steps[0].loops) > 1
+    assert variant.table.steps == 1 and len(variant.layout.steps[0].loops) > 1
 
 
 def test_steps_alike_share_a_kernel():

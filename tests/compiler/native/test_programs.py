@@ -115,7 +115,7 @@ def test_split_nests_give_what_others_give(monkeypatch):
     expected = interpreted(x, y)
     assert_alike(native(x, y), expected, 1e-11)
     (variant,) = native.variants.values()
-    assert any(getattr(step, "is_split", False) for step in variant.steps)
+    assert any(getattr(step, "is_split", False) for step in variant.layout.steps)
     again = native(x, y)
     for a, b in zip(again, native(x, y)):
         assert wengert.equal(a, b)

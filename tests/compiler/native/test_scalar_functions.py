@@ -133,3 +133,10 @@ def test_powers(dtype):
     assert np.allclose(z.numpy(), expected, rtol=4 * np.finfo(dtype).eps, equal_nan=True)
     signs = ~np.isnan(expected)
     assert np.array_equal(np.signbit(z.numpy())[signs], np.signbit(expected)[signs])
+
+
+def test_sigmoid_far_below_zero_is_what_eager_gives():
+    x = wengert.tensor([-1000.0, -103.5, -95.0, -89.0, -88.75, -88.5, -88.2, -87.5, -80.0])
+    native = wengert.compile(lambda x: x.sigmoid(), backend="native")(x)
+    assert native.tolist() == pytest.approx(x.sigmoid().tolist(), rel=1e-2, abs=1e-44)
+    assert native[:5].tolist() == [0] * 5

@@ -36,6 +36,8 @@ from .loops import (
 MOST_INSTRUCTIONS = 500
 #: Products of matrices with fewer multiplications are loops, larger ones are left to BLAS.
 SMALL_PRODUCT = 8192
+#: What running sums and the like are computed in.
+_RUN = {"f32", "f64", *[f"{sign}{bits}" for sign in "iu" for bits in (8, 16, 32, 64)]}
 _FIRST = -1.0
 
 
@@ -76,6 +78,11 @@ class Builder:
         self._shadows: dict[int, Any] = {}
         self._latest: dict[tuple[int, ...], Loop] = {}
         self._copies: dict[tuple, Value] = {}
+        #: Inputs that are the same in all rounds of a loop around these groups.
+        self.fixed: set[int] = set()
+        #: Copies of parts of them, to be made before the loop: the buffer here, the input, and the
+        #: offset in bytes, shape and strides of the part.
+        self.hoisted: dict[tuple, tuple[Buffer, int, int, tuple[int, ...], tuple[int, ...]]] = {}
 
     # Buffers and values ------------------------------------------------------------------------
 
@@ -286,6 +293,14 @@ class Builder:
         assert value.buffer is not None
         interface = value.view.__array_interface__
         key = (value.buffer.id, interface["data"], value.shape, value.view.strides, value.ready)
+        if key not in self._copies and value.buffer.id in self.fixed:
+            buffer = self.buffer(value.kind, value.shape, INPUT)
+            whole = self._shadows[value.buffer.id].__array_interface__
+            offset = interface["data"][0] - whole["data"][0]
+            self.hoisted[key] = (
+                buffer, value.buffer.id, offset, value.shape, value.view.strides
+            )
+            self._copies[key] = self.whole(buffer)
         if key not in self._copies:
             buffer = self.buffer(value.kind, value.shape, SCRATCH)
             source = self.seen(value.buffer, value.view, value.ready)
@@ -401,6 +416,33 @@ class Builder:
         made = Call(len(self.groups), name, reads, writes, **arguments)
         self.groups.append(made)
         return made
+
+    def running(self, name: str, value: Value, dim: int) -> Value:
+        """Each element combined with all before it along a dimension."""
+        if value.kind not in _RUN or not value.size:
+            raise Unsupported(f"running results of {value.kind}, or of nothing")
+        self.in_memory(value)
+        if value.number is not None:
+            assert value.buffer is not None
+            value = self.seen(value.buffer, value.view, value.ready)
+        value = self.packed(value)
+        source = self.access(value)
+        shape = value.shape
+        inner = math.prod(shape[dim + 1 :])
+        out = self.buffer(value.kind, shape, SCRATCH)
+        made = self.call(
+            "running",
+            {source.buffer},
+            {out.id},
+            operation=name,
+            kind=value.kind,
+            source=(source.buffer, source.offset),
+            out=out.id,
+            rows=math.prod(shape[:dim]),
+            row=shape[dim] * inner,
+            inner=inner,
+        )
+        return self.whole(out, made.order + 0.5)
 
     def product(self, a: Value, b: Value) -> Value:
         """The product of matrices, or of batches of them, of one type."""

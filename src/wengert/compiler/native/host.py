@@ -7,7 +7,10 @@ import ctypes.util
 import functools
 import os
 import threading
+from collections.abc import Callable
 from typing import Any
+
+from . import cache
 
 #: The environment variable that forces a width of vectors, in bits; 128 does without AVX.
 VARIABLE = "WENGERT_VECTOR_BITS"
@@ -87,12 +90,33 @@ def compiled(text: str, bits: int) -> Any:
     binding = llvm()
     with _lock:
         target, cpu, features = _target(bits)
-        module = binding.parse_assembly(text)
         machine = target.create_target_machine(
             cpu=cpu, features=features, opt=2, codemodel="jitdefault", jit=True
         )
-        module.triple = target.triple
-        module.data_layout = str(machine.target_data)
-        engine = binding.create_mcjit_compiler(module, machine)
-        engine.finalize_object()
-        return engine
+        if cache.folder() is None:
+            return _engine(text, target, machine)
+        version = ".".join(map(str, binding.llvm_version_info))
+        key = cache.key_of(text, target.triple, cpu, features, version)
+        known = cache.fetch(key)
+        if known is not None:
+            engine = _engine("", target, machine)
+            engine.add_object_file(binding.ObjectFileRef.from_data(known))
+            engine.finalize_object()
+            return engine
+        return _engine(text, target, machine, functools.partial(cache.store, key))
+
+
+def _engine(text: str, target: Any, machine: Any, keep: Callable | None = None) -> Any:
+    """An engine with the functions of a text, whose machine code is given to `keep`."""
+    binding = llvm()
+    module = binding.parse_assembly(text)
+    module.triple = target.triple
+    module.data_layout = str(machine.target_data)
+    engine = binding.create_mcjit_compiler(module, machine)
+    made: list[bytes] = []
+    if keep is not None:
+        engine.set_object_cache(lambda _, code: made.append(code))
+    engine.finalize_object()
+    if keep is not None and made:
+        keep(made[0])
+    return engine

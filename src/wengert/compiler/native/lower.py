@@ -19,22 +19,13 @@ from ..ir.literals import fill
 from ..ir.nodes import Node
 from ..ir.nodes import Value as Symbol
 from ..ir.types import TensorType
+from . import control
 from .arrays import CheckedBuilder, SymbolicArray
 from .building import Value
+from .control import Signature
 from .forms import Operand, form_of
 from .loops import Buffer, Group
 from .namespace import ArrayNamespace
-
-
-class Signature:
-    """Dtype, shape and strides in bytes of an array that comes from outside."""
-
-    __slots__ = ("dtype", "shape", "strides")
-
-    def __init__(self, dtype: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> None:
-        self.dtype = dtype
-        self.shape = shape
-        self.strides = strides
 
 
 class Late:
@@ -89,11 +80,14 @@ _COPIES = {"clone", "_contiguous", "_tied"}
 
 
 class _Lowering:
-    def __init__(self, graph: Graph, signatures: list[Signature]) -> None:
+    def __init__(
+        self, graph: Graph, signatures: list[Signature], may_check: bool | None = None
+    ) -> None:
         self.graph = graph
         nodes = list(graph.nodes())
-        repeatable = not any(node.has_effects for node in nodes)
-        self.builder = CheckedBuilder(repeatable)
+        if may_check is None:
+            may_check = not any(node.has_effects for node in nodes)
+        self.builder = CheckedBuilder(may_check)
         self.namespace = ArrayNamespace(self.builder)
         self.values: dict[Symbol, Any] = {}
         self.instructions = InstructionBuilder()
@@ -116,11 +110,14 @@ class _Lowering:
             self.inputs.append(value.buffer)
             self.values[symbol] = value
 
-    def result(self) -> Lowered:
+    def lower_nodes(self) -> None:
         for node in self.nodes:
             self.node(node)
+
+    def result(self) -> Lowered:
+        self.lower_nodes()
         outputs = tuple([self.tensor(symbol) for symbol in self.graph.outputs])
-        self._check()
+        self.check()
         made = Lowered()
         made.input_registers = tuple(
             [self.instructions.register(symbol) for symbol in self.graph.inputs]
@@ -135,7 +132,7 @@ class _Lowering:
         made.native, made.total = self.native, len(self.nodes)
         return made
 
-    def _check(self) -> None:
+    def check(self) -> None:
         """A store at a place that is out of range where a check fails, which sets the flag."""
         builder = self.builder
         if not builder.checks:
@@ -238,6 +235,8 @@ class _Lowering:
             return self._keep(
                 node, [self.builder.pointwise(lambda a, b: a + b, [x, y], x.shape)]
             )
+        if node.kind in control.KINDS:
+            return self._keep(node, control.lowered(self, node))
         return False
 
     def _elementwise(self, node: Node, arguments: tuple) -> list[Value]:

@@ -14,6 +14,7 @@ from ...core.scalar.expressions import Scalar, Unsupported, type_of
 from ...core.scalar.functions import FUNCTIONS
 from ...core.scalar.namespace import scalar_namespace
 from .arrays import CheckedBuilder, SymbolicArray, gathered, pointwise, scattered, symbolic
+from .running import NAMES as RUNNING
 
 
 def builder_of(*args: Any) -> CheckedBuilder:
@@ -196,6 +197,44 @@ def copyto(out: Any, source: Any, where: Any) -> None:
     out._write(_elementwise("where")(where, source, out).astype(out.dtype).value)
 
 
+def running(name: str, x: SymbolicArray, axis: int, dtype: Any = None) -> SymbolicArray:
+    """The accumulation of a binary function along a dimension."""
+    if name not in RUNNING:
+        raise Unsupported(f"numpy.{name}.accumulate")
+    if dtype is not None:
+        x = x.astype(dtype, copy=False)
+    return SymbolicArray(x.builder, x.builder.running(name, x.value, axis % x.ndim))
+
+
+def _cumulative(name: str) -> Callable[..., Any]:
+    def call(x: Any, axis: int, dtype: Any = None) -> Any:
+        return running(name, x, axis, dtype)
+
+    return call
+
+
+def _place_of(name: str) -> Callable[..., Any]:
+    """The first place of an extremum; what is no number counts as one."""
+
+    def call(x: Any, axis: int | None = None, keepdims: bool = False) -> Any:
+        if not isinstance(x, SymbolicArray):
+            return getattr(np, name)(x, axis=axis, keepdims=keepdims)
+        if axis is None:
+            ndim, x, axis = x.ndim, x.reshape((-1,)), 0
+            found = call(x, 0)
+            return found.reshape((1,) * ndim) if keepdims else found
+        axis %= x.ndim
+        length = x.shape[axis]
+        best = x.max(axis, True) if name == "argmax" else x.min(axis, True)
+        shape = [1] * x.ndim
+        shape[axis] = length
+        places = symbolic(x.builder, np.arange(length).reshape(shape))
+        found = _elementwise("where")((x == best) | (x != x), places, length)
+        return found.min(axis, keepdims)
+
+    return call
+
+
 class _Add:
     """numpy.add, also at places that may be there twice."""
 
@@ -269,6 +308,10 @@ _TABLE: dict[str, Any] = {
        ("transpose", "swapaxes", "moveaxis", "squeeze", "flip", "expand_dims", "diagonal",
         "rollaxis")},
     "add": _Add(),
+    "argmax": _place_of("argmax"),
+    "argmin": _place_of("argmin"),
+    "cumsum": _cumulative("add"),
+    "cumprod": _cumulative("multiply"),
     "concatenate": concatenate,
     "stack": stack,
     "broadcast_to": broadcast_to,
@@ -317,7 +360,9 @@ class SymbolicBackend(Backend):
         raise Unsupported(f"scipy.fft.{name}")
 
     def accumulate(self, name: str, array: Any, dim: int) -> Any:
-        raise Unsupported(f"numpy.{name}.accumulate")
+        if not isinstance(array, SymbolicArray):
+            raise Unsupported(f"numpy.{name}.accumulate")
+        return running(name, array, dim)
 
     def strided(self, array: Any, shape: Any, strides: Any, offset: int = 0) -> Any:
         if tuple(shape) == array.shape and not offset:

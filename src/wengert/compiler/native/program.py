@@ -28,12 +28,13 @@ from ..ir.graph import Graph
 from ..ir.types import TensorType
 from ..passes.shapes import propagate_shapes
 from . import host
-from .loops import CONSTANT, SCRATCH, Call
-from .lower import Export, Late, Lowered, Signature, lower
-from .nests import form_nests
-from .plan import ALIGNMENT, place_buffers
+from .control import Signature
+from .frames import ARENA, FLAG, Layout
+from .loops import Call
+from .lower import Export, Late, Lowered, lower
+from .plan import ALIGNMENT
 from .runtime import Caller, runtime
-from .table import ARENA, FIRST_FREE, FLAG, Table
+from .table import Table
 
 _log = logging.getLogger("wengert.compiler.native")
 #: So many combinations of strides get code of their own; others run on the interpreter.
@@ -200,24 +201,10 @@ class Variant:
         self.lowered = lowered
         nested = time.perf_counter()
         bits = host.vector_bits()
-        buffers = lowered.buffers
-        steps = form_nests(lowered.groups, buffers, True)
-        self.arena, self.unshared = place_buffers(steps, buffers)
-        count = FIRST_FREE
-        for buffer in buffers:
-            if buffer.source == SCRATCH:
-                buffer.base = ARENA
-            else:
-                buffer.base, buffer.offset = count, 0
-                count += 1
-        template = (ctypes.c_void_p * count)()
-        self._constants = [b.value for b in buffers if b.source == CONSTANT]
-        for buffer in buffers:
-            if buffer.source == CONSTANT:
-                template[buffer.base] = buffer.value.ctypes.data
-        self._template = template
-        self.table = Table(steps, buffers, bits)
-        self.steps = steps
+        layout = self.layout = Layout(lowered.groups, lowered.buffers)
+        self.arena, self.unshared = layout.arena, layout.unshared
+        self._template = layout.template
+        self.table = Table(layout, bits)
         self._records = ctypes.addressof(self.table.records)
         self._frames: list[Frame] = []
         self._inputs = [

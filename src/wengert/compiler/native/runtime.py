@@ -20,7 +20,8 @@ from ...core.pool import thread_count
 from ...core.state import thread_state
 from ...core.tensor import Tensor, wrap_as
 from . import host
-from .table import RUN, Record
+from .rounds import RUN
+from .table import Record
 
 #: So many frames wait for the next calls.
 _MOST_FRAMES = 4

@@ -19,6 +19,7 @@ from ...core.tensor cimport Tensor, requires_of, wrap_as
 from ...core.dtypes import get_default_dtype
 from ...core.state import anomaly
 from .blas import thread_setting
+from .rounds import Runner
 
 cnp.import_array()
 
@@ -62,17 +63,10 @@ cdef get_t get_blas_threads = <get_t><size_t>(thread_setting()[0])
 cdef put_t put_blas_threads = <put_t><size_t>(thread_setting()[1])
 
 
-cdef void run_steps(
-    char** bases, size_t records, int64_t begin, int64_t end, bint uses_blas
-) noexcept nogil:
-    """Run steps, with one thread for BLAS: its products are split here, where threads share."""
-    cdef int before = 0
+cdef void run_table(char** bases, size_t records, int64_t begin, int64_t end) noexcept nogil:
+    """Run steps; threads share the chunks of those that have several."""
     cdef int64_t i
     cdef wengert_job job
-    if uses_blas and get_blas_threads != NULL:
-        before = get_blas_threads()
-        if before != 1:
-            put_blas_threads(1)
     job.bases = bases
     for i in range(begin, end):
         job.step = <wengert_step*>records + i
@@ -80,8 +74,24 @@ cdef void run_steps(
             split(wengert_chunk, &job, job.step.parts)
         else:
             job.step.function(bases, job.step.slots, 0, job.step.rows, 0)
+
+
+cdef void run_steps(
+    char** bases, size_t records, int64_t begin, int64_t end, bint uses_blas
+) noexcept nogil:
+    """Run steps, with one thread for BLAS: its products are split here, where threads share."""
+    cdef int before = 0
+    if uses_blas and get_blas_threads != NULL:
+        before = get_blas_threads()
+        if before != 1:
+            put_blas_threads(1)
+    run_table(bases, records, begin, end)
     if before > 1:
         put_blas_threads(before)
+
+
+# A block within a step has a table of its own.
+Runner.address = <size_t>&run_table
 
 
 cdef class Runtime:

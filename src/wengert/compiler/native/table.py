@@ -19,15 +19,17 @@ import numpy as np
 from ...core.scalar.expressions import SIZES
 from . import blas, host
 from .emitter import SIGNATURE, Emitter, Kernel, shape_of, slots_of
-from .loops import Access, Buffer, Call
+from .frames import Layout
+from .loops import Access, Call
 from .nests import CHUNKS, Nest, Step
+from .rounds import control_kernel
+from .running import running_chunks, running_kernel
 
 #: Products with fewer multiplications are not worth waking other threads.
 _WORTH_SPLITTING = 400_000
-#: Chunks of a product have a multiple of so many rows.
-_ROWS = 16
-#: bases[0] is the flag that wrong indices set, bases[1] the arena.
-FLAG, ARENA, FIRST_FREE = 0, 1, 2
+#: A product is split into so many chunks at most, since BLAS brings one factor into its own order
+#: for each of them again; chunks have at least so many rows or columns, in multiples of the grain.
+_PARTS, _SMALLEST, _GRAIN = 4, 64, 16
 
 
 class Record(ctypes.Structure):
@@ -84,9 +86,13 @@ class Table:
     """The steps of a program in memory. `ends` has the numbers of steps after which others follow
     that are no native ones."""
 
-    def __init__(self, steps: Sequence[Step], buffers: Sequence[Buffer], bits: int) -> None:
+    def __init__(self, layout: Layout, bits: int) -> None:
         begin = time.perf_counter()
         self.bits = bits
+        self.layout = layout
+        steps, buffers = layout.steps, layout.buffers
+        #: The tables of blocks, which steps of this one run.
+        self.inner: list[Table] = []
         kinds = [buffer.kind for buffer in buffers]
         self.segments: list[tuple[int, int] | Call] = []
         made: list[tuple[Kernel, list[int], Step]] = []
@@ -107,8 +113,14 @@ class Table:
                     known = written_for[shape] = Emitter(step, kinds, bits // 8).emit()
                 kernel = Kernel(known.text, known.declarations, slots)
                 numbers: list[int] = []
-            else:
+            elif step.name == "gemm":
                 kernel, numbers = _product(step)
+            elif step.name == "running":
+                kernel, numbers = running_kernel(step)
+            else:
+                tables = [Table(body.layout, bits) for body in step.arguments["bodies"]]
+                self.inner += tables
+                kernel, numbers = control_kernel(step, tables)
             places = []
             for buffer, offset in kernel.slots:
                 where = buffers[buffer]
@@ -126,13 +138,22 @@ class Table:
             rows, chunk, parts = (
                 (step.rows, step.chunk, step.parts)
                 if isinstance(step, Nest)
-                else _product_chunks(step)
+                else _chunks(step)
             )
             self.records[i] = Record(code.address, numbers_of.ctypes.data, rows, chunk, parts)
-        self.uses_blas = any(not isinstance(step, Nest) for _, _, step in made)
+        self.uses_blas = any(
+            isinstance(step, Call) and step.name == "gemm" for _, _, step in made
+        ) or any(table.uses_blas for table in self.inner)
         self.kernels = len({kernel.text for kernel, _, _ in made})
         self.steps = len(made)
         self.seconds = {"writing": written - begin, "llvm": time.perf_counter() - written}
+
+
+def _chunks(call: Call) -> tuple[int, int, int]:
+    """The rows of a step that is no nest, how many make a chunk, and how many chunks there are."""
+    if call.name == "gemm":
+        return _product_chunks(call)
+    return running_chunks(call) if call.name == "running" else (1, 1, 1)
 
 
 def _product(call: Call) -> tuple[Kernel, list[int]]:
@@ -148,24 +169,33 @@ def _product(call: Call) -> tuple[Kernel, list[int]]:
         rows, columns, inner, left_step, right_step, columns,
         112 if left_turned else 111, 112 if right_turned else 111,
         batch, _between(left, shape), _between(right, shape), rows * columns,
+        blas.address(given["kind"]),
     ]  # fmt: skip
     slots = [(left.buffer, left.offset), (right.buffer, right.offset), (given["out"], 0)]
-    text = _product_text(given["kind"], given["adds"], batch > 1)
+    split = "batch" if batch > 1 else "columns" if _by_columns(rows, columns) else "rows"
+    text = _product_text(given["kind"], given["adds"], split)
     return Kernel(text, set(), slots), numbers
+
+
+def _by_columns(rows: int, columns: int) -> bool:
+    """Whether chunks of a product are columns: the factor that is not split is the smaller one."""
+    return columns >= rows
 
 
 def _product_chunks(call: Call) -> tuple[int, int, int]:
     """The rows of a product's step, how many make a chunk, and how many chunks there are.
 
-    Chunks are matrices of a batch, or rows of a single one.
+    Chunks are matrices of a batch, or rows or columns of a single one.
     """
     shape, inner = call.arguments["shape"], call.arguments["inner"]
     batch = math.prod(shape[:-2])
-    rows, grain = (batch, 1) if batch > 1 else (shape[-2], _ROWS)
+    rows = batch if batch > 1 else max(shape[-2:])
     if math.prod(shape) * inner < _WORTH_SPLITTING:
         return rows, rows, 1
-    chunk = -(-rows // CHUNKS)
-    chunk = -(-chunk // grain) * grain
+    if batch > 1:
+        chunk = -(-rows // CHUNKS)
+    else:
+        chunk = max(-(-rows // (_PARTS * _GRAIN)) * _GRAIN, _SMALLEST)
     return rows, chunk, -(-rows // chunk)
 
 
@@ -184,8 +214,10 @@ def _between(access: Access, shape: tuple[int, ...]) -> int:
     return next((step for n, step in reversed(list(lengths)) if n > 1), 0)
 
 
-def _product_text(kind: str, adds: bool, batched: bool) -> str:
-    """A kernel that calls NumPy's BLAS for some matrices of a batch, or for some rows of one."""
+def _product_text(kind: str, adds: bool, split: str) -> str:
+    """A kernel that calls NumPy's BLAS for some matrices of a batch, or for some rows or columns
+    of one."""
+    batched = split == "batch"
     real = {"f32": "float", "f64": "double"}[kind]
     integer = f"i{blas.integer_bits()}"
     lines = [f"define void @NAME{SIGNATURE} {{", "entry:"]
@@ -199,7 +231,7 @@ def _product_text(kind: str, adds: bool, batched: bool) -> str:
             f"  %sf{k} = load i64, ptr %se{k}",
             f"  %p{k} = getelementptr i8, ptr %sd{k}, i64 %sf{k}",
         ]
-    for k in range(12):
+    for k in range(13):
         lines += [
             f"  %na{k} = getelementptr i64, ptr %slots, i64 {6 + k}",
             f"  %n{k} = load i64, ptr %na{k}",
@@ -207,20 +239,34 @@ def _product_text(kind: str, adds: bool, batched: bool) -> str:
     if batched:
         first, last = "%lo", "%hi"
         starts = {0: "%n9", 1: "%n10", 2: "%n11"}
-        lines.append("  %rows = add i64 %n0, 0")
-    else:
+    elif split == "rows":
         # One turn, in which the matrices begin at the first row of the chunk.
         first, last = "0", "1"
         starts = {}
         lines += [
-            "  %rows = sub i64 %hi, %lo",
+            "  %part_rows = sub i64 %hi, %lo",
             "  %plain = icmp eq i64 %n6, 111",
             "  %down = select i1 %plain, i64 %n3, i64 1",
             "  %skip0 = mul i64 %lo, %down",
+            "  %skip1 = add i64 0, 0",
             "  %skip2 = mul i64 %lo, %n5",
         ]
+    else:
+        first, last = "0", "1"
+        starts = {}
+        lines += [
+            "  %part_columns = sub i64 %hi, %lo",
+            "  %plain = icmp eq i64 %n7, 111",
+            "  %along = select i1 %plain, i64 1, i64 %n4",
+            "  %skip0 = add i64 0, 0",
+            "  %skip1 = mul i64 %lo, %along",
+            "  %skip2 = add i64 %lo, 0",
+        ]
     short = {k: f"%n{k}" for k in range(12)}
-    short[0] = "%rows"
+    if split == "rows":
+        short[0] = "%part_rows"
+    elif split == "columns":
+        short[1] = "%part_columns"
     for k in range(8):
         target = "i32" if k > 5 else integer
         if target != "i64":
@@ -240,11 +286,11 @@ def _product_text(kind: str, adds: bool, batched: bool) -> str:
             for k in range(3)
             for line in (
                 f"  %d{k} = mul i64 %i, {starts[k]}" if batched
-                else f"  %d{k} = add i64 {f'%skip{k}' if k != 1 else 0}, 0",
+                else f"  %d{k} = add i64 %skip{k}, 0",
                 f"  %q{k} = getelementptr {real}, ptr %p{k}, i64 %d{k}",
             )
         ],
-        f"  %blas = inttoptr i64 {blas.address(kind)} to ptr",
+        "  %blas = inttoptr i64 %n12 to ptr",
         f"  call void %blas(i32 101, i32 {short[6]}, i32 {short[7]}, {integer} {short[0]}, "
         f"{integer} {short[1]}, {integer} {short[2]}, {real} {one}, ptr %q0, {integer} {short[3]}, "
         f"ptr %q1, {integer} {short[4]}, {real} {begin}, ptr %q2, {integer} {short[5]})",
@@ -255,70 +301,3 @@ def _product_text(kind: str, adds: bool, batched: bool) -> str:
         "}",
     ]
     return "\n".join(lines) + "\n"
-
-
-#: Runs the steps from one number to another, the chunks of each one after the other.
-RUN = """
-define void @run(ptr %bases, ptr %steps, i64 %begin, i64 %end) {
-entry:
-  br label %head
-head:
-  %i = phi i64 [ %begin, %entry ], [ %following, %stepped ]
-  %more = icmp slt i64 %i, %end
-  br i1 %more, label %step, label %done
-step:
-  %record = getelementptr [5 x i64], ptr %steps, i64 %i
-  %slots_at = getelementptr i64, ptr %record, i64 1
-  %rows_at = getelementptr i64, ptr %record, i64 2
-  %chunk_at = getelementptr i64, ptr %record, i64 3
-  %parts_at = getelementptr i64, ptr %record, i64 4
-  %function = load ptr, ptr %record
-  %slots = load ptr, ptr %slots_at
-  %rows = load i64, ptr %rows_at
-  %chunk = load i64, ptr %chunk_at
-  %parts = load i64, ptr %parts_at
-  br label %chunks
-chunks:
-  %part = phi i64 [ 0, %step ], [ %next, %chunks ]
-  %lo = mul i64 %part, %chunk
-  %hi_raw = add i64 %lo, %chunk
-  %over = icmp sgt i64 %hi_raw, %rows
-  %hi = select i1 %over, i64 %rows, i64 %hi_raw
-  call void %function(ptr %bases, ptr %slots, i64 %lo, i64 %hi, i64 %part)
-  %next = add i64 %part, 1
-  %again = icmp slt i64 %next, %parts
-  br i1 %again, label %chunks, label %stepped
-stepped:
-  %following = add i64 %i, 1
-  br label %head
-done:
-  ret void
-}
-
-define void @work(ptr %bases, ptr %record, ptr %counter) {
-entry:
-  %slots_at = getelementptr i64, ptr %record, i64 1
-  %rows_at = getelementptr i64, ptr %record, i64 2
-  %chunk_at = getelementptr i64, ptr %record, i64 3
-  %parts_at = getelementptr i64, ptr %record, i64 4
-  %function = load ptr, ptr %record
-  %slots = load ptr, ptr %slots_at
-  %rows = load i64, ptr %rows_at
-  %chunk = load i64, ptr %chunk_at
-  %parts = load i64, ptr %parts_at
-  br label %take
-take:
-  %part = atomicrmw add ptr %counter, i64 1 seq_cst
-  %left = icmp slt i64 %part, %parts
-  br i1 %left, label %run, label %done
-run:
-  %lo = mul i64 %part, %chunk
-  %hi_raw = add i64 %lo, %chunk
-  %over = icmp sgt i64 %hi_raw, %rows
-  %hi = select i1 %over, i64 %rows, i64 %hi_raw
-  call void %function(ptr %bases, ptr %slots, i64 %lo, i64 %hi, i64 %part)
-  br label %take
-done:
-  ret void
-}
-"""

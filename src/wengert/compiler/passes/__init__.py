@@ -15,6 +15,7 @@ from .rematerialize import Policy as Policy
 from .rematerialize import rematerialize as rematerialize
 from .requires_grad import clear_requires_grad as clear_requires_grad
 from .requires_grad import propagate_requires_grad as propagate_requires_grad
+from .reroll import reroll as reroll
 from .shapes import propagate_shapes as propagate_shapes
 from .tuples import lower_tuples as lower_tuples
 from .tuples import pack_outputs as pack_outputs

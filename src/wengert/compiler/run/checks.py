@@ -378,12 +378,15 @@ class Additions:
         if any(self.expected):
             return [f"{bind(self.changed)}() is None"]
         read = bind(self.read)
-        return [
-            (self.none if type(value) in (FunctionType, Tensor) else f"not {read}({{}})").format(
-                bind(value)
-            )
-            for value in self.objects
-        ]
+        return [self._condition(value, bind, read) for value in self.objects]
+
+    def _condition(self, value: Any, bind: Bind, read: str) -> str:
+        """The text of a condition under which an object has no attributes that matter."""
+        if type(value) is FunctionType and value.__dict__:
+            # Such as `__wrapped__`: of what is there now, nothing matters.
+            return f"{bind(value)}.__dict__.keys() == {bind(frozenset(value.__dict__))}"
+        text = self.none if type(value) in (FunctionType, Tensor) else f"not {read}({{}})"
+        return text.format(bind(value))
 
 
 def _as_attributes(names_and_values: tuple) -> dict[str, Any]:

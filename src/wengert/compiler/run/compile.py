@@ -22,7 +22,9 @@ from ...core.tensor import Tensor
 from ...core.trees.pytree import tree_flatten, tree_map_only
 from ..interpret.program import Program
 from ..ir.graph import Graph
+from ..native.program import uncollected
 from ..passes.rematerialize import Policy
+from ..passes.reroll import reroll
 from ..trace.capture import record
 from ..trace.refusals import Effect, SharedMemory, TraceError
 from ..trace.traced import Traced
@@ -167,7 +169,9 @@ class Compiled:
         recompute: Policy | None,
         make: Callable[[Graph], Any] = Program,
         fullgraph: bool = False,
+        rerolls: bool = True,
     ) -> None:
+        self.rerolls = rerolls
         self.function = function
         self.make = make
         self.fullgraph = fullgraph
@@ -317,7 +321,7 @@ class Compiled:
         stores = Stores(snapshot, surroundings)
         args, kwargs = tree_map_only(np.ndarray, np.copy, (args, kwargs))
         try:
-            with surroundings.watching():
+            with surroundings.watching(), uncollected():
                 # What the function sets of context variables ends with the copy.
                 traced = copy_context().run(
                     record, DifferentiableLevel(), self.function, args, kwargs, True, stores.leaves
@@ -329,6 +333,9 @@ class Compiled:
         sources = Sources(stores.each, traced.captured)
         surroundings.note(self.function, objects, sources.skipped)
         _graphs.info("%s:\n%s", self._name(), traced.graph)
+        if self.rerolls:
+            with uncollected():
+                reroll(traced.graph)
         executable = Executable(
             traced.graph, self.passes, self.recompute, traced.mutated, self.make
         )
@@ -400,7 +407,8 @@ def compile(
     `backend` says what runs the graph: ``native`` makes machine code, ``interpreter`` calls the
     operators. `options` may hold
     ``passes``, functions from graph to graph, and ``recompute``, a policy for what the backward
-    computes again rather than keeps (None: nothing). PyTorch's hints about speed, `mode` and
+    computes again rather than keeps (None: nothing), and ``reroll``, whether blocks that repeat, as
+    those of a loop in Python, become one loop of the graph. PyTorch's hints about speed, `mode` and
     `dynamic`, are accepted and change nothing: a graph is always made for the shapes it meets.
 
     >>> import wengert
@@ -418,9 +426,10 @@ def compile(
     chosen = dict(options or {})
     passes = chosen.pop("passes", DEFAULT_PASSES)
     recompute = chosen.pop("recompute", Policy())
+    rerolls = bool(chosen.pop("reroll", True))
     if chosen:
         raise ValueError(
-            f"compile(): unknown options {sorted(chosen)}; there are passes and recompute"
+            f"compile(): unknown options {sorted(chosen)}; there are passes, recompute and reroll"
         )
     if model is None:
         return functools.partial(
@@ -434,7 +443,7 @@ def compile(
         return model._as_compiled(  # type: ignore[attr-defined]
             fullgraph=fullgraph, backend=backend, options=options
         )
-    return Compiled(model, passes, recompute, make, fullgraph)
+    return Compiled(model, passes, recompute, make, fullgraph, rerolls)
 
 
 def explain(function: Any, details: bool = False) -> str:

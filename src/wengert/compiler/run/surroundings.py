@@ -25,6 +25,7 @@ from .checks import Additions, Cell, Contents, Each, Elements, Fields, Tensors, 
 from .purity import LIBRARIES, STANDARD, reaches_outside, shown
 from .reads import names_read
 from .walk import Walk
+from .watching import unwatch, watch
 
 #: What these keep is bookkeeping: caches that do not change results.
 _BOOKKEEPING = frozenset((
@@ -38,6 +39,12 @@ def _owner(frame: Any) -> str:
     if not isinstance(name, str):
         return ""
     return "collections" if name.startswith("namedtuple_") else name.partition(".")[0]
+
+
+def _is_ours(frame: Any) -> bool:
+    """Whether a frame runs code of which nothing has to be known, whoever calls it."""
+    owner = _owner(frame)
+    return owner in LIBRARIES or owner in _BOOKKEEPING
 
 
 class Surroundings:
@@ -64,13 +71,13 @@ class Surroundings:
             yield
             return
         self._start = sys._getframe()
-        sys.setprofile(self._event)
+        watch(self._event, _is_ours, reaches_outside)
         collecting = gc.isenabled()
         gc.disable()  # what it calls is not called by the function
         try:
             yield
         finally:
-            sys.setprofile(None)
+            unwatch()
             self._start = None
             if collecting:
                 gc.enable()
@@ -106,9 +113,9 @@ class Surroundings:
 
         An import happens once and may call anybody's hooks, so what it runs is not.
         """
-        owner = _owner(frame)
-        if owner in LIBRARIES or owner in _BOOKKEEPING:
+        if _is_ours(frame):
             return False
+        owner = _owner(frame)
         caller = frame.f_back
         while owner in STANDARD and caller is not None and caller is not self._start:
             owner = _owner(caller)

@@ -37,6 +37,7 @@ from ..ir.types import type_of, without_grad
 from ..passes.barriers import STOP_GRADIENT, WITH_VALUE
 from ..passes.shapes import example_of
 from .refusals import SharedMemory, TraceError, where
+from .shapes import KnownShapes
 from .steps import Memory, Step, single_step, text_of_step, way_back
 
 _OUTSIDE = (
@@ -61,10 +62,11 @@ class TraceLevel(ControlFlowLevel):
     restores_grad_mode = True
     fixes_what_is_read = True
 
-    __slots__ = ("graph", "constant")
+    __slots__ = ("graph", "constant", "shapes")
 
     def __init__(self, graph: Graph | None = None) -> None:
         Level.__init__(self)
+        self.shapes = KnownShapes()
         self.graph = Graph() if graph is None else graph
         self.constant: set[Value] = set()  # values that no input's gradient can come from
 
@@ -192,8 +194,7 @@ class TraceLevel(ControlFlowLevel):
             raise SharedMemory(f"{_OUTSIDE}.\n  {where()}")
         shapes = tuple([self.shape_of(a) for a in args])
         try:
-            with OutsideAllLevels():
-                out = operator.call(shapes)
+            out = self.shapes.call(operator, shapes)
         except NotImplementedError as error:
             text = str(error).rstrip(".")
             raise self.refusal(text if "(): " in text else f"{operator.name}(): {text}") from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import linecache
 import sys
 from typing import Any
@@ -28,5 +29,9 @@ def where() -> str:
         frame = frame.f_back
     if frame is None:
         return ""
-    name, line = frame.f_code.co_filename, frame.f_lineno
+    return _line(frame.f_code.co_filename, frame.f_lineno)
+
+
+@functools.lru_cache(256)
+def _line(name: str, line: int) -> str:
     return f"{name}:{line}: {linecache.getline(name, line).strip()}"

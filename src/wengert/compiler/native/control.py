@@ -1,0 +1,292 @@
+"""Control flow in native code: a block is a table of steps of its own, which one step runs.
+
+The memory of a block, its addresses and its arena, is scratch of the program around it. What a loop
+carries goes back and forth between two buffers; slices are addresses that move on. Nothing returns
+to Python between rounds. What a block copies of something that never changes is copied before.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from numpy.lib.stride_tricks import as_strided
+
+from ...core.scalar.expressions import DTYPES, Unsupported
+from ..ir import primitives as prim
+from ..ir.blocks import Block
+from ..ir.graph import block_graph
+from ..ir.nodes import Node
+from ..passes.shapes import propagate_shapes
+from .building import Value
+from .frames import Layout
+from .loops import SCRATCH, Buffer
+from .plan import ALIGNMENT
+
+KINDS = {prim.SCAN, prim.MAP, prim.COND, prim.WHILE}
+
+
+class Signature:
+    """Dtype, shape and strides in bytes of an array that comes from outside."""
+
+    __slots__ = ("dtype", "shape", "strides")
+
+    def __init__(self, dtype: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> None:
+        self.dtype = dtype
+        self.shape = shape
+        self.strides = strides
+
+
+class Body:
+    """A block as steps, for inputs that are values of the program around it.
+
+    `slices` are the inputs of which each round sees one index of the first dimension.
+    """
+
+    def __init__(
+        self, lowering: Any, block: Block, inputs: Sequence[Value], slices: range, fixed: set[int]
+    ) -> None:
+        graph = block_graph(block)
+        outer = lowering.builder
+        signatures = []
+        for i, value in enumerate(inputs):
+            dtype = DTYPES[value.kind]
+            if not value.size:
+                raise Unsupported("a block that is given no elements")
+            if value.number is None:
+                outer.in_memory(value)
+            shape = value.shape[1:] if i in slices else value.shape
+            strides = (dtype.itemsize,) * len(shape)
+            if value.number is None:
+                strides = value.view.strides[1:] if i in slices else value.view.strides
+            signatures.append(Signature(dtype, shape, strides))
+        inner = type(lowering)(propagate_shapes(graph), signatures, outer.may_check)
+        for i, (symbol, value) in enumerate(zip(graph.inputs, inputs, strict=True)):
+            if symbol not in inner.values:
+                raise Unsupported("an array of another kind in a block")
+            if value.number is not None:
+                shape = signatures[i].shape
+                inner.values[symbol] = inner.builder.uniform(shape, value.kind, value.number)
+            elif i in fixed:
+                inner.builder.fixed.add(inner.inputs[i].id)
+        inner.lower_nodes()
+        if inner.reasons:
+            kind, reason = next(iter(inner.reasons.items()))
+            raise Unsupported(f"{kind} inside: {reason}")
+        results = [inner.values.get(symbol) for symbol in graph.outputs]
+        if any(result is None for result in results):
+            raise Unsupported("a block returns what is no array")
+        self.outputs: list[Buffer] = [inner.builder.export(result) for result in results]
+        self.shapes = [result.shape for result in results]
+        inner.check()
+        self.inputs: list[Buffer | None] = [
+            None if value.number is not None else buffer
+            for value, buffer in zip(inputs, inner.inputs, strict=True)
+        ]
+        hoisted = list(inner.builder.hoisted.values())
+        self.layout = Layout(inner.builder.finished(), inner.builder.buffers)
+        #: What was copied before the loop: a value of the program around it, and the buffer here.
+        self.copies: list[tuple[Value, Buffer]] = []
+        for buffer, source, offset, shape, strides in hoisted:
+            place = next(i for i, b in enumerate(inner.inputs) if b.id == source)
+            value = inputs[place]
+            begin = value.view
+            if offset:
+                begin = as_strided(begin, (2,), (offset,))[1:]
+            copied = outer.packed(
+                outer.seen(value.buffer, as_strided(begin, shape, strides), ready_of(value))
+            )
+            self.copies.append((copied, buffer))
+
+    @property
+    def header(self) -> int:
+        """The bytes of the addresses, before the arena."""
+        return -(-self.layout.count * 8 // ALIGNMENT) * ALIGNMENT
+
+    @property
+    def memory(self) -> int:
+        return self.header + self.layout.arena
+
+
+def ready_of(value: Value) -> float:
+    """After which group the memory of a value can be read."""
+    return value.ready if value.loop is None else value.loop.order + 0.5
+
+
+def _in_order(builder: Any, value: Value) -> Value:
+    """A value in memory of its own order, also if it is one number everywhere."""
+    builder.in_memory(value)
+    if value.number is not None:
+        assert value.buffer is not None
+        return builder.seen(value.buffer, value.view, value.ready)
+    return builder.packed(value)
+
+
+def lowered(lowering: Any, node: Node) -> list[Value]:
+    """The values of a node with blocks."""
+    inputs = []
+    for symbol in node.inputs:
+        if symbol not in lowering.values:
+            raise Unsupported("an operand is not known before the graph runs")
+        inputs.append(lowering.values[symbol])
+    if node.kind == prim.COND:
+        return _cond(lowering, node, inputs)
+    if node.kind == prim.WHILE:
+        return _while(lowering, node, inputs)
+    return _scan(lowering, node, inputs)
+
+
+def _work(builder: Any, bodies: Sequence[Body]) -> Buffer:
+    """Memory for whichever of some bodies runs."""
+    return builder.buffer("i64", (max([body.memory for body in bodies]) // 8,), SCRATCH)
+
+
+def _call(
+    builder: Any, name: str, bodies: Sequence[Body], reads: Sequence[Value],
+    writes: Sequence[Buffer], **arguments: Any,
+) -> Any:  # fmt: skip
+    everything = [*reads, *[value for body in bodies for value, _ in body.copies]]
+    read = {value.buffer.id for value in everything if value.buffer is not None}
+    return builder.call(
+        name, read, {buffer.id for buffer in writes}, bodies=list(bodies), **arguments
+    )
+
+
+def _place(builder: Any, value: Value) -> tuple[int, int]:
+    """The buffer and the offset in elements of a value in memory."""
+    access = builder.access(value)
+    return access.buffer, access.offset
+
+
+def _entries(builder: Any, body: Body, inputs: Sequence[Value], skip: int = 0) -> list:
+    """What each round finds where it always is: its buffer, the place, and no step."""
+    found = [
+        (buffer.base, _place(builder, value), 0, 0)
+        for value, buffer in zip(inputs[skip:], body.inputs[skip:], strict=True)
+        if buffer is not None
+    ]
+    return found + [
+        (buffer.base, _place(builder, value), 0, 0) for value, buffer in body.copies
+    ]
+
+
+def _scan(lowering: Any, node: Node, inputs: list[Value]) -> list[Value]:
+    builder = lowering.builder
+    carried, mapped = node.attributes.get("carried", 0), node.attributes["mapped"]
+    backward = bool(node.attributes.get("reverse", False))
+    slices = range(carried, carried + mapped)
+    lengths = {inputs[i].shape[0] for i in slices}
+    if len(lengths) != 1 or 0 in lengths:
+        raise Unsupported("a loop over nothing")
+    (length,) = lengths
+    carries = [_in_order(builder, value) for value in inputs[:carried]]
+    given = [*carries, *inputs[carried:]]
+    fixed = set(range(carried + mapped, len(inputs)))
+    body = Body(lowering, node.blocks[0], given, slices, fixed)
+    for value, shape, buffer in zip(carries, body.shapes, body.outputs, strict=False):
+        if value.shape != shape or value.kind != buffer.kind:
+            raise Unsupported("a carried value changes its kind")
+    entries = _entries(builder, body, given, carried + mapped)
+    for i in slices:
+        buffer = body.inputs[i]
+        if buffer is not None:
+            step = inputs[i].view.strides[0] if length > 1 else 0
+            start = step * (length - 1) if backward else 0
+            entries.append(
+                (buffer.base, _place(builder, inputs[i]), start, -step if backward else step)
+            )
+    results = []
+    for inner, shape in zip(body.outputs[carried:], body.shapes[carried:], strict=True):
+        out = builder.buffer(inner.kind, (length, *shape), SCRATCH)
+        step = math.prod(shape) * DTYPES[inner.kind].itemsize
+        start = step * (length - 1) if backward else 0
+        entries.append((inner.base, (out.id, 0), start, -step if backward else step))
+        results.append(out)
+    work = _work(builder, [body])
+    finals, spare, turns = [], [], []
+    for i, value in enumerate(carries):
+        final = builder.buffer(value.kind, value.shape, SCRATCH)
+        other = builder.buffer(value.kind, value.shape, SCRATCH)
+        source = body.inputs[i]
+        assert source is not None
+        target, start = body.outputs[i].base, _place(builder, value)
+        turns.append((source.base, target, start, (final.id, 0), (other.id, 0)))
+        finals.append(final)
+        spare.append(other)
+    made = _call(
+        builder, "scan", [body], [v for v in given if v.number is None],
+        [work, *finals, *spare, *results],
+        entries=entries, turns=turns, length=length, work=work.id,
+    )  # fmt: skip
+    return [builder.whole(buffer, made.order + 0.5) for buffer in (*finals, *results)]
+
+
+def _cond(lowering: Any, node: Node, inputs: list[Value]) -> list[Value]:
+    builder = lowering.builder
+    condition, *rest = inputs
+    if condition.size != 1:
+        raise Unsupported("a condition with several elements")
+    if condition.kind != "bool":
+        condition = builder.pointwise(lambda x: x != 0, [condition], condition.shape)
+    condition = builder.in_memory(condition)
+    bodies = [Body(lowering, block, rest, range(0), set()) for block in node.blocks]
+    first, second = bodies
+    if first.shapes != second.shapes or [b.kind for b in first.outputs] != [
+        b.kind for b in second.outputs
+    ]:
+        raise Unsupported("branches with results of different kinds")
+    outs = [
+        builder.buffer(inner.kind, shape, SCRATCH)
+        for inner, shape in zip(first.outputs, first.shapes, strict=True)
+    ]
+    work = _work(builder, bodies)
+    entries = []
+    for body in bodies:
+        found = _entries(builder, body, rest)
+        for inner, out in zip(body.outputs, outs, strict=True):
+            found.append((inner.base, (out.id, 0), 0, 0))
+        entries.append(found)
+    made = _call(
+        builder, "cond", bodies, [condition, *[v for v in rest if v.number is None]],
+        [work, *outs], entries=entries, condition=_place(builder, condition), work=work.id,
+    )  # fmt: skip
+    return [builder.whole(buffer, made.order + 0.5) for buffer in outs]
+
+
+def _while(lowering: Any, node: Node, inputs: list[Value]) -> list[Value]:
+    builder = lowering.builder
+    count = len(node.outputs)
+    carries = [_in_order(builder, value) for value in inputs[:count]]
+    given = [*carries, *inputs[count:]]
+    fixed = set(range(count, len(inputs)))
+    test, body = [Body(lowering, block, given, range(0), fixed) for block in node.blocks]
+    if math.prod(test.shapes[0]) != 1 or test.outputs[0].kind != "bool":
+        raise Unsupported("a condition that is not one truth value")
+    for value, shape, buffer in zip(carries, body.shapes, body.outputs, strict=True):
+        if value.shape != shape or value.kind != buffer.kind:
+            raise Unsupported("a carried value changes its kind")
+    work = _work(builder, [test, body])
+    flag = builder.buffer("bool", (1,), SCRATCH)
+    outs, spare, turns = [], [], []
+    for i, value in enumerate(carries):
+        out = builder.buffer(value.kind, value.shape, SCRATCH)
+        other = builder.buffer(value.kind, value.shape, SCRATCH)
+        source, asked = body.inputs[i], test.inputs[i]
+        assert source is not None and asked is not None
+        turns.append(
+            (
+                asked.base, source.base, body.outputs[i].base, _place(builder, value),
+                (out.id, 0), (other.id, 0), out.nbytes,
+            )
+        )  # fmt: skip
+        outs.append(out)
+        spare.append(other)
+    entries = [_entries(builder, each, given, count) for each in (test, body)]
+    entries[0].append((test.outputs[0].base, (flag.id, 0), 0, 0))
+    made = _call(
+        builder, "while", [test, body], [v for v in given if v.number is None],
+        [work, flag, *outs, *spare],
+        entries=entries, turns=turns, flag=(flag.id, 0), work=work.id,
+    )  # fmt: skip
+    return [builder.whole(buffer, made.order + 0.5) for buffer in outs]

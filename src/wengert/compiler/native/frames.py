@@ -1,0 +1,43 @@
+"""How the buffers of a list of groups lie in memory: an arena, and addresses for all others.
+
+A frame is a list of addresses, `bases`, by which kernels find buffers: first a flag that wrong
+indices set, then the arena, then what is not scratch.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from typing import Any
+
+from .loops import CONSTANT, SCRATCH, Buffer, Group
+from .nests import Step, form_nests
+from .plan import place_buffers
+
+#: bases[0] is the flag that wrong indices set, bases[1] the arena.
+FLAG, ARENA, FIRST_FREE = 0, 1, 2
+
+
+class Layout:
+    """The steps of some groups, and where their buffers lie.
+
+    `template` has the addresses of constants in their places; the others are filled in by calls.
+    """
+
+    def __init__(self, groups: Sequence[Group], buffers: list[Buffer]) -> None:
+        self.buffers = buffers
+        self.steps: list[Step] = form_nests(groups, buffers, True)
+        self.arena, self.unshared = place_buffers(self.steps, buffers)
+        count = FIRST_FREE
+        for buffer in buffers:
+            if buffer.source == SCRATCH:
+                buffer.base = ARENA
+            else:
+                buffer.base, buffer.offset = count, 0
+                count += 1
+        self.count = count
+        self.template: Any = (ctypes.c_void_p * count)()
+        self.constants = [b.value for b in buffers if b.source == CONSTANT]
+        for buffer in buffers:
+            if buffer.source == CONSTANT:
+                self.template[buffer.base] = buffer.value.ctypes.data
