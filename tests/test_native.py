@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 import wengert
-from wengert.backends.loop_codes import COPY, SUM
+from wengert.backends.loop_codes import COPY, TOTAL
 from wengert.backends.loops import loops
 from wengert.backends.matrices import matrices
 from wengert.core.collector import collector
@@ -539,7 +539,7 @@ def test_join_declines():
 @pytest.mark.parametrize("shape", [(), (1,), (64,), (8, 8), (0,), (2, 3, 4)], ids=str)
 def test_sum_all(shape, dtype):
     x = sample(dtype, *shape)
-    found = loops.unary(SUM, x)
+    found = loops.unary(TOTAL, x)
     assert isinstance(found, np.ndarray) and found.shape == ()
     same(found, np.asarray(x.sum(dtype=np.float64)).astype(dtype))
 
@@ -570,9 +570,9 @@ def test_copy(dtype):
 def test_sums_decline():
     x = sample(np.float64, 4, 4)
     for value in (x.T[1:], x[:, :2], x.astype(np.int64), x.astype(np.float16), 1.0, None):
-        assert loops.unary(SUM, value) is None
+        assert loops.unary(TOTAL, value) is None
         assert loops.sum_rows(value) is None
-    assert loops.unary(SUM, np.ones(65)) is None
+    assert loops.unary(TOTAL, np.ones(65)) is None
     assert loops.sum_rows(np.ones((65, 2))) is None
     assert loops.sum_rows(np.ones(4)) is None
 
@@ -853,7 +853,7 @@ def test_uncompiled_loops_decline():
     assert matrices.matmul(x, x) is None
     assert matrices.product(x, x, False, True) is None
     assert matrices.addmm(x, x, x) is None
-    same(loops.unary(SUM, x), np.asarray(x.sum()))
+    same(loops.unary(TOTAL, x), np.asarray(x.sum()))
     assert loops.sum_rows(x) is None
     assert not loops.logistic_tail(x)
     assert (x == before).all()

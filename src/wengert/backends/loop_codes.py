@@ -5,7 +5,7 @@ ADD, SUB, MUL, DIV, RSUB = range(5)
 COPY = 50
 NEG, ABS, EXP, LOG, SQRT, SIN, COS, TANH, SIGMOID, RELU, SQUARE, RECIPROCAL = range(12)
 # The sum of all elements is asked for as a unary loop is.
-SUM = 12
+TOTAL = 12
 
 # What a gradient rule can come down to when nothing is recorded, beside a loop of two operands:
 # the loop of the differential of the unary operator FUSED + n,

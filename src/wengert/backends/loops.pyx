@@ -50,7 +50,7 @@ cdef enum:
     SQRT = 4
     TANH = 7
     SIGMOID = 8
-    SUM = 12
+    TOTAL = 12
 
 cdef enum:
     COPY = 50
@@ -187,7 +187,7 @@ cdef class Loops:
         cdef cnp.ndarray x, out
         cdef Py_ssize_t i, rows, n, limit = ARITHMETIC_LIMIT
         cdef bint single
-        if code == SUM:
+        if code == TOTAL:
             return sum_all(a)
         if not cnp.PyArray_CheckExact(a):
             return None

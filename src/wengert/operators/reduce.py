@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..backends import meta
-from ..backends.loop_codes import SPREAD, SUM
+from ..backends.loop_codes import SPREAD, TOTAL
 from ..backends.loops import loops
 from ..backends.reductions import PRODUCT, SUM, reduce
 from ..core import dtypes
@@ -61,7 +61,7 @@ def _by_loop(kind: int, x: Any, dims: tuple[int, ...], keepdim: bool, dtype: Any
 
 def _sum_all(xp: Any, x: Any, dtype: Any) -> Any:
     if dtype is None:
-        small = loops.unary(SUM, x)
+        small = loops.unary(TOTAL, x)
         if small is not None:
             return small
     return _sum(xp, x, None, False, dtype)
@@ -76,7 +76,7 @@ _sum_whole = linear(
     doc="Sum of all elements.",
     out="typed",
 )
-_sum_whole.native_code = SUM
+_sum_whole.native_code = TOTAL
 _sum_along = linear(
     "sum.dim_IntList(Tensor self, int[]? dim, bool keepdim=False, *, dtype? dtype=None) -> Tensor",
     _sum,
@@ -202,7 +202,7 @@ def _mean(xp: Any, x: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
 
 def _mean_all(xp: Any, x: Any, dtype: Any) -> Any:
     if dtype is None:
-        small = loops.unary(SUM, x)
+        small = loops.unary(TOTAL, x)
         if small is not None:
             return small / x.size if x.size else small * math.nan
     return _mean(xp, x, None, False, dtype)
