@@ -81,8 +81,10 @@ WRITTEN_IN_C_TYPES = {
     "wengert.core.pool",
     "wengert.creation.mersenne",
 }
-# Loops that tools/loops.py writes into C files beside a module; they round as it says.
+# Loops that tools/loops.py writes into C files beside a module.
 WRITTEN_LOOPS = "wengert.backends.vector_loops"
+# Elementwise loops round as NumPy's do, after each operation.
+ROUNDED_EACH_TIME = {"wengert.backends.loops", WRITTEN_LOOPS}
 LOOP_FLAGS = ["-ffp-contract=off"]
 MSVC_FLAGS = ["/O2"]
 PROCESSORS = os.cpu_count() or 1
@@ -180,7 +182,7 @@ class BuildCompiledOrPure(build_ext):
                 ext.extra_compile_args = MSVC_FLAGS
             else:
                 ext.extra_compile_args = UNIX_FLAGS[ext.name in WRITTEN_IN_C_TYPES] + (
-                    LOOP_FLAGS if ext.name == WRITTEN_LOOPS else []
+                    LOOP_FLAGS if ext.name in ROUNDED_EACH_TIME else []
                 )
         super().build_extensions()
 

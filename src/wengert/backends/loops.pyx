@@ -61,6 +61,10 @@ cdef enum:
     TRANSCENDENTAL_LIMIT = 96
 
 
+# No limit: what NumPy would do in several passes.
+cdef Py_ssize_t WHOLE = <Py_ssize_t>1 << 60
+
+
 cdef inline Py_ssize_t small_rows(cnp.ndarray a, Py_ssize_t limit) noexcept:
     """In how many contiguous runs a small float array lies: one, or its rows; 0 for neither."""
     cdef int kind = cnp.PyArray_TYPE(a)
@@ -153,7 +157,7 @@ cdef void row_loop(int code, cnp.ndarray a, cnp.ndarray b, cnp.ndarray out) noex
 cdef bint copied(cnp.ndarray a, object b) noexcept:
     """Copy an array of the same dtype and shape; False for anything else."""
     if (
-        not is_small(b, ARITHMETIC_LIMIT)
+        not is_small(b, WHOLE)
         or cnp.PyArray_TYPE(a) != cnp.PyArray_TYPE(<cnp.ndarray>b)
         or not same_dims(a, <cnp.ndarray>b)
         or overlaps(a, <cnp.ndarray>b)
@@ -240,14 +244,16 @@ cdef class Loops:
 
         Other factors than one are for addition. Operands that overlap are declined.
         """
-        if not is_small(a, ARITHMETIC_LIMIT) or not cnp.PyArray_ISWRITEABLE(<cnp.ndarray>a):
+        if not is_small(a, WHOLE) or not cnp.PyArray_ISWRITEABLE(<cnp.ndarray>a):
             return False
         if code == COPY:
             return copied(<cnp.ndarray>a, b)
+        if cnp.PyArray_SIZE(<cnp.ndarray>a) > ARITHMETIC_LIMIT and alpha == 1.0:
+            return False
         if is_number(b):
             return binary_loop(code, a, b if alpha == 1.0 else alpha * <double>b, <cnp.ndarray>a)
         if (
-            not is_small(b, ARITHMETIC_LIMIT)
+            not is_small(b, WHOLE)
             or cnp.PyArray_TYPE(<cnp.ndarray>a) != cnp.PyArray_TYPE(<cnp.ndarray>b)
             or overlaps(<cnp.ndarray>a, <cnp.ndarray>b)
         ):
@@ -309,7 +315,7 @@ cdef class Loops:
     cpdef bint logistic_tail(self, object e):
         """`e = 1 / (1 + e)` in place; False when not a contiguous float array."""
         cdef cnp.ndarray a
-        if not is_small(e, 1 << 40) or not cnp.PyArray_ISWRITEABLE(<cnp.ndarray>e):
+        if not is_small(e, WHOLE) or not cnp.PyArray_ISWRITEABLE(<cnp.ndarray>e):
             return False
         a = <cnp.ndarray>e
         if cnp.PyArray_TYPE(a) == cnp.NPY_FLOAT:
