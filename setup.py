@@ -149,7 +149,7 @@ class BuildCompiledOrPure(build_ext):
             compiler.compile([str(program)], output_dir=folder, include_dirs=self.include_dirs)
 
     def write_loops(self) -> None:
-        """Writes the C files of the loops, which `translate` adds to the sources of their module."""
+        """Writes the C files of the loops, which `translate` adds to those of their module."""
         folder = Path(self.build_temp, "loops")
         subprocess.run([sys.executable, "tools/loops.py", str(folder)], check=True, text=True,
                        stdout=subprocess.DEVNULL)  # fmt: skip

@@ -1,8 +1,8 @@
 """Writes the vector loops of the eager path in C, from the operators' scalar forms.
 
-`python tools/loops.py FOLDER` writes C files for src/wengert/backends/vector_loops.pyx: one loop for
-each elementwise operator that has a scalar form, and one for each gradient rule that comes down to
-such forms. setup.py runs it before it compiles; it needs the uncompiled package and NumPy.
+`python tools/loops.py FOLDER` writes C files for backends/vector_loops.pyx: one loop for each
+elementwise operator that has a scalar form, and one for each gradient rule that comes down to such
+forms. setup.py runs it before it compiles; it needs the uncompiled package and NumPy.
 
 There is one file for each instruction set and precision, with the same loops: they are written with
 the macros of backends/vectors.h.
@@ -43,7 +43,8 @@ OTHER_LITERALS = {"approximate": ["tanh"]}
 LONGEST = 260
 #: Operators that are seldom used and no slower in NumPy.
 LEFT_OUT = {
-    "_gamma_sample", "_times_log", "_rsub_tensor", "copysign", "ldexp", "heaviside", "nan_to_num", "hardshrink", "floor", "ceil", "trunc",
+    "_gamma_sample", "_times_log", "_rsub_tensor", "copysign", "ldexp", "heaviside",
+    "nan_to_num", "hardshrink", "floor", "ceil", "trunc",
     "round", "deg2rad", "rad2deg", "frac", "sign",
 }  # fmt: skip
 

@@ -9,6 +9,9 @@ cimport numpy as cnp
 from libc.string cimport memmove
 
 from ..core.array_checks cimport empty_like, is_number, is_row_of, is_small, same_dims
+from .vector_loops cimport VectorLoop
+
+from .vector_loops import vector_loop
 
 cnp.import_array()
 
@@ -48,12 +51,20 @@ cdef extern from "loops.h":
 cdef enum:
     EXP = 2
     SQRT = 4
-    TANH = 7
     SIGMOID = 8
     TOTAL = 12
 
 cdef enum:
     COPY = 50
+
+# By these numbers the loops that all processors with vectors have.
+cdef list vector_loops = [
+    vector_loop(name)
+    for name in (
+        "neg", "", "exp", "log", "sqrt", "sin", "cos", "tanh", "sigmoid", "relu", "square",
+        "reciprocal",
+    )
+]
 
 # The most elements that a loop takes; beyond, NumPy's own are as fast.
 cdef enum:
@@ -191,13 +202,19 @@ cdef class Loops:
         cdef cnp.ndarray x, out
         cdef Py_ssize_t i, rows, n, limit = ARITHMETIC_LIMIT
         cdef bint single
+        cdef VectorLoop vector
         if code == TOTAL:
             return sum_all(a)
         if not cnp.PyArray_CheckExact(a):
             return None
+        vector = <VectorLoop>vector_loops[code]
+        if vector is not None:
+            found = vector.run_one(a)
+            if found is not None:
+                return found
         x = <cnp.ndarray>a
         single = cnp.PyArray_TYPE(x) == cnp.NPY_FLOAT
-        if EXP <= code <= SIGMOID and code != SQRT and not (single and code >= TANH):
+        if EXP <= code <= SIGMOID and code != SQRT:
             limit = TRANSCENDENTAL_LIMIT
         rows = small_rows(x, limit)
         if rows == 0:

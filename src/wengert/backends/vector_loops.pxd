@@ -16,5 +16,6 @@ cdef class VectorLoop:
     cdef VectorLoop other
 
     cpdef object run(self, tuple values)
+    cdef object run_one(self, object value)
     cpdef bint run_into(self, tuple values, object out)
     cdef object compute(self, tuple values, cnp.ndarray given)

@@ -12,10 +12,11 @@ from cpython.object cimport PyObject
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy, strlen
 
-from ..core.array_checks cimport same_dims
+from ..core.array_checks cimport empty_like, same_dims
 from ..core.ndarrays cimport NDArrays
 from ..core.pool cimport split
 
+import os
 from ast import literal_eval
 
 from ..core.ndarrays import ndarrays as shared_ndarrays
@@ -76,6 +77,15 @@ cdef void run_flat(void* data, int64_t part) noexcept nogil:
     for i in range(job.count):
         operands[i] = job.data[i] + begin * job.sizes[i]
     job.loop(<const char* const*>operands, job.numbers, job.out + begin * job.itemsize, count)
+
+
+cdef void run_all(Job* job) noexcept:
+    """All parts of operands that are contiguous and of one shape."""
+    if job.total < QUICK:
+        job.loop(<const char* const*>job.data, job.numbers, job.out, job.total)
+        return
+    with nogil:
+        split(run_flat, job, (job.total + PART - 1) // PART)
 
 
 cdef void fill_block(
@@ -216,6 +226,28 @@ cdef class VectorLoop:
             loop = loop.other
         return None
 
+    cdef object run_one(self, object value):
+        """The result for one contiguous array, of a loop of no other operands; else None."""
+        cdef Job job
+        cdef cnp.ndarray a, out
+        cdef int kind
+        if not cnp.PyArray_CheckExact(value):
+            return None
+        a = <cnp.ndarray>value
+        kind = cnp.PyArray_TYPE(a)
+        if kind != cnp.NPY_FLOAT and kind != cnp.NPY_DOUBLE or not cnp.PyArray_ISCARRAY_RO(a):
+            return None
+        out = empty_like(a)
+        job.loop = self.single if kind == cnp.NPY_FLOAT else self.double_
+        job.numbers = NULL
+        job.count = 1
+        job.itemsize = job.sizes[0] = cnp.PyArray_ITEMSIZE(a)
+        job.data[0] = cnp.PyArray_BYTES(a)
+        job.out = cnp.PyArray_BYTES(out)
+        job.total = cnp.PyArray_SIZE(a)
+        run_all(&job)
+        return out
+
     cpdef bint run_into(self, tuple values, object out):
         """Write the result into an array of its shape and dtype, which may be one of the operands.
 
@@ -353,12 +385,7 @@ cdef class VectorLoop:
                                                   job.total * job.itemsize):
                     return None
             job.out = cnp.PyArray_BYTES(out)
-            if job.total < QUICK:
-                job.loop(<const char* const*>job.data, numbers, job.out, job.total)
-                return out
-            parts = (job.total + PART - 1) // PART
-            with nogil:
-                split(run_flat, &job, parts)
+            run_all(&job)
             return out
         if given is not None or not ndarrays.in_row_order(values):
             return None
@@ -407,9 +434,21 @@ cdef bint overlaps(char* a, char* b, int64_t size) noexcept:
     return a != b and a < b + size and b < a + size
 
 
+cdef int chosen_set():
+    """The best instruction set that the processor has and WENGERT_INSTRUCTIONS allows, or -1."""
+    cdef int best = wengert_instruction_set()
+    cdef str wish = os.environ.get("WENGERT_INSTRUCTIONS", "")
+    if wish == "none" or best < 0:
+        return -1
+    return 1 if wish == "avx2" else best
+
+
+cdef int instruction_set = chosen_set()
+
+
 cdef dict made_loops():
     """All loops by their keys, none on a processor without the instructions."""
-    cdef int place = wengert_instruction_set()
+    cdef int place = instruction_set
     cdef VectorLoop loop
     cdef dict found = {}
     cdef int i
@@ -433,7 +472,7 @@ cdef dict _LOOPS = made_loops()
 
 cdef const void* rows_of(int kind) noexcept:
     """The loops over rows of arrays of a type; NULL on a processor without the instructions."""
-    cdef int place = wengert_instruction_set()
+    cdef int place = instruction_set
     if place < 0 or kind != cnp.NPY_FLOAT and kind != cnp.NPY_DOUBLE:
         return NULL
     return wengert_rows_of[place][0 if kind == cnp.NPY_FLOAT else 1]

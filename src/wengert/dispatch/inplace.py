@@ -160,6 +160,9 @@ class InplaceOperator(BaseOperator):
             check_sources(self.name, array, arrays[1:])
         if not self.uniform or len(arrays) > 1 and hasattr(arrays[1], "dtype"):
             check_not_overlapping(self.name, array)
+        vector = functional.vector_loop
+        if vector is not None and vector.run_into(arrays, array):
+            return
         if (
             functional.ufunc is not None
             and _plain_floats(arrays, functional)
