@@ -189,12 +189,12 @@ def _scan(lowering: Any, node: Node, inputs: list[Value]) -> list[Value]:
             raise Unsupported("a carried value changes its kind")
     entries = _entries(builder, body, given, carried + mapped)
     for i in slices:
-        buffer = body.inputs[i]
-        if buffer is not None:
+        part = body.inputs[i]
+        if part is not None:
             step = inputs[i].view.strides[0] if length > 1 else 0
             start = step * (length - 1) if backward else 0
             entries.append(
-                (buffer.base, _place(builder, inputs[i]), start, -step if backward else step)
+                (part.base, _place(builder, inputs[i]), start, -step if backward else step)
             )
     results = []
     for inner, shape in zip(body.outputs[carried:], body.shapes[carried:], strict=True):

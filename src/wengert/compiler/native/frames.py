@@ -10,7 +10,7 @@ import ctypes
 from collections.abc import Sequence
 from typing import Any
 
-from .loops import CONSTANT, SCRATCH, Buffer, Group
+from .loops import CONSTANT, SCRATCH, Buffer, Call, Group
 from .nests import Step, form_nests
 from .plan import place_buffers
 
@@ -41,3 +41,19 @@ class Layout:
         for buffer in buffers:
             if buffer.source == CONSTANT:
                 self.template[buffer.base] = buffer.value.ctypes.data
+
+    def moved(self) -> int:
+        """The bytes that a call reads and writes, each buffer once for each step."""
+        total = 0
+        for step in self.steps:
+            if isinstance(step, Call):
+                rounds = step.arguments.get("length", 1)
+                bodies = step.arguments.get("bodies", ())
+                total += sum([rounds * body.layout.moved() for body in bodies])
+                if bodies:
+                    continue
+                touched = step.reads | step.writes
+            else:
+                touched = step.reads() | step.writes()
+            total += sum([self.buffers[i].nbytes for i in touched])
+        return total

@@ -315,7 +315,7 @@ class Variant:
         lines = [
             f"{lowered.native} of {lowered.total} nodes in {table.steps} steps with {table.kernels}"
             f" kernels, vectors of {table.bits} bits; arena {self.arena} bytes"
-            f" ({self.unshared} unshared);"
+            f" ({self.unshared} unshared), {self.layout.moved()} bytes moved;"
             + "".join([f" {name} {seconds * 1e3:.1f} ms" for name, seconds in self.seconds.items()])
         ]
         for kind, reason in lowered.reasons.items():

@@ -194,21 +194,25 @@ cdef class Caller:
 
 @cython.final
 cdef class Lane:
-    """The short way of a compiled function: calls with plain tensors, of which nothing is recorded.
+    """The short way of a compiled function: calls with plain tensors.
 
-    It declines, with NotImplemented, whatever is not exactly as in the call that it was made for.
+    `kinds` says of each argument whether it requires grad: 0, 1, or 2 for a leaf that does;
+    `needs` says so of what the function has from elsewhere. `recorded` makes calls that are
+    recorded, None stands for those that are not. It declines, with NotImplemented, whatever is not
+    exactly as in the call that it was made for.
     """
 
     cdef Caller caller
     cdef Py_ssize_t arguments
-    cdef list captured, arrays
-    cdef object holds, default_dtype, finish, compilation
+    cdef list captured, arrays, kinds, needs
+    cdef object holds, default_dtype, finish, compilation, recorded
     cdef bint grad_enabled, inference, anomaly
 
     def __init__(
-        self, caller, arguments, captured, modes, holds, finish, compilation
+        self, caller, kinds, captured, needs, modes, holds, finish, compilation, recorded
     ):
-        self.caller, self.arguments, self.captured = caller, arguments, captured
+        self.caller, self.arguments, self.captured = caller, len(kinds), captured
+        self.kinds, self.needs, self.recorded = kinds, needs, recorded
         self.arrays = [(<Tensor>t).array for t in captured]
         self.grad_enabled, self.inference, self.default_dtype, self.anomaly = modes
         self.holds, self.finish, self.compilation = holds, finish, compilation
@@ -216,6 +220,7 @@ cdef class Lane:
     def take(self, tuple args):
         """The function's result, or NotImplemented."""
         cdef Py_ssize_t i, j
+        cdef int kind
         cdef Tensor t
         cdef ThreadState state = thread_state()
         if (
@@ -231,18 +236,24 @@ cdef class Lane:
             if type(args[i]) is not Tensor:
                 return NotImplemented
             t = <Tensor>args[i]
-            if t.needs_grad or t.view_meta is not None or t.cold is not None:
+            if t.view_meta is not None or t.cold is not None:
+                return NotImplemented
+            kind = 0 if not t.needs_grad else 2 if t.node is None else 1
+            if kind != <int>self.kinds[i]:
                 return NotImplemented
             for j in range(i):
                 if args[j] is args[i]:
                     return NotImplemented
         for i in range(len(self.captured)):
             t = <Tensor>self.captured[i]
-            if t.array is not self.arrays[i] or (self.grad_enabled and requires_of(t)):
+            if t.array is not self.arrays[i] or requires_of(t) != <bint>self.needs[i]:
                 return NotImplemented
         inputs = [*args, *self.captured]
         if not self.caller.fits(inputs) or not self.holds():
             return NotImplemented
+        if self.recorded is not None:
+            self.compilation.calls += 1
+            return self.finish(self.recorded(*inputs))
         results = self.caller.call(inputs)
         if results is None:
             return NotImplemented

@@ -141,7 +141,7 @@ class Table:
                 else _chunks(step)
             )
             self.records[i] = Record(code.address, numbers_of.ctypes.data, rows, chunk, parts)
-        self.uses_blas = any(
+        self.uses_blas: bool = any(
             isinstance(step, Call) and step.name == "gemm" for _, _, step in made
         ) or any(table.uses_blas for table in self.inner)
         self.kernels = len({kernel.text for kernel, _, _ in made})

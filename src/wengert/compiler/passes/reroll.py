@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ...backends.host import is_plain
 from ...core import dtypes
 from ..ir import primitives as prim
 from ..ir.graph import Graph
@@ -75,8 +76,8 @@ def _kind(node: Node, known: dict[Any, int], number: int) -> int:
         arguments = arguments[:-1]
     if node.kind == prim.CONSTANT:
         value = node.attributes["value"]
-        array = getattr(value, "array", None)
-        if type(array) is not np.ndarray or array.size > 64:
+        array: Any = getattr(value, "array", None)
+        if not is_plain(array) or array.size > 64:
             return -number - 1
         arguments = (str(array.dtype), array.shape, array.tobytes())
     types = tuple([value.type for value in node._outputs])
@@ -492,7 +493,7 @@ class _Loop:
             for offset, k, turns in self.leaving:
                 for t in turns:
                     value = self.at(offset, t)._outputs[k]
-                    place = last - t if backward else t
+                    number = last - t if backward else t
                     if offset in self.hoisted:
                         found = hoisted[self.at(offset, 0)._outputs[k]]
                     elif offset in self.sliced:
@@ -501,13 +502,13 @@ class _Loop:
                     elif t == last and (offset, k) in after:
                         found = after[offset, k]
                     else:
-                        found = self._selected(every[offset, k], 0, place, value)
+                        found = self._selected(every[offset, k], 0, number, value)
                     # A list of all rounds takes the last one from among them, and results of the
                     # graph are no parts of something.
                     listed = owned = found
                     users = {use.user for use in value._uses}
                     if t == last and (offset, k) in after and (offset, k) in every:
-                        listed = self._selected(every[offset, k], 0, place, value)
+                        listed = self._selected(every[offset, k], 0, number, value)
                     elif (
                         returned in users
                         and found.node.kind == _SELECT

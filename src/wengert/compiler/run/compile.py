@@ -8,6 +8,7 @@ import logging
 import os
 import sys
 import threading
+import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -75,6 +76,8 @@ class Compilation:
         self.surroundings = surroundings
         self.sources = sources
         self.reason = reason
+        #: How long it took to trace the function.
+        self.seconds = 0.0
         self.calls = 0
         self.attributes = [surroundings.attributes_of(t) for t in tensors]
         looked_up = sources.numbers()
@@ -317,6 +320,7 @@ class Compiled:
                 f"the function may take values from the iterator `{iterator}`, which tracing would "
                 "use up: take them outside of it and pass them as arguments"
             )
+        begin = time.perf_counter()
         snapshot = Snapshot(self.function, objects)
         stores = Stores(snapshot, surroundings)
         args, kwargs = tree_map_only(np.ndarray, np.copy, (args, kwargs))
@@ -339,7 +343,9 @@ class Compiled:
         executable = Executable(
             traced.graph, self.passes, self.recompute, traced.mutated, self.make
         )
-        return Compilation(key, traced, executable, surroundings, sources, tensors, reason)
+        made = Compilation(key, traced, executable, surroundings, sources, tensors, reason)
+        made.seconds = time.perf_counter() - begin
+        return made
 
     def _refuse(self, key: tuple, error: Exception) -> None:
         """Run calls of this kind uncompiled, or all of them if none was ever compiled."""
@@ -405,8 +411,7 @@ def compile(
     cannot stand for, because it reads values of tensors or has effects that are not a store of
     tensors, runs as it is, with a warning that says why; with `fullgraph` that is an error.
     `backend` says what runs the graph: ``native`` makes machine code, ``interpreter`` calls the
-    operators. `options` may hold
-    ``passes``, functions from graph to graph, and ``recompute``, a policy for what the backward
+    operators. `options` may hold ``passes``, functions from graph to graph, and ``recompute``, a policy for what the backward
     computes again rather than keeps (None: nothing), and ``reroll``, whether blocks that repeat, as
     those of a loop in Python, become one loop of the graph. PyTorch's hints about speed, `mode` and
     `dynamic`, are accepted and change nothing: a graph is always made for the shapes it meets.
@@ -422,6 +427,11 @@ def compile(
     """
     if mode is not None and mode not in MODES:
         raise ValueError(f"compile(): Unrecognized mode={mode!r}; there are {', '.join(MODES)}")
+    if mode is not None and options is not None:
+        raise RuntimeError(
+            "compile(): Either mode or options can be specified, but both can't be specified at "
+            "the same time."
+        )
     make = backends.chosen(backend)
     chosen = dict(options or {})
     passes = chosen.pop("passes", DEFAULT_PASSES)
@@ -468,6 +478,7 @@ def explain(function: Any, details: bool = False) -> str:
         if made.traced.mutated:
             lines.append(f"     changes its inputs {made.traced.mutated}")
         if details:
+            lines.append(f"     traced in {made.seconds * 1e3:.1f} ms")
             for name, program in made.executable.made():
                 text = program.text() if hasattr(program, "text") else "runs on the interpreter"
                 lines.append(f"     {name}: " + text.replace("\n", "\n     "))

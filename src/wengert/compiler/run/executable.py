@@ -233,21 +233,24 @@ class CompiledFunction(Function):
 
     @staticmethod
     def forward(ctx: Any, compiled: Differentiated, *inputs: Tensor) -> Any:  # type: ignore[override]
-        gradient = compiled.gradient
-        ctx.states = states_of(compiled.executable.generators)
+        gradient, executable = compiled.gradient, compiled.executable
+        ctx.states = states_of(executable.generators) if executable.generators else ()
         outputs = compiled.f(*inputs)
-        real = distinct(outputs[: gradient.f_real_outputs])
+        real = outputs[: gradient.f_real_outputs]
+        if len(real) > 1:
+            real = distinct(real)
         kept = [outputs[i] for i in gradient.df_input_captured_outputs]
         ctx.others = [None if isinstance(value, Tensor) else value for value in kept]
         ctx.save_for_backward(
-            *compiled.executable.before_changes(inputs),
+            *(executable.before_changes(inputs) if executable.mutated else inputs),
             *[value if isinstance(value, Tensor) else None for value in kept],
         )
         ctx.compiled = compiled
         differentiable = gradient.output_vjps
-        ctx.mark_non_differentiable(
-            *[t for i, t in enumerate(real) if t is not None and i not in differentiable]
-        )
+        if len(differentiable) < len(real):
+            ctx.mark_non_differentiable(
+                *[t for i, t in enumerate(real) if t is not None and i not in differentiable]
+            )
         ctx.set_materialize_grads(False)
         return real
 
