@@ -6,6 +6,7 @@ import re
 import pytest
 
 pytest.importorskip("jinja2")
+pytest.importorskip("llvmlite")
 pytest.importorskip("matplotlib")
 pytest.importorskip("pygments")
 pytest.importorskip("pygraphviz")
@@ -31,7 +32,7 @@ def test_quick_demo_meets_every_target(quick_run):
     status, report = quick_run
     assert status == 0
     text = report.read_text("utf-8")
-    assert text.count('class="met"') == 4
+    assert text.count('class="met"') == 5
     assert 'class="missed"' not in text
 
 
@@ -64,8 +65,10 @@ def test_missed_target_fails_the_command(monkeypatch, tmp_path, capsys):
 def test_full_demo_meets_every_target(tmp_path, capsys):
     assert cli.main(["demo", "--output", str(tmp_path)]) == 0
     printed = capsys.readouterr().out
-    assert printed.count("ok  ") == 4
+    assert printed.count("ok  ") == 5
     assert re.search(r"[\d.]+ s, report", printed)
+    for name in ("graph.html", "memory.html"):
+        assert str(tmp_path / name) in printed and Page((tmp_path / name).read_text()).open == []
 
 
 def test_spirals_are_balanced_and_apart():

@@ -12,7 +12,7 @@ import wengert
 from wengert.core.installation import reason_uncompiled
 
 #: What the extra `demo` installs, by the names under which it is imported.
-DEMO_NEEDS = ("jinja2", "matplotlib", "pygments", "pygraphviz", "tqdm")
+DEMO_NEEDS = ("jinja2", "llvmlite", "matplotlib", "pygments", "pygraphviz", "tqdm")
 THREAD_VARIABLES = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
 
 
@@ -46,8 +46,9 @@ def make_parser() -> argparse.ArgumentParser:
         "demo",
         help="train, fit and differentiate three examples and write a report",
         description="Trains a classifier, recovers the constants of a pendulum by differentiating "
-        "through its simulation, checks higher derivatives against closed forms, and writes what "
-        "happened to DIR/report.html. Fails if a result misses its target.",
+        "through its simulation, checks higher derivatives against closed forms, compiles and "
+        "draws the classifier's graph, and writes what happened to DIR/report.html, beside pages "
+        "with the graph and the memory it holds. Fails if a result misses its target.",
     )
     demo.add_argument(
         "--output",

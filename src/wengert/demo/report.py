@@ -11,7 +11,8 @@ import numpy as np
 from markupsafe import Markup
 
 import wengert
-from wengert.demo import charts, derivatives, pendulum, spirals
+from wengert.autograd.profiler_util import format_memory
+from wengert.demo import charts, derivatives, pendulum, spirals, tools
 from wengert.demo.adam import Adam
 from wengert.demo.highlight import source_of
 from wengert.demo.templates import render
@@ -38,11 +39,12 @@ class Timing:
 
 @dataclass(frozen=True)
 class Results:
-    """What the three parts of the demo found."""
+    """What the parts of the demo found."""
 
     spirals: spirals.Result
     pendulum: pendulum.Result
     derivatives: derivatives.Result
+    tools: tools.Result
     quick: bool
 
     def targets(self) -> list[Target]:
@@ -73,10 +75,16 @@ class Results:
                 f"at most {derivatives.TARGET_ERROR:.0e}",
                 curves.passed,
             ),
+            Target(
+                "Compiled gradients, off by",
+                f"{self.tools.difference:.1e}",
+                f"at most {tools.TARGET_DIFFERENCE:.0e}",
+                self.tools.passed,
+            ),
         ]
 
     def timings(self) -> list[Timing]:
-        training, swing = self.spirals, self.pendulum
+        training, swing, made = self.spirals, self.pendulum, self.tools
         steps = training.settings.steps
         per_step = 1e3 * training.seconds / steps
         per_gradient = swing.gradient_seconds / swing.gradients
@@ -94,6 +102,13 @@ class Results:
                 f"nodes: {per_node:.1f} µs a node, forward and backward",
             ),
             Timing("Derivatives", self.derivatives.seconds, "a Hessian, a Jacobian, five orders"),
+            Timing(
+                "Compiling and drawing",
+                made.seconds,
+                f"a gradient of the network takes {1e3 * made.eager:.2f} ms recorded and "
+                f"{1e3 * made.compiled:.2f} ms compiled, after {made.first_call:.2f} s once; "
+                f"recorded it holds {format_memory(made.footprint.total)} for backward",
+            ),
         ]
 
 
