@@ -647,8 +647,8 @@ TABLE: list[Declared] = [
     Declared(
         "conj() computes, it is not a lazy view.",
         lambda d: _refused(d, "unresolved conjugated tensors")
-        or d.dtype.startswith("complex") and d.field == "values"
-        and bool(re.search(r"conj|H\b|adjoint", d.program.text)),
+        or (d.dtype.startswith("complex") and d.field == "values" or d.field in ("log", "grad"))
+        and "complex" in d.program.text and bool(re.search(r"conj|H\b|adjoint", d.program.text)),
     ),
     Declared(
         "Batched gradients are not written into shared ones, nor into zeros without memory.",
