@@ -97,8 +97,8 @@ def cond(
         )
     trace = _noting_level()
     if trace is not None:
-        branches = (partial(_branch, function) for function in (true_fn, false_fn))
-        return trace.cond(pred, *branches, tuple(operands))
+        chosen, other = partial(_branch, true_fn), partial(_branch, false_fn)
+        return trace.cond(pred, chosen, other, tuple(operands))
     if is_batched(pred) or _is_traced(pred):
         chosen = _untouched("cond", true_fn, operands)
         return _selected("cond", pred, chosen, _untouched("cond", false_fn, operands))
