@@ -472,3 +472,30 @@ def test_targets_of_cross_entropy_are_probabilities(lib):
         with pytest.raises(RuntimeError, match="all elements of target should be between 0 and 1"):
             loss(x, lib.tensor([0.5, wrong]))
     assert loss(x, lib.tensor([0.0, 1.0])).item() == pytest.approx(math.log(2))
+
+
+class TestClampedFlags:
+    """Tensors of bools are limited by one tensor, and by nothing else."""
+
+    @pytest.mark.parametrize("name", ["clamp_min", "clamp_max"])
+    def test_by_a_tensor(self, lib, name):
+        flags, limits = lib.tensor([True, False]), lib.tensor([False, True])
+        want = [True, True] if name == "clamp_min" else [False, False]
+        assert getattr(lib, name)(flags, limits).tolist() == want
+        assert getattr(flags.clone(), name + "_")(limits).tolist() == want
+        assert lib.clamp(flags, **{name[-3:]: limits}).tolist() == want
+
+    @pytest.mark.parametrize(
+        "call",
+        [lambda x: x.clamp(x, x), lambda x: x.clamp(min=True), lambda x: x.clamp_max(False)],
+    )
+    def test_refused(self, lib, call):
+        with pytest.raises(NotImplementedError, match="not implemented for 'Bool'"):
+            call(lib.tensor([True]))
+
+
+def test_threshold_of_bytes(lib):
+    bytes_ = lib.tensor([0, 2], dtype=lib.uint8)
+    assert lib.nn.functional.threshold(bytes_, 0, -1).tolist() == [255, 2]
+    with pytest.raises(RuntimeError, match="value cannot be converted to type uint8_t"):
+        lib.nn.functional.threshold(bytes_, 0, 300)

@@ -473,3 +473,21 @@ def test_no_grad_inside_a_branch():
         return cond(x.sum() > 0, partly, lambda x: x * 1, (x,))
 
     check(function, X + 1)
+
+
+@pytest.mark.parametrize("recorded", [True, False])
+@pytest.mark.parametrize("change", ["result", "operand"])
+@pytest.mark.parametrize("part", [lambda a: a, lambda a: a[1:], lambda a: a.view(-1)])
+def test_results_of_branches_have_memory_of_their_own(part, change, recorded):
+    def function(x):
+        y = cond(x.sum() > 0, part, part, (x,))
+        with wengert.no_grad():
+            (y if change == "result" else x).mul_(2)
+        return y * 1
+
+    found = []
+    for run in (function, wengert.compile(function)):
+        x = wengert.ones(3, requires_grad=recorded) * 1
+        found.append((run(x).tolist(), x.tolist()))
+    assert found[0] == found[1]
+    assert set(found[0][0]) == ({2.0} if change == "result" else {1.0})

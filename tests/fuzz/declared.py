@@ -271,6 +271,16 @@ TABLE: list[Declared] = [
              or _order(d) >= 2 and d.program.uses("householder_product", "orgqr", "ormqr")),
     ),
     Declared(
+        "What is not a number spreads through a solution as its rows are combined.",
+        lambda d: d.field in ("values", "grad") and bool(MATRICES.search(d.program.text))
+        and "nan" in repr(d.theirs) and _differ_by_nan(d.ours, d.theirs),
+    ),
+    Declared(
+        "The sign of the determinant of a singular matrix has no derivative.",
+        lambda d: d.field in ("values", "grad") and d.program.uses("slogdet")
+        and "nan" in repr(d.ours) and _differ_by_nan(d.ours, d.theirs),
+    ),
+    Declared(
         "matrix_exp of 16-bit floats is a number.",
         lambda d: d.field in ("values", "grad") and d.program.uses("matrix_exp")
         and bool(COARSEST.search(d.program.text)),
@@ -438,7 +448,7 @@ TABLE: list[Declared] = [
     Declared(
         "The third derivative of layer_norm is that of its second.",
         lambda d: d.field == "values" and _is_gradient(d)
-        and d.program.uses("layer_norm", "native_layer_norm")
+        and bool(re.search(r"\.\w*(layer|batch|instance|group)_norm\(", d.program.text))
         and (bool(re.search(r"derivatives\(.*, 3\)", d.program.text)) or _order(d) >= 3
              or _order(d) == 2 and d.program.uses("jvp", "jacfwd", "hessian")),
     ),
@@ -642,8 +652,8 @@ TABLE: list[Declared] = [
     Declared(
         "conj() computes, it is not a lazy view.",
         lambda d: _refused(d, "unresolved conjugated tensors")
-        or d.dtype.startswith("complex") and d.field == "values"
-        and bool(re.search(r"conj|H\b|adjoint", d.program.text)),
+        or (d.dtype.startswith("complex") and d.field == "values" or d.field in ("log", "grad"))
+        and "complex" in d.program.text and bool(re.search(r"conj|H\b|adjoint", d.program.text)),
     ),
     Declared(
         "Batched gradients are not written into shared ones, nor into zeros without memory.",

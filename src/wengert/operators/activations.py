@@ -9,6 +9,8 @@ import math
 from typing import Any
 
 from ..core import dtypes
+from ..core.dtypes import from_numpy
+from ..core.numbers import check_number
 from ..core.state import thread_state
 from ..core.tensor import Tensor
 from ..transforms.batching.rules import along
@@ -209,9 +211,16 @@ def _exceeds(x: Tensor, threshold: Any) -> Tensor:
     return x > threshold
 
 
+def _held(value: Any, dtype: Any) -> Any:
+    """A number as integers of a dtype hold it, or an error."""
+    return check_number(value, from_numpy(dtype)) if dtype.kind in "iu" else value
+
+
 threshold = elementwise(
     "_threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor",
-    lambda xp, x, threshold, value: xp.where(x > threshold, x, xp.asarray(value, x.dtype)),
+    lambda xp, x, threshold, value: xp.where(
+        x > threshold, x, xp.asarray(_held(value, x.dtype), x.dtype)
+    ),
     lambda t, self, threshold: tied(where(_exceeds(self, threshold), t, 0), self),
     refuses="bc",
     doc="The tensor where it exceeds a threshold, else a value.",

@@ -92,6 +92,17 @@ def _holding_numbers(args: tuple, count: int, halves: bool = True) -> tuple:
     return operands
 
 
+def refuse_flags(name: str, args: tuple, operands: tuple) -> tuple:
+    """Operands of a clamp; those of bools are refused unless a tensor is their one limit."""
+    limits = [limit for limit in args[1:] if limit is not None]
+    flags = operands[0].dtype.kind == "b"
+    if flags and (len(limits) != 1 or not hasattr(limits[0], "shape")):
+        raise NotImplementedError(
+            f"\"{name}_cpu\" not implemented for 'Bool': {name}() is not supported for bool tensors"
+        )
+    return operands
+
+
 def _clamp(xp: Any, x: Any, low: Any, high: Any) -> Any:
     if low is None and high is None:
         raise RuntimeError("clamp: At least one of 'min' or 'max' must not be None")
@@ -122,8 +133,8 @@ clamp = elementwise(
         "min": lambda t, self, min, max: _clamp_low(t, self, min, max),
         "max": lambda t, self, min, max: _clamp_high(t, self, min, max),
     },
-    dtype=_holding_numbers,
-    refuses="bc",
+    dtype=lambda args, count: refuse_flags("clamp", args[:3], _holding_numbers(args, count)),
+    refuses="c",
     name=lambda self, min, max: (
         "ClampBackward0"
         if isinstance(min, Tensor) or isinstance(max, Tensor)

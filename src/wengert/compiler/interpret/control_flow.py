@@ -10,7 +10,8 @@ selects, and `while_loop` goes on until the last example is done. So do they ins
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from ...core.arrays import LevelArray, is_batched
@@ -73,7 +74,8 @@ def cond(
 ) -> Any:
     """``true_fn(*operands)`` if `pred` holds, else ``false_fn(*operands)``.
 
-    Both return results of the same structure, shapes and dtypes, and change nothing in place.
+    Both return results of the same structure, shapes and dtypes, and change nothing in place. An
+    operand or a view of one that they return is copied: results have memory of their own.
 
     >>> import wengert
     >>> from wengert.compiler import cond
@@ -95,7 +97,8 @@ def cond(
         )
     trace = _noting_level()
     if trace is not None:
-        return trace.cond(pred, true_fn, false_fn, tuple(operands))
+        chosen, other = partial(_branch, true_fn), partial(_branch, false_fn)
+        return trace.cond(pred, chosen, other, tuple(operands))
     if is_batched(pred) or _is_traced(pred):
         chosen = _untouched("cond", true_fn, operands)
         return _selected("cond", pred, chosen, _untouched("cond", false_fn, operands))
@@ -307,7 +310,10 @@ def _is_traced(t: Tensor) -> bool:
 
 
 def _untouched(name: str, function: Callable, operands: Any) -> Any:
-    """Call a function that must not change its operands."""
+    """Call a function that must not change its operands, and copy what it returns of them.
+
+    A graph has no other way: there, results of blocks are new.
+    """
     tensors = [t for t in tree_leaves(tuple(operands)) if isinstance(t, Tensor)]
     versions = [t._version if not t.is_inference() else 0 for t in tensors]
     result = function(*operands)
@@ -317,7 +323,29 @@ def _untouched(name: str, function: Callable, operands: Any) -> Any:
                 f"{name}(): operand {i} was changed in place, which is not supported: inside a "
                 "graph the change could not be seen. Work on a clone() and return it"
             )
-    return result
+    return _copied(result, tensors)
+
+
+def _branch(function: Callable, *operands: Any) -> Any:
+    """Call a branch that is being traced; its results have memory of their own."""
+    tensors = [t for t in tree_leaves(operands) if isinstance(t, Tensor)]
+    return _copied(function(*operands), tensors)
+
+
+def _copied(result: Any, operands: Sequence[Tensor]) -> Any:
+    """A result with copies of those tensors in it that are operands or views of their memory."""
+    owners = {id(_owner(t)) for t in operands}
+    leaves, tree = tree_flatten(result)
+    shared = [isinstance(leaf, Tensor) and id(_owner(leaf)) in owners for leaf in leaves]
+    if not any(shared):
+        return result
+    copies = [leaf.clone() if flag else leaf for leaf, flag in zip(leaves, shared, strict=True)]
+    return tree_unflatten(copies, tree)
+
+
+def _owner(t: Tensor) -> Tensor:
+    base = t._base
+    return t if base is None else base
 
 
 def _selected(name: str, pred: Tensor, chosen: Any, other: Any) -> Any:
