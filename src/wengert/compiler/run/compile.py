@@ -411,10 +411,11 @@ def compile(
     cannot stand for, because it reads values of tensors or has effects that are not a store of
     tensors, runs as it is, with a warning that says why; with `fullgraph` that is an error.
     `backend` says what runs the graph: ``native`` makes machine code, ``interpreter`` calls the
-    operators. `options` may hold ``passes``, functions from graph to graph, and ``recompute``, a policy for what the backward
-    computes again rather than keeps (None: nothing), and ``reroll``, whether blocks that repeat, as
-    those of a loop in Python, become one loop of the graph. PyTorch's hints about speed, `mode` and
-    `dynamic`, are accepted and change nothing: a graph is always made for the shapes it meets.
+    operators. `options` may hold ``passes``, functions from graph to graph, ``recompute``, a policy
+    for what the backward computes again rather than keeps (None: nothing), and ``reroll``, whether
+    blocks that repeat, as those of a loop in Python, become one loop of the graph. PyTorch's hints
+    about speed, `mode` and `dynamic`, are accepted and change nothing: a graph is always made for
+    the shapes it meets.
 
     >>> import wengert
     >>> @wengert.compile
