@@ -125,8 +125,8 @@ def test_compile_in_place():
     assert len(seen) == 7
     assert pickle.loads(pickle.dumps(model))._compiled_call_impl is None
     assert wengert.compile(model, disable=True) is model
-    with pytest.raises(ValueError, match="dynamic=True"):
-        wengert.compile(model, dynamic=True)
+    with pytest.raises(ValueError, match="Unrecognized mode"):
+        wengert.compile(model, mode="fastest")
 
 
 def test_a_compiled_step_of_training():
