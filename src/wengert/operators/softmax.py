@@ -35,7 +35,7 @@ def _logsumexp(xp: Any, x: Any, dim: Any, keepdim: bool) -> Any:
     if dims == (x.ndim - 1,):
         fused = row_loops.logsumexp(x)
         if fused is not None:
-            return (fused[..., None] if keepdim else fused).astype(goal, copy=False)
+            return (fused.reshape((*fused.shape, 1)) if keepdim else fused).astype(goal, copy=False)
     peak = _finite_peak(xp, x, dims)
     out = xp.log(packed(xp.sum(xp.exp(x - peak), axis=dims, keepdims=keepdim)))
     out += (peak if keepdim else xp.squeeze(peak, axis=dims))
