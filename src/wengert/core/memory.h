@@ -8,6 +8,7 @@
 
 #if !defined(__STDC_NO_ATOMICS__) && !defined(_MSC_VER)
 #include <stdatomic.h>
+#include <pthread.h>
 static atomic_flag wengert_memory_taken = ATOMIC_FLAG_INIT;
 #define WENGERT_LOCK() while (atomic_flag_test_and_set(&wengert_memory_taken)) {}
 #define WENGERT_UNLOCK() atomic_flag_clear(&wengert_memory_taken)
@@ -28,6 +29,17 @@ static struct {
     void* kept[WENGERT_CLASSES];
     size_t total, bound;
 } wengert_memory;
+
+#if WENGERT_KEEPS_MEMORY
+/* A fork waits for the lock: no other thread would ever give it back in the child. */
+static void wengert_lock_memory(void) { WENGERT_LOCK(); }
+static void wengert_unlock_memory(void) { WENGERT_UNLOCK(); }
+static void wengert_survive_forks(void) {
+    pthread_atfork(wengert_lock_memory, wengert_unlock_memory, wengert_unlock_memory);
+}
+#else
+static void wengert_survive_forks(void) {}
+#endif
 
 /* Sizes are rounded up to eighths of powers of two; all blocks of a class have one size. */
 static inline size_t wengert_rounded(size_t size, int* place) {

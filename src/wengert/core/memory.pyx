@@ -17,11 +17,13 @@ cdef extern from "memory.h":
     int WENGERT_KEEPS_MEMORY
     size_t wengert_release_memory() noexcept nogil
     void wengert_stand_on(void* handler)
+    void wengert_survive_forks()
     size_t wengert_kept_bytes() noexcept nogil
     void wengert_limit_kept_bytes(size_t size)
 
 cdef object below = PyDataMem_GetHandler()
 wengert_stand_on(PyCapsule_GetPointer(below, b"mem_handler"))
+wengert_survive_forks()
 cdef object own = PyCapsule_New(&wengert_handler, b"mem_handler", NULL)
 
 
