@@ -234,44 +234,44 @@ class CompiledFunction(Function):
     @staticmethod
     def forward(ctx: Any, compiled: Differentiated, *inputs: Tensor) -> Any:  # type: ignore[override]
         gradient, executable = compiled.gradient, compiled.executable
-        ctx.states = states_of(executable.generators) if executable.generators else ()
+        states = states_of(executable.generators) if executable.generators else ()
         outputs = compiled.f(*inputs)
         real = outputs[: gradient.f_real_outputs]
         if len(real) > 1:
             real = distinct(real)
         kept = [outputs[i] for i in gradient.df_input_captured_outputs]
-        ctx.others = [None if isinstance(value, Tensor) else value for value in kept]
+        others = [None if isinstance(value, Tensor) else value for value in kept]
         ctx.save_for_backward(
             *(executable.before_changes(inputs) if executable.mutated else inputs),
             *[value if isinstance(value, Tensor) else None for value in kept],
         )
-        ctx.compiled = compiled
+        ctx.call = (compiled, states, others)
         differentiable = gradient.output_vjps
         if len(differentiable) < len(real):
             ctx.mark_non_differentiable(
                 *[t for i, t in enumerate(real) if t is not None and i not in differentiable]
             )
         ctx.set_materialize_grads(False)
-        return real
+        return real[0] if len(real) == 1 else real
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor | None) -> tuple:
-        compiled = ctx.compiled
+        compiled, states, others = ctx.call
         count = len(compiled.needs)
         if thread_state().grad_enabled:
             gradient = compiled.repeatable
             given = [grads[i] for i in gradient.output_vjps]
             inputs = saved_values(ctx, range(count))
-            with drawing_again(ctx.states):
+            with drawing_again(states):
                 results = compiled.joint(given)(*inputs, *[g for g in given if g is not None])
         else:
             gradient = compiled.gradient
             given = [grads[i] for i in gradient.output_vjps]
             kept = saved_values(
-                ctx, [*gradient.df_input_captured_inputs, *range(count, count + len(ctx.others))]
+                ctx, [*gradient.df_input_captured_inputs, *range(count, count + len(others))]
             )
-            first = len(kept) - len(ctx.others)
-            for i, value in enumerate(ctx.others):
+            first = len(kept) - len(others)
+            for i, value in enumerate(others):
                 if value is not None:
                     kept[first + i] = value
             results = compiled.reverse(given, kept)
