@@ -205,13 +205,13 @@ HAS_EDGES = re.compile(
 SAVES_MORE = re.compile(
     r"\.(gather|take|take_along_dim|put|complex|pad|median|nanmedian|masked_select|cummax|cummin|logcumsumexp|"
     r"pow|float_power|layer_norm|native_layer_norm|jvp|jacfwd|hessian|linearize)_?\(|linearized\(|"
-    r"\*\*|\bconv\w*\(|cholesky_inverse|orgqr|ormqr|householder_product"
+    r"\*\*|\bconv\w*\(|\bdet\(|cholesky_inverse|orgqr|ormqr|householder_product"
 )
 
 
 #: Functions of matrices and transforms, whose results LAPACK or a plan lays out in PyTorch.
 MATRICES = re.compile(
-    r"linalg\.|fft\.|sampled\(|\.(cholesky\w*|triangular_solve|orgqr|ormqr|geqrf|lu_\w+|inverse|"
+    r"linalg\.|fft\.|sampled\(|\.(fill|cholesky\w*|triangular_solve|orgqr|ormqr|geqrf|lu_\w+|inverse|"
     r"matrix_exp|matrix_power|pinverse|svd|qr|slogdet|logdet|det|stft|istft|nuclear_norm)\("
 )
 #: What copies the memory of an operand as it is, gaps included, or hands out parts of it.
@@ -229,7 +229,8 @@ TABLE: list[Declared] = [
         lambda d: bool(MATRICES.search(d.program.text))
         and (_refused(d, "view size is not compatible", "setStorage")
              or _refused_by_us(d, "view size is not compatible", "setStorage")
-             or d.field in ("values", "grad") and d.program.uses("as_strided")),
+             or d.field in ("values", "grad")
+             and d.program.uses("as_strided", "reshape", "flatten", "contiguous")),
     ),
     Declared(
         "Copies with a part replaced, and parts from unsafe_split, have memory of their own.",
@@ -701,6 +702,16 @@ TABLE: list[Declared] = [
         "scatter_reduce by products has a forward rule that knows include_self.",
         lambda d: (d.field == "values" and _is_gradient(d) or d.field == "grad")
         and bool(re.search(r"scatter_reduce.*'prod'", d.program.text)),
+    ),
+    Declared(
+        "Equal largest elements share the gradient of scatter_reduce and index_reduce.",
+        lambda d: (d.field == "values" and _is_gradient(d) or d.field == "grad")
+        and bool(re.search(r"(scatter|index)_reduce.*'am(ax|in)', include_self=False",
+                           d.program.text)),
+    ),
+    Declared(
+        "Second derivatives at zero of prelu are those of its gradient.",
+        lambda d: d.field == "values" and _is_gradient(d) and d.program.uses("prelu"),
     ),
     Declared(
         "A dual tensor is no view, and a copy of an inference tensor is none.",
