@@ -205,7 +205,7 @@ HAS_EDGES = re.compile(
 SAVES_MORE = re.compile(
     r"\.(gather|take|take_along_dim|put|complex|pad|median|nanmedian|masked_select|cummax|cummin|logcumsumexp|"
     r"pow|float_power|layer_norm|native_layer_norm|jvp|jacfwd|hessian|linearize)_?\(|linearized\(|"
-    r"\*\*|\bconv\w*\(|\bdet\(|cholesky_inverse|orgqr|ormqr|householder_product"
+    r"\*\*|\bconv\w*\(|\w*pool\dd\(|\bdet\(|cholesky_inverse|orgqr|ormqr|householder_product"
 )
 
 
@@ -269,7 +269,9 @@ TABLE: list[Declared] = [
         "Derivatives of determinants and reflections are right in forward mode too.",
         lambda d: d.field == "values" and _is_gradient(d)
         and (_order(d) >= 3 and d.program.uses("logdet", "slogdet", "det")
-             or _order(d) >= 2 and d.program.uses("householder_product", "orgqr", "ormqr")),
+             or _order(d) >= 2 and d.program.uses("householder_product", "orgqr", "ormqr")
+             or d.program.uses("cholesky_inverse")
+             and d.program.uses("jvp", "jacfwd", "hessian", "make_dual")),
     ),
     Declared(
         "What is not a number spreads through a solution as its rows are combined.",
@@ -382,7 +384,7 @@ TABLE: list[Declared] = [
         "Operators compute dtypes and derivatives that PyTorch has not implemented.",
         lambda d: _refused(d, "not implemented", "does not support automatic differentiation",
                            "not supported", "does not support it",
-                           "does not yet have a batching rule",
+                           "does not yet have a batching rule", "isn't supported yet",
                            "Expected a proper Tensor but got None", "but got .*Half")
         or _raises(d, "derivative for .* is not implemented", "AD with .* does not support it",
                    "Batching rule not implemented"),
@@ -528,7 +530,7 @@ TABLE: list[Declared] = [
         lambda d: d.program.uses("flip", "flipud", "fliplr", "rot90")
         and _raises(d, "Dimension out of range")
         or "_scatter(" in d.program.text and _raises(d, "Expected index")
-        or d.program.uses("vmap") and "_loss" in d.program.text
+        or d.program.uses("vmap") and bool(re.search("_loss|convolution", d.program.text))
         and _raises(d, "size of tensor a .* must match the size of tensor b"),
     ),
     Declared(
