@@ -238,7 +238,8 @@ TABLE: list[Declared] = [
         or d.field == "values" and d.program.uses("as_strided", "expand", "unfold")
         and bool(re.search(r"_scatter\(", d.program.text))
         or d.field in ("values", "grad", "log") and "unsafe_" in d.program.text
-        or _refused_by_us(d, "setStorage") and "unsafe_" in d.program.text,
+        or _refused_by_us(d, "setStorage") and "unsafe_" in d.program.text
+        or d.field == "values" and bool(re.search(r"narrow_copy\(.*out=", d.program.text)),
     ),
     Declared(
         "vander and as_strided_scatter have derivatives.",
@@ -385,6 +386,7 @@ TABLE: list[Declared] = [
         lambda d: _refused(d, "not implemented", "does not support automatic differentiation",
                            "not supported", "does not support it",
                            "does not yet have a batching rule", "isn't supported yet",
+                           r"calling .item\(\) on a Tensor",
                            "Expected a proper Tensor but got None", "but got .*Half")
         or _raises(d, "derivative for .* is not implemented", "AD with .* does not support it",
                    "Batching rule not implemented"),
@@ -522,7 +524,8 @@ TABLE: list[Declared] = [
     ),
     Declared(
         "Rules work on tensors without elements.",
-        lambda d: _has_empty(d)
+        lambda d: _has_empty(d) and _refused_by_us(d, r"calling .tolist\(\) on a Tensor")
+        or _has_empty(d)
         and _raises(d, "cannot reshape tensor of 0 elements", r"max\(\): Expected reduction dim"),
     ),
     Declared(
@@ -681,7 +684,8 @@ TABLE: list[Declared] = [
     Declared(
         "Operators save no more than their rules read: gather and take no operand, powers no "
         "result.",
-        lambda d: (_refused(d, "modified by an inplace operation") or d.field == "message"
+        lambda d: (_refused(d, "modified by an inplace operation", "Inference tensors cannot be")
+                   or d.field == "message"
                    and "modified by an inplace operation" in d.theirs.message)
         and bool(SAVES_MORE.search(d.program.text)),
     ),
@@ -730,6 +734,7 @@ TABLE: list[Declared] = [
     Declared(
         "Integer tensors never require grad.",
         lambda d: d.field in ("requires_grad", "leaf", "node") and (_not_floating(d) or d.integers)
+        or d.field == "log" and d.integers
         or d.field in ("error", "message") and d.integers and d.ours is not None
         or _refused(d, "Autograd not support dtype", "INTERNAL ASSERT FAILED")
         or d.field == "error" and d.theirs is None and bool(ASSIGNED.search(d.program.text))
