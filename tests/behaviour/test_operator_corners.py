@@ -499,3 +499,12 @@ def test_threshold_of_bytes(lib):
     assert lib.nn.functional.threshold(bytes_, 0, -1).tolist() == [255, 2]
     with pytest.raises(RuntimeError, match="value cannot be converted to type uint8_t"):
         lib.nn.functional.threshold(bytes_, 0, 300)
+
+
+def test_second_derivative_of_huber_loss_at_its_width(lib):
+    x = lib.tensor([-2.0, -1.0, 0.5, 1.0, 2.0], requires_grad=True)
+    loss = lib.nn.functional.huber_loss(x, lib.zeros(5), reduction="sum")
+    (first,) = lib.autograd.grad(loss, x, create_graph=True)
+    (second,) = lib.autograd.grad(first.sum(), x)
+    assert first.tolist() == [-1.0, -1.0, 0.5, 1.0, 1.0]
+    assert second.tolist() == [0.0, 0.0, 1.0, 0.0, 0.0]

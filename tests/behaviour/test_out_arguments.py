@@ -146,3 +146,33 @@ def test_arithmetic_converts_into_out(lib, compute):
     assert compute(lib, lib.ones(2, 2), out) is out
     assert out.numel()
     assert out.dtype == lib.float64
+
+
+OF_THEIR_OWN_TYPE = {
+    "frac": lambda lib, x, **out: lib.frac(x, **out),
+    "heaviside": lambda lib, x, **out: lib.heaviside(x, x, **out),
+    "conj_physical": lambda lib, x, **out: lib.conj_physical(x, **out),
+    "inner": lambda lib, x, **out: lib.inner(x, x, **out),
+    "renorm": lambda lib, x, **out: lib.renorm(x, 2, 0, 1.0, **out),
+    "isin": lambda lib, x, **out: lib.isin(x, x, **out),
+    "norm": lambda lib, x, **out: lib.norm(x, **out),
+    "vector_norm": lambda lib, x, **out: lib.linalg.vector_norm(x, **out),
+    "matrix_norm": lambda lib, x, **out: lib.linalg.matrix_norm(x, **out),
+    "vecdot": lambda lib, x, **out: lib.linalg.vecdot(x, x, **out),
+    "inv": lambda lib, x, **out: lib.linalg.inv(x, **out),
+    "svdvals": lambda lib, x, **out: lib.linalg.svdvals(x, **out),
+    "matrix_power": lambda lib, x, **out: lib.linalg.matrix_power(x, 2, **out),
+    "view_copy": lambda lib, x, **out: lib.view_copy(x, (4,), **out),
+}
+
+
+@pytest.mark.parametrize("name", OF_THEIR_OWN_TYPE)
+def test_a_target_of_another_type_is_refused(lib, name):
+    x = lib.tensor([[2.0, 0.5], [0.25, 1.5]])
+    with pytest.raises(RuntimeError):
+        OF_THEIR_OWN_TYPE[name](lib, x, out=lib.empty(0, dtype=lib.float64))
+
+
+def test_joining_into_integers_is_an_error_of_types(lib):
+    with pytest.raises(TypeError, match="input types can't be cast to the desired output type"):
+        lib.cat([lib.ones(2)], out=lib.empty(2, dtype=lib.int64))

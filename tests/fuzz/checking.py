@@ -27,7 +27,7 @@ IGNORED: set[str] = set()
 #: Fields that do not decide what a program computes.
 MINOR = ("node", "stride", "offset", "view", "base", "leaf", "version", "message")
 #: Fields that the memory of operands decides.
-LAYOUT = ("stride", "offset", "view", "base", "node")
+LAYOUT = ("stride", "offset", "view", "base", "node", "version")
 #: The one flavour to write, if not all.
 ONLY: list[str] = [""]
 

@@ -205,13 +205,13 @@ HAS_EDGES = re.compile(
 SAVES_MORE = re.compile(
     r"\.(gather|take|take_along_dim|put|complex|pad|median|nanmedian|masked_select|cummax|cummin|logcumsumexp|"
     r"pow|float_power|layer_norm|native_layer_norm|jvp|jacfwd|hessian|linearize)_?\(|linearized\(|"
-    r"\*\*|\bconv\w*\(|cholesky_inverse|orgqr|ormqr|householder_product"
+    r"\*\*|\bconv\w*\(|\w*pool\dd\(|\bdet\(|cholesky_inverse|orgqr|ormqr|householder_product"
 )
 
 
 #: Functions of matrices and transforms, whose results LAPACK or a plan lays out in PyTorch.
 MATRICES = re.compile(
-    r"linalg\.|fft\.|sampled\(|\.(cholesky\w*|triangular_solve|orgqr|ormqr|geqrf|lu_\w+|inverse|"
+    r"linalg\.|fft\.|sampled\(|\.(fill|cholesky\w*|triangular_solve|orgqr|ormqr|geqrf|lu_\w+|inverse|"
     r"matrix_exp|matrix_power|pinverse|svd|qr|slogdet|logdet|det|stft|istft|nuclear_norm)\("
 )
 #: What copies the memory of an operand as it is, gaps included, or hands out parts of it.
@@ -229,7 +229,8 @@ TABLE: list[Declared] = [
         lambda d: bool(MATRICES.search(d.program.text))
         and (_refused(d, "view size is not compatible", "setStorage")
              or _refused_by_us(d, "view size is not compatible", "setStorage")
-             or d.field in ("values", "grad") and d.program.uses("as_strided")),
+             or d.field in ("values", "grad")
+             and d.program.uses("as_strided", "reshape", "flatten", "contiguous")),
     ),
     Declared(
         "Copies with a part replaced, and parts from unsafe_split, have memory of their own.",
@@ -237,7 +238,8 @@ TABLE: list[Declared] = [
         or d.field == "values" and d.program.uses("as_strided", "expand", "unfold")
         and bool(re.search(r"_scatter\(", d.program.text))
         or d.field in ("values", "grad", "log") and "unsafe_" in d.program.text
-        or _refused_by_us(d, "setStorage") and "unsafe_" in d.program.text,
+        or _refused_by_us(d, "setStorage") and "unsafe_" in d.program.text
+        or d.field == "values" and bool(re.search(r"narrow_copy\(.*out=", d.program.text)),
     ),
     Declared(
         "vander and as_strided_scatter have derivatives.",
@@ -268,7 +270,9 @@ TABLE: list[Declared] = [
         "Derivatives of determinants and reflections are right in forward mode too.",
         lambda d: d.field == "values" and _is_gradient(d)
         and (_order(d) >= 3 and d.program.uses("logdet", "slogdet", "det")
-             or _order(d) >= 2 and d.program.uses("householder_product", "orgqr", "ormqr")),
+             or _order(d) >= 2 and d.program.uses("householder_product", "orgqr", "ormqr")
+             or d.program.uses("cholesky_inverse")
+             and d.program.uses("jvp", "jacfwd", "hessian", "make_dual")),
     ),
     Declared(
         "What is not a number spreads through a solution as its rows are combined.",
@@ -381,7 +385,8 @@ TABLE: list[Declared] = [
         "Operators compute dtypes and derivatives that PyTorch has not implemented.",
         lambda d: _refused(d, "not implemented", "does not support automatic differentiation",
                            "not supported", "does not support it",
-                           "does not yet have a batching rule",
+                           "does not yet have a batching rule", "isn't supported yet",
+                           r"calling .item\(\) on a Tensor",
                            "Expected a proper Tensor but got None", "but got .*Half")
         or _raises(d, "derivative for .* is not implemented", "AD with .* does not support it",
                    "Batching rule not implemented"),
@@ -519,7 +524,8 @@ TABLE: list[Declared] = [
     ),
     Declared(
         "Rules work on tensors without elements.",
-        lambda d: _has_empty(d)
+        lambda d: _has_empty(d) and _refused_by_us(d, r"calling .tolist\(\) on a Tensor")
+        or _has_empty(d)
         and _raises(d, "cannot reshape tensor of 0 elements", r"max\(\): Expected reduction dim"),
     ),
     Declared(
@@ -527,7 +533,7 @@ TABLE: list[Declared] = [
         lambda d: d.program.uses("flip", "flipud", "fliplr", "rot90")
         and _raises(d, "Dimension out of range")
         or "_scatter(" in d.program.text and _raises(d, "Expected index")
-        or d.program.uses("vmap") and "_loss" in d.program.text
+        or d.program.uses("vmap") and bool(re.search("_loss|convolution", d.program.text))
         and _raises(d, "size of tensor a .* must match the size of tensor b"),
     ),
     Declared(
@@ -678,7 +684,8 @@ TABLE: list[Declared] = [
     Declared(
         "Operators save no more than their rules read: gather and take no operand, powers no "
         "result.",
-        lambda d: (_refused(d, "modified by an inplace operation") or d.field == "message"
+        lambda d: (_refused(d, "modified by an inplace operation", "Inference tensors cannot be")
+                   or d.field == "message"
                    and "modified by an inplace operation" in d.theirs.message)
         and bool(SAVES_MORE.search(d.program.text)),
     ),
@@ -703,6 +710,16 @@ TABLE: list[Declared] = [
         and bool(re.search(r"scatter_reduce.*'prod'", d.program.text)),
     ),
     Declared(
+        "Equal largest elements share the gradient of scatter_reduce and index_reduce.",
+        lambda d: (d.field == "values" and _is_gradient(d) or d.field == "grad")
+        and bool(re.search(r"(scatter|index)_reduce.*'am(ax|in)', include_self=False",
+                           d.program.text)),
+    ),
+    Declared(
+        "Second derivatives at zero of prelu are those of its gradient.",
+        lambda d: d.field == "values" and _is_gradient(d) and d.program.uses("prelu"),
+    ),
+    Declared(
         "A dual tensor is no view, and a copy of an inference tensor is none.",
         lambda d: d.field in ("view", "base", "leaf")
         and d.program.uses("make_dual", "inference_mode"),
@@ -717,6 +734,7 @@ TABLE: list[Declared] = [
     Declared(
         "Integer tensors never require grad.",
         lambda d: d.field in ("requires_grad", "leaf", "node") and (_not_floating(d) or d.integers)
+        or d.field == "log" and d.integers
         or d.field in ("error", "message") and d.integers and d.ours is not None
         or _refused(d, "Autograd not support dtype", "INTERNAL ASSERT FAILED")
         or d.field == "error" and d.theirs is None and bool(ASSIGNED.search(d.program.text))

@@ -17,7 +17,7 @@ from fuzz.supervision import supervise
 #: The same programs each time, so that the suite finds what a change breaks; `make fuzz` takes new
 #: ones with each commit.
 SEED = 20
-PROGRAMS = 4000 if wengert.__compiled__ else 1000
+PROGRAMS = 2500 if wengert.__compiled__ else 800
 
 
 def test_programs_of_the_suite(monkeypatch):

@@ -112,7 +112,7 @@ bitwise_xor = _bitwise(
 )
 bitwise_not = _bitwise(
     "bitwise_not", "invert", "Tensor self", keep, "Bits inverted.",
-    numpy="invert", involution=True,
+    numpy="invert", involution=True, out="exact",
 )
 bitwise_left_shift = _bitwise(
     "bitwise_left_shift", "left_shift", _TWO, promote, "Bits moved left.",

@@ -70,7 +70,7 @@ def conj(input: Tensor) -> Tensor:
 def conj_physical(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The complex conjugate as a copy; a real tensor is its own."""
     result = _conjugate_physical.call1(input) if _is_complex(input) else input
-    return result if out is None else copy_to_out("conj_physical", result, out)
+    return result if out is None else copy_to_out("conj_physical", result, out, (), True)
 
 
 def resolve_conj(input: Tensor) -> Tensor:

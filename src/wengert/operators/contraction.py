@@ -41,7 +41,7 @@ def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         )
     else:
         result = _summed_products(input, other, [-1], [-1])
-    return result if out is None else copy_to_out("inner", result, out)
+    return result if out is None else copy_to_out("inner", result, out, (), True)
 
 
 def _paired_dims(ndim: int, other_ndim: int, dims: Any) -> tuple[list[int], list[int]]:
@@ -374,7 +374,7 @@ def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
     """
     result = multiplied_in_best_order(list(matrices))
     result = result.clone() if len(matrices) == 1 else result
-    return result if out is None else copy_to_out("chain_matmul", result, out)
+    return result if out is None else copy_to_out("chain_matmul", result, out, (), True)
 
 
 def multiplied_in_best_order(matrices: list[Tensor]) -> Tensor:

@@ -126,7 +126,7 @@ def isin(
     result = _isin_operator(
         elements, test_elements, assume_unique=assume_unique, invert=invert
     )
-    return result if out is None else copy_to_out("isin", result, out)
+    return result if out is None else copy_to_out("isin", result, out, (), True)
 
 
 @composite(public="function")

@@ -226,7 +226,7 @@ def renorm(
 ) -> Tensor:
     """The tensor whose parts along `dim` have a p-norm of `maxnorm` at most."""
     result = (input * _factors(input, p, dim, maxnorm)).contiguous()
-    return result if out is None else copy_to_out("renorm", result, out)
+    return result if out is None else copy_to_out("renorm", result, out, (), True)
 
 
 @composite(public="method")

@@ -43,6 +43,7 @@ frac = elementwise(
     lambda t: t,
     refuses="biuc",
     doc="The part after the decimal point, with the sign of the number.",
+    out="exact",
 )
 deg2rad = elementwise(
     "deg2rad(Tensor self) -> Tensor",
@@ -209,6 +210,7 @@ heaviside = elementwise(
     refusal="heaviside is not yet implemented for complex tensors.",
     name="NotImplemented",
     doc="Zero below zero, one above, `values` at zero.",
+    out="exact",
 )
 fmax = elementwise(
     "fmax(Tensor self, Tensor other) -> Tensor",

@@ -209,4 +209,4 @@ def nonzero_static(
 ) -> Tensor:
     """The indices of the first `size` nonzero elements, `fill_value` where there are fewer."""
     found = _nonzero_static.call((input, size, fill_value))
-    return found if out is None else copy_to_out("nonzero_static", found, out)
+    return found if out is None else copy_to_out("nonzero_static", found, out, (), True)

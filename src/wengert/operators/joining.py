@@ -6,7 +6,7 @@ from typing import Any
 
 from ..backends import meta
 from ..backends.geometry import at, broadcast_shape, sliced, wrap_dim
-from ..core.dtypes import result_dtype
+from ..core.dtypes import can_cast, result_dtype
 from ..core.errors import shape_text, warn_user
 from ..core.ndarrays import ndarrays
 from ..core.tensor import Tensor
@@ -108,7 +108,14 @@ def cat(
         raise ValueError("cat(): expected a non-empty list of Tensors")
     dim, sizes = _cat_sizes([item.array.shape for item in items], dim if axis is None else axis)
     result = cat_.call((items, dim, sizes))
-    return result if out is None else copy_to_out("cat", result, out, items)
+    if out is None:
+        return result
+    if isinstance(out, Tensor) and not can_cast(result.dtype, out.dtype):
+        raise TypeError(
+            "torch.cat(): input types can't be cast to the desired output type "
+            f"{out.dtype.scalar_name}: they give {result.dtype}"
+        )
+    return copy_to_out("cat", result, out, items)
 
 
 def _cat_sizes(shapes: list[tuple], dim: int) -> tuple[int, tuple[int, ...]]:

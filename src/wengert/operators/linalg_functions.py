@@ -34,7 +34,7 @@ def matrix_power(A: Tensor, n: int, *, out: Tensor | None = None) -> Tensor:
             "linalg.matrix_power: The input tensor A must have at least 2 dimensions."
         )
     check_shape_square("linalg.matrix_power", A.array.shape)
-    return into("linalg_matrix_power", _power(A, n), out)
+    return into("linalg_matrix_power", _power(A, n), out, n not in (0, 1))
 
 
 def _power(A: Tensor, n: int) -> Tensor:
@@ -215,7 +215,7 @@ def tensorinv(A: Tensor, ind: int = 2, *, out: Tensor | None = None) -> Tensor:
             f"prod(self.shape[:ind]), but got {last} != {first}"
         )
     found = inv(A.reshape((first, last))).reshape((*shape[ind:], *shape[:ind]))
-    return into("linalg_tensorinv", found, out)
+    return into("linalg_tensorinv", found, out, False)
 
 
 def tensorsolve(
@@ -233,6 +233,6 @@ def tensorsolve(
             f"prod(self.shape[:other.ndim]), but got {unknowns} != {rows}"
         )
     found = solve(A.reshape((rows, unknowns)), B.reshape((-1,))).reshape(shape[count:])
-    return into("linalg_tensorsolve", found, out)
+    return into("linalg_tensorsolve", found, out, False)
 
 

@@ -179,8 +179,8 @@ def is_recorded(x: Tensor) -> bool:
     )
 
 
-def into(name: str, result: Any, out: Any, exact: bool = False) -> Any:
-    """The result, or `out` with the result written into it."""
+def into(name: str, result: Any, out: Any, exact: bool = True) -> Any:
+    """The result, or `out` with the result written into it: of its own type, if `exact`."""
     return result if out is None else copy_to_out(name, result, out, (), exact)
 
 

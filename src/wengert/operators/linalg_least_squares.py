@@ -277,7 +277,7 @@ def pinv(
     """
     rtol = rcond if rtol is None else rtol
     found = _pinv_operator.call((A, as_tolerance(atol, A), as_tolerance(rtol, A), hermitian))
-    return into("linalg_pinv", found, out)
+    return into("linalg_pinv", found, out, False)
 
 
 # Least squares ------------------------------------------------------------------------------------

@@ -113,21 +113,21 @@ def cond(A: Tensor, p: Any = None, *, out: Tensor | None = None) -> Tensor:
         values = svdvals(A)
         first, last = values.narrow(-1, 0, 1), values.narrow(-1, -1, 1)
         found = last / first if p == -2 else first / last
-        return into("linalg_cond", found.squeeze(-1), out)
+        return into("linalg_cond", found.squeeze(-1), out, False)
     if (p not in ("fro", "nuc")) if isinstance(p, str) else math.fabs(p) not in (1, math.inf):
         raise RuntimeError(f"linalg.cond got an invalid norm type: {p}")
     check_matrices("linalg.cond", A.array)
     check_shape_square(f"linalg.cond(ord={p})", A.array.shape)
     if p == "nuc":
         values = svdvals(A)
-        return into("linalg_cond", values.sum(-1) * values.reciprocal().sum(-1), out)
+        return into("linalg_cond", values.sum(-1) * values.reciprocal().sum(-1), out, False)
     size = matrix_norm(A, p)
     inverse, info = inv_ex(A)
     # A singular matrix has an infinite condition number, also if it is zero.
     is_singular = (info != 0) & ~size.isnan()
     inverse = where(is_singular.unsqueeze(-1).unsqueeze(-1), 0, inverse)
     found = where(is_singular, math.inf, size * matrix_norm(inverse, p))
-    return into("linalg_cond", found, out)
+    return into("linalg_cond", found, out, False)
 
 
 def matrix_rank(
@@ -154,7 +154,7 @@ def matrix_rank(
         atol, rtol = tol, 0.0
     if not A.array.size:
         zeros = A.new_zeros(A.array.shape[:-2]).long()
-        return into("linalg_matrix_rank", zeros, out)
+        return into("linalg_matrix_rank", zeros, out, False)
     A = A.detach()
     values = abs(eigvalsh(A)) if hermitian else svdvals(A)
     if rtol is None:
@@ -166,4 +166,4 @@ def matrix_rank(
     if atol is not None:
         least = atol.unsqueeze(-1) if isinstance(atol, Tensor) else limit.new_full((), atol)
         limit = maximum(limit, least)
-    return into("linalg_matrix_rank", (values > limit).sum(-1), out)
+    return into("linalg_matrix_rank", (values > limit).sum(-1), out, False)

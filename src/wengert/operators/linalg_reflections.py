@@ -116,7 +116,7 @@ def householder_product(input: Tensor, tau: Tensor, *, out: Tensor | None = None
         )
     unit = input.new_zeros((*batch, m, n)) + _identity(input, m, n)
     found = _reflected(_vectors(input, tau.array.shape[-1]), tau, unit, False)
-    return into("linalg_householder_product", found, out)
+    return into("linalg_householder_product", found, out, False)
 
 
 def _identity(like: Tensor, m: int, n: int) -> Tensor:

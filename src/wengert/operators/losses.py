@@ -215,7 +215,10 @@ smooth_l1_loss = _loss(
 huber_loss = _loss(
     "_huber_loss(Tensor self, Tensor target, float width, int reduction) -> Tensor",
     _huber,
-    lambda difference, delta: clamp(difference, -delta, delta),
+    # At the width itself the second derivative is that outside.
+    lambda difference, delta: where(
+        difference.abs() >= delta, delta * difference.sign(), difference
+    ),
     "huber_cpu",
     "Squared differences, which grow only linearly beyond `width`.",
     leading=1,

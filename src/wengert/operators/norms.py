@@ -125,7 +125,7 @@ vector_norm = primitive(
     shape=lambda x, ord, dim, keepdim, dtype: reduced(x, dim, keepdim),
     batch=along("dim"),
     doc="Norm of the elements as vectors over all or the given dimensions.",
-    out="casts",
+    out="exact",
 )
 
 

@@ -36,7 +36,7 @@ _function = composite(public="function")
 
 def _copied(name: str, view: Tensor, out: Tensor | None) -> Tensor:
     copy = view.clone(memory_format=contiguous_format)
-    return copy if out is None else copy_to_out(name, copy, out)
+    return copy if out is None else copy_to_out(name, copy, out, (), True)
 
 
 def _each_copied(name: str, parts: tuple, out: Any) -> tuple[Tensor, ...] | None:
@@ -47,7 +47,7 @@ def _each_copied(name: str, parts: tuple, out: Any) -> tuple[Tensor, ...] | None
     if len(out) != len(copies):
         raise RuntimeError(f"{name}(): out has {len(out)} tensors, expected {len(copies)}")
     for copy, target in zip(copies, out, strict=True):
-        copy_to_out(name, copy, target)
+        copy_to_out(name, copy, target, (), True)
     return None
 
 
