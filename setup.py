@@ -104,8 +104,13 @@ def compiled_sources() -> list[Path]:
 
 def extension_of(source: Path) -> Extension:
     name = ".".join(source.relative_to(SOURCE).with_suffix("").parts)
+    folder = source.parent
     return Extension(
-        name, [source.as_posix()], define_macros=MACROS, include_dirs=[source.parent.as_posix()]
+        name,
+        [source.as_posix()],
+        define_macros=MACROS,
+        include_dirs=[folder.as_posix()],
+        depends=sorted(header.as_posix() for header in folder.glob("*.h")),
     )
 
 

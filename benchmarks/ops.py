@@ -319,7 +319,8 @@ def main() -> int:
                     found.setdefault(key, {})[row.name] = ours / theirs
                     print(
                         f"{row.family:12} {row.name:18} {n:>9} "
-                        f"{'both' if backward else 'forward':8}{threads} {ours / 1e3:12.2f} {theirs / 1e3:12.2f} {ours / theirs:7.2f}"
+                        f"{'both' if backward else 'forward':8}{threads} "
+                        f"{ours / 1e3:12.2f} {theirs / 1e3:12.2f} {ours / theirs:7.2f}"
                         + (" !" if ours > 2 * theirs else ""),
                         flush=True,
                     )

@@ -104,6 +104,7 @@ def test_a_loop_declines_what_it_does_not_suit():
     assert loop.run((x, 10**400)) is None
     assert loop.run((x.T, np.ones((8, 4), np.float32))) is None
     assert vector_loop("_gelu").run((x, "other")) is None
+    np.testing.assert_array_equal(vector_loop("clamp").run((2 * x, x, x)), x)  # bounds as arrays
     assert vector_loop("no such operator") is None
 
 

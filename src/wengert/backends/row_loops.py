@@ -14,4 +14,10 @@ def _none(*args: Any) -> Any:
 
 
 softmax = log_softmax = logsumexp = cumsum = _none
-softmax_gradient = log_softmax_gradient = layer_norm = layer_norm_gradient = _none
+softmax_gradient = log_softmax_gradient = _none
+layer_norm = layer_norm_gradient = layer_norm_weight = _none
+
+
+def add_rows(out: Any, rows: Any, values: Any) -> bool:
+    """Add rows of values to those of an array that are listed; False as NumPy has to do it."""
+    return False

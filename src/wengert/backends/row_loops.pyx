@@ -6,6 +6,7 @@ their number. `row_loops.py` beside this file is the interface without C.
 """
 cimport numpy as cnp
 from libc.stdint cimport int64_t
+from libc.stdlib cimport free, malloc
 
 from ..core.array_checks cimport empty_like, same_dims
 from ..core.pool cimport split
@@ -30,14 +31,18 @@ cdef extern from "vector_loops.h":
         void (*layer_norm_gradient)(
             const char*, const char*, const char*, const char*, const char*, char*, int64_t,
             int64_t) noexcept nogil
+        void (*layer_norm_weight)(
+            const char*, const char*, const char*, const char*, double*, int64_t,
+            int64_t) noexcept nogil
 
 cdef enum:
     PART = 32768   # elements that one thread takes at a time
     QUICK = 4096   # elements below which the interpreter's lock is kept
+    LEAST_ROWS = 32  # that are summed by themselves
 
 cdef enum Kind:
     SOFTMAX, LOG_SOFTMAX, LOGSUMEXP, CUMSUM, SOFTMAX_GRADIENT, LOG_SOFTMAX_GRADIENT, LAYER_NORM
-    LAYER_NORM_GRADIENT
+    LAYER_NORM_GRADIENT, LAYER_NORM_WEIGHT
 
 
 cdef struct Job:
@@ -48,6 +53,7 @@ cdef struct Job:
     char* shared[2]
     char* single[2]
     char* out
+    double* partial  # one row for each part
     int64_t rows, n, rows_per_part, itemsize
     double eps
 
@@ -78,6 +84,10 @@ cdef void run_part(void* data, int64_t part) noexcept nogil:
         table.layer_norm(
             a, job.shared[0], job.shared[1], out, job.single[0] + place, job.single[1] + place, rows,
             job.n, job.eps)
+    elif job.kind == LAYER_NORM_WEIGHT:
+        table.layer_norm_weight(
+            a, b, job.single[0] + place, job.single[1] + place, job.partial + part * job.n, rows,
+            job.n)
     else:
         table.layer_norm_gradient(
             a, b, job.shared[0], job.single[0] + place, job.single[1] + place, out, rows, job.n)
@@ -254,3 +264,85 @@ def layer_norm_gradient(g, x, int dims, weight, mean, scale):
     job.out = cnp.PyArray_BYTES(out)
     run(&job)
     return out
+
+
+def layer_norm_weight(g, x, int dims, mean, scale):
+    """The gradient of `layer_norm` by its weight, in the shape of a row."""
+    cdef Job job
+    cdef cnp.ndarray out
+    cdef int kind, ndim
+    cdef int64_t parts, i, j
+    cdef double total
+    if not start(&job, LAYER_NORM_WEIGHT, g, dims):
+        return None
+    kind = cnp.PyArray_TYPE(<cnp.ndarray>g)
+    if not (
+        suits(x, kind) and suits(mean, kind) and suits(scale, kind)
+        and same_dims(<cnp.ndarray>g, <cnp.ndarray>x)
+        and cnp.PyArray_SIZE(<cnp.ndarray>mean) == job.rows
+        and cnp.PyArray_SIZE(<cnp.ndarray>scale) == job.rows
+    ):
+        return None
+    job.rows_per_part = max(<int64_t>LEAST_ROWS, job.rows_per_part)
+    parts = (job.rows + job.rows_per_part - 1) // job.rows_per_part
+    job.partial = <double*>malloc(parts * job.n * sizeof(double))
+    if job.partial == NULL:
+        return None
+    ndim = cnp.PyArray_NDIM(<cnp.ndarray>g)
+    out = cnp.PyArray_EMPTY(dims, cnp.PyArray_DIMS(<cnp.ndarray>g) + (ndim - dims), kind, 0)
+    job.full[1] = cnp.PyArray_BYTES(<cnp.ndarray>x)
+    job.single[0] = cnp.PyArray_BYTES(<cnp.ndarray>mean)
+    job.single[1] = cnp.PyArray_BYTES(<cnp.ndarray>scale)
+    job.out = cnp.PyArray_BYTES(out)
+    with nogil:
+        split(run_part, &job, parts)
+        for j in range(job.n):
+            total = 0
+            for i in range(parts):
+                total += job.partial[i * job.n + j]
+            if kind == cnp.NPY_FLOAT:
+                (<float*>job.out)[j] = <float>total
+            else:
+                (<double*>job.out)[j] = total
+        free(job.partial)
+    return out
+
+
+def add_rows(out, rows, values):
+    """Add rows of values to those of a contiguous array that are listed, in order.
+
+    False, with nothing done, for other types than float32 and float64 or places that are not there.
+    """
+    cdef int kind
+    cdef int64_t count, width, most, i, j
+    cdef const int64_t* places
+    cdef float* single
+    cdef double* real
+    if not cnp.PyArray_CheckExact(out) or not suits(rows, cnp.NPY_INT64):
+        return False
+    kind = cnp.PyArray_TYPE(<cnp.ndarray>out)
+    if kind != cnp.NPY_FLOAT and kind != cnp.NPY_DOUBLE or not suits(values, kind):
+        return False
+    count = cnp.PyArray_SIZE(<cnp.ndarray>rows)
+    if not cnp.PyArray_ISCARRAY(<cnp.ndarray>out) or count == 0:
+        return False
+    width = cnp.PyArray_SIZE(<cnp.ndarray>values) // count
+    if width == 0 or cnp.PyArray_SIZE(<cnp.ndarray>values) != count * width:
+        return False
+    most = cnp.PyArray_SIZE(<cnp.ndarray>out) // width
+    places = <const int64_t*>cnp.PyArray_DATA(<cnp.ndarray>rows)
+    for i in range(count):
+        if not 0 <= places[i] < most:
+            return False
+    with nogil:
+        if kind == cnp.NPY_FLOAT:
+            for i in range(count):
+                single = <float*>cnp.PyArray_DATA(<cnp.ndarray>out) + places[i] * width
+                for j in range(width):
+                    single[j] += (<const float*>cnp.PyArray_DATA(<cnp.ndarray>values))[i * width + j]
+        else:
+            for i in range(count):
+                real = <double*>cnp.PyArray_DATA(<cnp.ndarray>out) + places[i] * width
+                for j in range(width):
+                    real[j] += (<const double*>cnp.PyArray_DATA(<cnp.ndarray>values))[i * width + j]
+    return True

@@ -291,7 +291,28 @@ static TARGET void wengert_layer_norm_gradient(
     }
 }
 
+/* The sums over rows of gradients times standardised elements, by strips of columns. */
+static TARGET void wengert_layer_norm_weight(
+        const char* gradient, const char* from, const char* means, const char* scales, double* to,
+        int64_t rows, int64_t n) {
+    const wengert_real *m = (const wengert_real*)means, *s = (const wengert_real*)scales;
+    for (int64_t left = 0; left < n; left += STRIP) {
+        int width = n - left < STRIP ? (int)(n - left) : STRIP;
+        for (int64_t begin = 0; begin < rows; begin += RUN) {
+            int64_t end = begin + RUN < rows ? begin + RUN : rows;
+            wengert_real part[STRIP] = {0};
+            for (int64_t i = begin; i < end; i++) {
+                const wengert_real* g = (const wengert_real*)gradient + i * n + left;
+                const wengert_real* x = (const wengert_real*)from + i * n + left;
+                for (int j = 0; j < width; j++) part[j] += g[j] * ((x[j] - m[i]) * s[i]);
+            }
+            for (int j = 0; j < width; j++)
+                to[left + j] = begin ? to[left + j] + part[j] : part[j];
+        }
+    }
+}
+
 #define WENGERT_ROWS { \
     wengert_reduce, wengert_softmax, wengert_log_softmax, wengert_logsumexp, wengert_cumsum, \
     wengert_softmax_gradient, wengert_log_softmax_gradient, wengert_layer_norm, \
-    wengert_layer_norm_gradient}
+    wengert_layer_norm_gradient, wengert_layer_norm_weight}

@@ -24,6 +24,8 @@ typedef struct {
                        char* scale, int64_t rows, int64_t n, double eps);
     void (*layer_norm_gradient)(const char* g, const char* x, const char* weight, const char* mean,
                                 const char* scale, char* out, int64_t rows, int64_t n);
+    void (*layer_norm_weight)(const char* g, const char* x, const char* mean, const char* scale,
+                              double* to, int64_t rows, int64_t n);
 } wengert_rows;
 
 enum { WENGERT_SUM, WENGERT_SQUARES, WENGERT_LARGEST, WENGERT_LEAST, WENGERT_PRODUCT };

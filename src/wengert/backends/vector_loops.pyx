@@ -266,7 +266,9 @@ cdef class VectorLoop:
         """Whether arguments that are no operands have the values that the loop is made for."""
         for place, literal in self.literals:
             value = values[place]
-            if value is not literal and (isinstance(value, cnp.ndarray) or value != literal):
+            if value is literal:
+                continue
+            if literal is None or isinstance(value, cnp.ndarray) or value != literal:
                 return False
         return True
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..backends import meta
+from ..backends import meta, row_loops
 from ..backends.backend import backend_of, has_elements, is_array
 from ..backends.casting import retype
 from ..backends.layout import copied, dense_strides, expanded_strides
@@ -147,6 +147,8 @@ def add_at(xp: Any, out: Any, key: tuple, values: Any) -> None:
 def add_rows(xp: Any, out: Any, rows: Any, values: Any) -> None:
     """Add `values` to the given rows of a contiguous array, seen as a matrix of so many columns."""
     if not rows.size or not values.size:
+        return
+    if row_loops.add_rows(out, rows, values):
         return
     width = values.size // rows.size
     positions = rows.reshape(-1)

@@ -146,6 +146,14 @@ def _layer_norm_input(
     return _through_standardized(g if weight is None else g * weight, unit, scale, dims)
 
 
+def _layer_norm_weight(
+    g: Tensor, x: Tensor, shape: tuple, mean: Tensor, scale: Tensor
+) -> Tensor:
+    """The gradient by the weight, summed over rows by a loop or left to the engine to sum."""
+    fused = unrecorded(row_loops.layer_norm_weight, g, x, len(shape), mean, scale)
+    return g * _standardized(x, mean, scale, _last(shape))[0] if fused is None else fused
+
+
 def _layer_norm_tangent(
     tangents: dict, x: Tensor, shape: tuple, weight: Any, mean: Tensor, scale: Tensor
 ) -> tuple:
@@ -194,8 +202,8 @@ native_layer_norm = primitive(
         "input": lambda g, input, normalized_shape, weight, out1, out2: _layer_norm_input(
             g[0], input, normalized_shape, weight, out1, out2
         ),
-        "weight": lambda g, input, normalized_shape, out1, out2: (
-            g[0] * _standardized(input, out1, out2, _last(normalized_shape))[0]
+        "weight": lambda g, input, normalized_shape, out1, out2: _layer_norm_weight(
+            g[0], input, normalized_shape, out1, out2
         ),
         "bias": lambda g: g[0],
     },

@@ -21,7 +21,7 @@ from ..transforms.batching import indexing as batched
 from . import shapes
 from .along import packed
 from .declare import linear
-from .getitem import INTEGER_TYPES, check_range, tangent_of, update
+from .getitem import INTEGER_TYPES, add_rows, check_range, tangent_of, update
 from .joining import cat
 from .pointwise import where, zeros_like
 from .scan import recurrence, shift
@@ -127,7 +127,7 @@ def _write_sum(xp: Any, out: Any, dim: int, index: Any, src: Any) -> None:
     src = _cropped(src, index.shape)
     if out.flags.c_contiguous:
         positions = xp.asarray(_positions(xp, out.shape, dim, index)).reshape(-1)
-        xp.add.at(out.reshape(-1), positions, src.reshape(-1))
+        add_rows(xp, out, positions, src.reshape(-1))
     else:
         xp.add.at(out, _along(xp, dim, index), src)
 
