@@ -60,9 +60,10 @@ def _vector_norm(xp: Any, x: Any, order: float, dim: Any, keepdim: bool, dtype: 
     _check_norm(x, order, dim, dtype)
     goal = x.dtype if dtype is None else dtype.numpy
     x = in_dtype(x, working_dtype(goal))
-    how = {"axis": normal_dims(dim, x.ndim), "keepdims": keepdim}
+    dims = normal_dims(dim, x.ndim)
+    how: Any = {"axis": dims, "keepdims": keepdim}
     if order == 2:
-        total = reduce(SQUARES, x, how["axis"], keepdim)
+        total = reduce(SQUARES, x, dims, keepdim)
         if total is not None:
             return xp.sqrt(total).astype(goal, copy=False)
         square = x.real**2 + x.imag**2 if x.dtype.kind == "c" else x * x
