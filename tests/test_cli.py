@@ -65,7 +65,7 @@ def test_demo_names_what_is_missing_and_how_to_get_it(capsys, monkeypatch, tmp_p
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     assert cli.main(["demo", "--output", str(tmp_path / "demo")]) == 1
     message = capsys.readouterr().err
-    assert "jinja2, matplotlib, pygments, pygraphviz, tqdm" in message
+    assert "jinja2, llvmlite, matplotlib, pygments, pygraphviz, tqdm" in message
     assert f"{sys.executable} -m pip install {' '.join(cli.DEMO_NEEDS)}" in message
     assert not (tmp_path / "demo").exists()
 

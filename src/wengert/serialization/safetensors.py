@@ -1,6 +1,6 @@
 """Tensors in the safetensors format: names, shapes and plain bytes, and no code.
 
-The package `safetensors` reads and writes the bytes: ``pip install wengert[safetensors]``. Under
+The package `safetensors` reads and writes the bytes: ``pip install safetensors``. Under
 `wengert.as_torch` its own module `safetensors.torch` works as well.
 """
 
@@ -21,7 +21,7 @@ try:
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError(
         "wengert.serialization.safetensors needs the package safetensors: "
-        "pip install wengert[safetensors]",
+        "pip install safetensors",
         name=error.name,
     ) from None
 
