@@ -284,8 +284,9 @@ class RecordedAlone:
 
     def __exit__(self, *exception: object) -> None:
         if self.applies:
-            self.level.records_alone = self.state.grad_enabled = False
-            self.state.inference = self.inference
+            state = self.state
+            self.level.records_alone = state.grad_enabled = False
+            state.inference = self.inference
 
 
 class OutsideAllLevels:
