@@ -269,8 +269,8 @@ TABLE: list[Declared] = [
     Declared(
         "Derivatives of determinants and reflections are right in forward mode too.",
         lambda d: d.field == "values" and _is_gradient(d)
-        and (_order(d) >= 3 and d.program.uses("logdet", "slogdet", "det")
-             or _order(d) >= 2 and d.program.uses("householder_product", "orgqr", "ormqr")
+        and (_order(d) >= 2 and d.program.uses("logdet", "slogdet", "det", "householder_product",
+                                               "orgqr", "ormqr")
              or d.program.uses("cholesky_inverse")
              and d.program.uses("jvp", "jacfwd", "hessian", "make_dual")),
     ),
