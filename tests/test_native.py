@@ -124,7 +124,6 @@ def test_unary_declines(name):
         x.astype(np.int64),
         x.astype(np.complex64),
         x.astype(x.dtype.newbyteorder()),
-        np.ones(40_000, np.float32),
         x.view(foreign),
         unaligned(4),
         1.5,
