@@ -461,8 +461,8 @@ cdef dict made_loops():
         loop.single = wengert_loops_of[place][0][i]
         loop.double_ = wengert_loops_of[place][1][i]
         loop.roles = wengert_entries[i].roles
-        literals = literal_eval(wengert_entries[i].literals.decode())
-        loop.literals = literals if literals else None
+        literals = wengert_entries[i].literals.decode()
+        loop.literals = None if literals == "()" else literal_eval(literals)
         key = wengert_entries[i].key.decode()
         loop.other = found.get(key)
         found[key] = loop
