@@ -91,6 +91,28 @@ def test_the_oldest_files_go(folder, monkeypatch):
     assert sum(path.stat().st_size for path in folder.iterdir()) < 3000 + 1100
 
 
+def test_a_limit_that_is_no_number(folder, monkeypatch):
+    monkeypatch.setenv(cache.LIMIT, "much")
+    cache._warn.cache_clear()
+    with pytest.warns(UserWarning, match="WENGERT_CACHE_MB='much' is no number"):
+        assert compiled_anew(4)
+
+
+WRITER = """
+from wengert.compiler.native import cache
+for i in range(300):
+    cache.store("shared", bytes([i % 256]) * 5000)
+    found = cache.fetch("shared")
+    assert found is not None and len(found) == 5000 and len(set(found)) == 1
+"""
+
+
+def test_processes_that_write_at_once(folder):
+    processes = [subprocess.Popen([sys.executable, "-c", WRITER]) for _ in range(2)]
+    assert [process.wait() for process in processes] == [0, 0]
+    assert [path.name for path in folder.iterdir()] == ["shared.code"]
+
+
 def test_without_the_variable_nothing_is_kept(folder, monkeypatch):
     monkeypatch.delenv(cache.FOLDER)
     wengert.compile(lambda x: x * 3.25, backend="native")(randn(3))

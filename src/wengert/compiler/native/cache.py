@@ -87,14 +87,17 @@ def store(key: str, data: bytes) -> None:
             os.unlink(name)
             raise
         _shrink(where)
-    except OSError as error:
+    except (OSError, ValueError) as error:
         _warn(str(where), str(error))
 
 
 def _shrink(where: Path) -> None:
     """Remove the files that have not been used for longest until the rest fits."""
     given = os.environ.get(LIMIT, "")
-    limit = (float(given) if given else DEFAULT_LIMIT) * 1e6
+    try:
+        limit = (float(given) if given else DEFAULT_LIMIT) * 1e6
+    except ValueError:
+        raise ValueError(f"{LIMIT}={given!r} is no number of megabytes") from None
     found = []
     for path in where.glob("*" + _SUFFIX):
         try:
