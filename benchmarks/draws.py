@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from harness import Program, Work, add_program_options, arguments, run_programs, select
+from harness import Program, Work, run_benchmark
 
 DRAWS: dict[str, Callable[[Any, int], Any]] = {
     "rand": lambda lib, n: lib.rand(n),
@@ -40,12 +40,5 @@ PROGRAMS = [
 ]
 
 
-def main() -> int:
-    parser = arguments(__doc__)
-    add_program_options(parser)
-    options = parser.parse_args()
-    return run_programs(select(PROGRAMS, options.only), options)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_benchmark(__doc__, PROGRAMS))

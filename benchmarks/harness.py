@@ -357,3 +357,11 @@ def run_programs(
         "results": [row._asdict() for row in rows],
     }
     return finish(options, report, [row.ok for row in rows])
+
+
+def run_benchmark(description: str | None, programs: Sequence[Program]) -> int:
+    """Run a benchmark that consists of programs, by the options of the command line."""
+    parser = arguments(description)
+    add_program_options(parser)
+    options = parser.parse_args()
+    return run_programs(select(programs, options.only), options)

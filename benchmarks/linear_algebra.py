@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from harness import Program, Work, add_program_options, arguments, run_programs, select
+from harness import Program, Work, run_benchmark
 
 COUNT, ROWS = 1000, 8
 TARGET = 1.0
@@ -45,12 +45,5 @@ PROGRAMS = [
 ]
 
 
-def main() -> int:
-    parser = arguments(__doc__)
-    add_program_options(parser)
-    options = parser.parse_args()
-    return run_programs(select(PROGRAMS, options.only), options)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_benchmark(__doc__, PROGRAMS))

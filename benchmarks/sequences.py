@@ -6,7 +6,7 @@ import sys
 from typing import Any
 
 import numpy as np
-from harness import Program, Work, add_program_options, arguments, run_programs, select
+from harness import Program, Work, run_benchmark
 
 SYMBOLS, BATCH, LENGTH, HIDDEN = 64, 32, 64, 128
 
@@ -73,12 +73,5 @@ PROGRAMS = [
 ]
 
 
-def main() -> int:
-    parser = arguments(__doc__)
-    add_program_options(parser)
-    options = parser.parse_args()
-    return run_programs(select(PROGRAMS, options.only), options)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_benchmark(__doc__, PROGRAMS))

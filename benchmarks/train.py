@@ -5,10 +5,11 @@ python benchmarks/train.py [--only gpt] [--seconds 8]
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
-from harness import Program, Work, add_program_options, arguments, run_programs, select
+from harness import Program, Work, run_benchmark
 
 WIDTH, HEADS, LAYERS, LENGTH, LETTERS = 128, 4, 4, 64, 65
 
@@ -137,13 +138,5 @@ PROGRAMS = [
 ]
 
 
-def main() -> int:
-    """Run the programs in turns with the other library."""
-    parser = arguments(__doc__)
-    add_program_options(parser)
-    options = parser.parse_args()
-    return run_programs(select(PROGRAMS, options.only), options)
-
-
 if __name__ == "__main__":
-    raise SystemExit(main())
+    sys.exit(run_benchmark(__doc__, PROGRAMS))
