@@ -20,6 +20,22 @@ _SHORT = 64
 SIGNATURE = "(ptr %bases, ptr %slots, i64 %lo, i64 %hi, i64 %part)"
 
 
+def kernel_head(slots: int) -> list[str]:
+    """How the text of a kernel begins: pointers %p0, %p1 and so on to what its slots name."""
+    lines = [f"define void @NAME{SIGNATURE} {{", "entry:"]
+    for k in range(slots):
+        lines += [
+            f"  %sa{k} = getelementptr i64, ptr %slots, i64 {2 * k}",
+            f"  %sb{k} = load i64, ptr %sa{k}",
+            f"  %sc{k} = getelementptr ptr, ptr %bases, i64 %sb{k}",
+            f"  %sd{k} = load ptr, ptr %sc{k}",
+            f"  %se{k} = getelementptr i64, ptr %slots, i64 {2 * k + 1}",
+            f"  %sf{k} = load i64, ptr %se{k}",
+            f"  %p{k} = getelementptr i8, ptr %sd{k}, i64 %sf{k}",
+        ]
+    return lines
+
+
 class Kernel:
     """The text of one nest, and what its slots have to hold: buffers with offsets in elements."""
 
@@ -109,18 +125,7 @@ class Emitter:
 
             text.loop("%lo", "%hi", 1, [], row)
         text.do("ret void")
-        head = ["entry:"]
-        for k in range(len(self.slots)):
-            head += [
-                f"  %sa{k} = getelementptr i64, ptr %slots, i64 {2 * k}",
-                f"  %sb{k} = load i64, ptr %sa{k}",
-                f"  %sc{k} = getelementptr ptr, ptr %bases, i64 %sb{k}",
-                f"  %sd{k} = load ptr, ptr %sc{k}",
-                f"  %se{k} = getelementptr i64, ptr %slots, i64 {2 * k + 1}",
-                f"  %sf{k} = load i64, ptr %se{k}",
-                f"  %p{k} = getelementptr i8, ptr %sd{k}, i64 %sf{k}",
-            ]
-        lines = [f"define void @NAME{SIGNATURE} {{", *head, *text.lines, "}"]
+        lines = [*kernel_head(len(self.slots)), *text.lines, "}"]
         return Kernel("\n".join(lines) + "\n", text.declarations, self.slots)
 
     def pointer(self, buffer: int, offset: int = 0) -> str:

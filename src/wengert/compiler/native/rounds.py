@@ -261,17 +261,7 @@ def _while(call: Call, tables: list[Any]) -> tuple[Kernel, list[int]]:
     return kernel, numbers
 
 
-#: Runs the steps from one number to another, the chunks of each one after the other.
-RUN = """
-define void @run(ptr %bases, ptr %steps, i64 %begin, i64 %end) {
-entry:
-  br label %head
-head:
-  %i = phi i64 [ %begin, %entry ], [ %following, %stepped ]
-  %more = icmp slt i64 %i, %end
-  br i1 %more, label %step, label %done
-step:
-  %record = getelementptr [5 x i64], ptr %steps, i64 %i
+_FIELDS = """
   %slots_at = getelementptr i64, ptr %record, i64 1
   %rows_at = getelementptr i64, ptr %record, i64 2
   %chunk_at = getelementptr i64, ptr %record, i64 3
@@ -281,14 +271,37 @@ step:
   %rows = load i64, ptr %rows_at
   %chunk = load i64, ptr %chunk_at
   %parts = load i64, ptr %parts_at
-  br label %chunks
-chunks:
-  %part = phi i64 [ 0, %step ], [ %next, %chunks ]
+"""
+_CHUNK = """
   %lo = mul i64 %part, %chunk
   %hi_raw = add i64 %lo, %chunk
   %over = icmp sgt i64 %hi_raw, %rows
   %hi = select i1 %over, i64 %rows, i64 %hi_raw
   call void %function(ptr %bases, ptr %slots, i64 %lo, i64 %hi, i64 %part)
+"""
+
+
+def _with_parts(text: str) -> str:
+    """The text with the fields of a record read, and a chunk of a step run, where it names them."""
+    return text.replace("FIELDS", _FIELDS.strip("\n")).replace("CHUNK", _CHUNK.strip("\n"))
+
+
+#: Runs the steps from one number to another, the chunks of each one after the other.
+RUN = _with_parts("""
+define void @run(ptr %bases, ptr %steps, i64 %begin, i64 %end) {
+entry:
+  br label %head
+head:
+  %i = phi i64 [ %begin, %entry ], [ %following, %stepped ]
+  %more = icmp slt i64 %i, %end
+  br i1 %more, label %step, label %done
+step:
+  %record = getelementptr [5 x i64], ptr %steps, i64 %i
+FIELDS
+  br label %chunks
+chunks:
+  %part = phi i64 [ 0, %step ], [ %next, %chunks ]
+CHUNK
   %next = add i64 %part, 1
   %again = icmp slt i64 %next, %parts
   br i1 %again, label %chunks, label %stepped
@@ -301,28 +314,16 @@ done:
 
 define void @work(ptr %bases, ptr %record, ptr %counter) {
 entry:
-  %slots_at = getelementptr i64, ptr %record, i64 1
-  %rows_at = getelementptr i64, ptr %record, i64 2
-  %chunk_at = getelementptr i64, ptr %record, i64 3
-  %parts_at = getelementptr i64, ptr %record, i64 4
-  %function = load ptr, ptr %record
-  %slots = load ptr, ptr %slots_at
-  %rows = load i64, ptr %rows_at
-  %chunk = load i64, ptr %chunk_at
-  %parts = load i64, ptr %parts_at
+FIELDS
   br label %take
 take:
   %part = atomicrmw add ptr %counter, i64 1 seq_cst
   %left = icmp slt i64 %part, %parts
   br i1 %left, label %run, label %done
 run:
-  %lo = mul i64 %part, %chunk
-  %hi_raw = add i64 %lo, %chunk
-  %over = icmp sgt i64 %hi_raw, %rows
-  %hi = select i1 %over, i64 %rows, i64 %hi_raw
-  call void %function(ptr %bases, ptr %slots, i64 %lo, i64 %hi, i64 %part)
+CHUNK
   br label %take
 done:
   ret void
 }
-"""
+""")

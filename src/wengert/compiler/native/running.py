@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...core.scalar.expressions import is_float, is_signed
-from .emitter import SIGNATURE, Kernel
+from .emitter import Kernel, kernel_head
 from .loops import Call
 from .nests import CHUNKS, WORTH_SPLITTING
 from .text import MEMORY
@@ -36,17 +36,7 @@ def running_kernel(call: Call) -> tuple[Kernel, list[int]]:
     """The kernel of a step, and the numbers after its slots."""
     given = call.arguments
     type_ = MEMORY[given["kind"]]
-    lines = [f"define void @NAME{SIGNATURE} {{", "entry:"]
-    for k in range(2):
-        lines += [
-            f"  %sa{k} = getelementptr i64, ptr %slots, i64 {2 * k}",
-            f"  %sb{k} = load i64, ptr %sa{k}",
-            f"  %sc{k} = getelementptr ptr, ptr %bases, i64 %sb{k}",
-            f"  %sd{k} = load ptr, ptr %sc{k}",
-            f"  %se{k} = getelementptr i64, ptr %slots, i64 {2 * k + 1}",
-            f"  %sf{k} = load i64, ptr %se{k}",
-            f"  %p{k} = getelementptr i8, ptr %sd{k}, i64 %sf{k}",
-        ]
+    lines = kernel_head(2)
     for k, name in enumerate(("row", "inner")):
         lines += [
             f"  %n{k} = getelementptr i64, ptr %slots, i64 {4 + k}",

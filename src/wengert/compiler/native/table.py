@@ -18,7 +18,7 @@ import numpy as np
 
 from ...core.scalar.expressions import SIZES
 from . import blas, host
-from .emitter import SIGNATURE, Emitter, Kernel, shape_of, slots_of
+from .emitter import Emitter, Kernel, kernel_head, shape_of, slots_of
 from .frames import Layout
 from .loops import Access, Call
 from .nests import CHUNKS, Nest, Step
@@ -220,17 +220,7 @@ def _product_text(kind: str, adds: bool, split: str) -> str:
     batched = split == "batch"
     real = {"f32": "float", "f64": "double"}[kind]
     integer = f"i{blas.integer_bits()}"
-    lines = [f"define void @NAME{SIGNATURE} {{", "entry:"]
-    for k in range(3):
-        lines += [
-            f"  %sa{k} = getelementptr i64, ptr %slots, i64 {2 * k}",
-            f"  %sb{k} = load i64, ptr %sa{k}",
-            f"  %sc{k} = getelementptr ptr, ptr %bases, i64 %sb{k}",
-            f"  %sd{k} = load ptr, ptr %sc{k}",
-            f"  %se{k} = getelementptr i64, ptr %slots, i64 {2 * k + 1}",
-            f"  %sf{k} = load i64, ptr %se{k}",
-            f"  %p{k} = getelementptr i8, ptr %sd{k}, i64 %sf{k}",
-        ]
+    lines = kernel_head(3)
     for k in range(13):
         lines += [
             f"  %na{k} = getelementptr i64, ptr %slots, i64 {6 + k}",
