@@ -37,6 +37,7 @@ COMPILED_WITHOUT_PXD = [
     "wengert/operators/fitting.py",
     "wengert/operators/getitem.py",
     "wengert/operators/joining.py",
+    "wengert/operators/logic.py",
     "wengert/operators/products.py",
     "wengert/operators/reduce.py",
     "wengert/operators/selection.py",
@@ -62,6 +63,7 @@ DIRECTIVES = {
 MACROS = [
     ("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION"),
     ("NPY_TARGET_VERSION", "NPY_2_0_API_VERSION"),
+    ("CYTHON_COMPRESS_STRINGS", "0"),  # unpacking them would slow down the import
 ]
 # Only what is written in C types throughout gains from -O3; the rest is calls of the Python API.
 UNIX_FLAGS = {True: ["-O3", "-fno-math-errno", "-g0"], False: ["-O1", "-g0"]}

@@ -11,7 +11,7 @@ import tempfile
 
 from harness import arguments, finish, number, print_table, settings, verdict
 
-TARGET = 1.6
+TARGET = 1.45
 TIMED_IMPORT = """
 from time import perf_counter_ns
 start = perf_counter_ns()

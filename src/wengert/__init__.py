@@ -16,7 +16,6 @@ _collects = _gc.isenabled()
 _gc.disable()
 try:
     from . import autograd as autograd
-    from . import random as random
     from .autograd.grad_mode import enable_grad as enable_grad
     from .autograd.grad_mode import inference_mode as inference_mode
     from .autograd.grad_mode import is_grad_enabled as is_grad_enabled
@@ -72,9 +71,7 @@ try:
     from .core.size import broadcast_shapes as broadcast_shapes
     from .core.tensor import Tensor as Tensor
     from .creation.factories import *  # noqa: F403
-    from .creation.random import *  # noqa: F403
     from .tensor import registration as _registration
-    from .version import __version__ as __version__
 
     newaxis = None
     legacy_contiguous_format = contiguous_format
@@ -87,6 +84,10 @@ try:
     globals().update(_registration.bind())
 finally:
     if _collects:
+        if not _gc.get_freeze_count():
+            # All of it is old now; else the collector would look through it as soon as it may.
+            _gc.freeze()
+            _gc.unfreeze()
         _gc.enable()
 
 
@@ -133,4 +134,4 @@ def _own_names() -> list[str]:
 
 def __dir__() -> list[str]:
     names = {*_own_names(), *_FUNCTIONS, *_MODULES, *_NAMES, *_inplace_functions()}
-    return sorted({*names, "autograd", "random"})
+    return sorted({*names, "autograd"})

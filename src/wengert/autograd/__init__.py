@@ -21,9 +21,7 @@ from ..creation.factories import ones, ones_like, zeros_like
 from ..dispatch.levels import in_transform, seen_inside
 from ..dispatch.torch_function import PLAIN, override_operator
 from ..tape.engine import run_backward
-from . import forward_ad as forward_ad
 from . import grad_mode as grad_mode
-from . import graph as graph
 from .grad_mode import _force_original_view_tracking as _force_original_view_tracking
 from .grad_mode import _unsafe_preserve_version_counter as _unsafe_preserve_version_counter
 from .grad_mode import enable_grad as enable_grad
@@ -37,7 +35,7 @@ from .grad_mode import set_multithreading_enabled as set_multithreading_enabled
 from .gradcheck import gradcheck as gradcheck
 from .gradcheck import gradgradcheck as gradgradcheck
 from .variable import Variable as Variable
-from .variable import checked_edge
+from .variable import checked_edge, is_edge
 
 __all__ = [
     "Function",
@@ -61,7 +59,8 @@ __all__ = [
 
 # Modules that are imported when first asked for, and the names of this one that come from them.
 _LAZY_MODULES = (
-    "anomaly_mode", "function", "functional", "profiler", "profiler_legacy", "profiler_util"
+    "anomaly_mode", "forward_ad", "function", "functional", "graph", "profiler",
+    "profiler_legacy", "profiler_util",
 )  # fmt: skip
 _LAZY_NAMES = {
     "Function": "autograd.function",
@@ -263,7 +262,7 @@ def _materialized(result: tuple, targets: tuple, create_graph: bool) -> tuple:
 
 
 def _is_one(value: Any) -> bool:
-    return isinstance(value, (Tensor, graph.GradientEdge))
+    return isinstance(value, Tensor) or is_edge(value)
 
 
 def _as_tuple(value: Any) -> tuple:
@@ -308,7 +307,7 @@ def _make_grads(outputs: tuple, grads: Sequence[Tensor | None]) -> tuple:
 def _root_facts(out: Any) -> tuple:
     if isinstance(out, Tensor):
         return out.array.shape, out.array.dtype, out.requires()
-    if isinstance(out, graph.GradientEdge):
+    if is_edge(out):
         node, nr = checked_edge(out)
         meta = node.outputs_meta
         return (node.out_shape, node.out_dtype, True) if meta is None else (*meta[nr], True)
@@ -353,7 +352,7 @@ def _get_sequence_nr() -> int:
 
 def __dir__() -> list[str]:
     private = {name for name in globals() if name.startswith("_")}
-    unlisted = ("forward_ad", "graph", "is_multithreading_enabled", "is_view_replay_enabled")
+    unlisted = ("is_multithreading_enabled", "is_view_replay_enabled")
     return sorted({*private, *__all__, *unlisted, *_LAZY_MODULES, *_LAZY_NAMES})
 
 

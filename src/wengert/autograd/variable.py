@@ -5,11 +5,11 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from ..core.loading import load
 from ..core.tensor import Tensor
 from ..creation.factories import empty
 from ..tape import engine, tasks
 from ..tape.node import Node, edge_node
-from .graph import GradientEdge
 
 __all__ = ["Variable", "VariableMeta"]
 
@@ -57,15 +57,15 @@ class ImperativeEngine:
         roots, grads = [], []
         for i, tensor in enumerate(tensors):
             grad = grad_tensors[i]
-            if isinstance(tensor, GradientEdge):
-                node, nr = checked_edge(tensor)
-            elif isinstance(tensor, Tensor):
+            if isinstance(tensor, Tensor):
                 node = edge_node(tensor)
                 nr = tensor.output_index
                 if node is None:
                     raise RuntimeError(
                         f"element {i} of tensors does not require grad and does not have a grad_fn"
                     )
+            elif is_edge(tensor):
+                node, nr = checked_edge(tensor)
             else:
                 raise RuntimeError(
                     f"element {i} of tensors tuple is neither a Tensor nor a GradientEdge, but "
@@ -87,14 +87,14 @@ class ImperativeEngine:
             raise RuntimeError("inputs to run_backward must be a tuple")
         targets = []
         for value in inputs:
-            if isinstance(value, GradientEdge):
-                targets.append(checked_edge(value))
-            elif isinstance(value, Tensor):
+            if isinstance(value, Tensor):
                 if accumulate:
                     value.retain_grad()
                 if not value.requires():
                     raise RuntimeError("One of the differentiated Tensors does not require grad")
                 targets.append((edge_node(value), value.output_index))
+            elif is_edge(value):
+                targets.append(checked_edge(value))
             else:
                 raise RuntimeError(
                     "all inputs have to be Tensors or GradientEdges, but got "
@@ -116,7 +116,12 @@ def engine_run_backward(t_outputs: tuple, *args: Any, **kwargs: Any) -> tuple | 
     return Variable._execution_engine.run_backward(t_outputs, *args, **kwargs)
 
 
-def checked_edge(edge: GradientEdge) -> tuple[Node, int]:
+def is_edge(value: Any) -> bool:
+    """Whether a value is a `GradientEdge`, whose module few programs import."""
+    return isinstance(value, tuple) and isinstance(value, load("autograd.graph").GradientEdge)
+
+
+def checked_edge(edge: Any) -> tuple[Node, int]:
     """Node and output number of an edge that a user may have put together."""
     node, nr = edge.node, edge.output_nr
     if not isinstance(node, Node):

@@ -2,7 +2,7 @@
 
 from types import ModuleType
 
-from ..core.missing import missing
+from ..core.loading import load
 
 _SETTINGS = ("cuda", "cudnn", "mkl", "mkldnn", "mps", "openmp")
 
@@ -12,4 +12,4 @@ def __getattr__(name: str) -> ModuleType:
         from importlib import import_module
 
         return import_module("." + name, __name__)
-    raise missing(__name__, name)
+    raise load("core.missing").missing(__name__, name)

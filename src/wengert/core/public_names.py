@@ -6,8 +6,8 @@ from __future__ import annotations
 MODULES = (
     "_C", "_library", "accelerator", "amp", "as_torch", "backends", "compiler", "cuda", "demo",
     "distributions", "fft", "func", "library", "linalg", "masked", "nn", "ops", "optim",
-    "overrides", "serialization", "signal", "special", "storage", "testing", "types", "utils",
-    "version", "viz",
+    "overrides", "random", "serialization", "signal", "special", "storage", "testing", "types",
+    "utils", "version", "viz",
 )  # fmt: skip
 #: Names by the module that has them.
 _BY_MODULE = {
@@ -55,5 +55,6 @@ _BY_MODULE = {
         BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor
         IntTensor LongTensor ShortTensor set_default_tensor_type
     """,
+    "version": "__version__",
 }
 NAMES = {name: module for module, names in _BY_MODULE.items() for name in names.split()}

@@ -32,12 +32,10 @@ from .declare import (
     maker,
     variant,
 )
-from .ranges import arange, eye, linspace, logspace, tril_indices, triu_indices
 
 __all__ = [
-    "arange", "as_tensor", "asarray", "empty", "empty_like", "empty_strided", "eye", "from_dlpack",
-    "from_numpy", "full", "full_like", "linspace", "logspace", "ones", "ones_like",
-    "scalar_tensor", "tensor", "tril_indices", "triu_indices", "zeros", "zeros_like",
+    "as_tensor", "asarray", "empty", "empty_like", "empty_strided", "from_dlpack", "from_numpy",
+    "full", "full_like", "ones", "ones_like", "scalar_tensor", "tensor", "zeros", "zeros_like",
 ]  # fmt: skip
 
 NEW_METHODS = ("new_empty", "new_full", "new_ones", "new_tensor", "new_zeros")

@@ -363,44 +363,39 @@ def _common_shape(name: str, *tensors: Tensor) -> tuple[int, ...]:
         raise broadcast_error(name, arrays, error) from None
 
 
-SAMPLERS = {
-    sampler.name: sampler
-    for sampler in (
-        Sampler(
-            "uniform_", fill_uniform,
-            f"uniform_(Tensor(a!) self, float from=0., float to=1., *, {GENERATOR}) -> Tensor(a!)",
-        ),
-        Sampler(
-            "normal_", fill_normal,
-            f"normal_(Tensor(a!) self, float mean=0., float std=1., *, {GENERATOR}) -> Tensor(a!)",
-        ),
-        Sampler(
-            "bernoulli_", fill_bernoulli,
-            f"bernoulli_.float(Tensor(a!) self, float p=0.5, *, {GENERATOR}) -> Tensor(a!)",
-        ),
-        Sampler(
-            "exponential_", fill_exponential,
-            f"exponential_(Tensor(a!) self, float lambd=1., *, {GENERATOR}) -> Tensor(a!)",
-        ),
-        Sampler(
-            "cauchy_", fill_cauchy,
-            "cauchy_(Tensor(a!) self, float median=0., float sigma=1., *, "
-            f"{GENERATOR}) -> Tensor(a!)",
-        ),
-        Sampler(
-            "log_normal_", fill_log_normal,
-            "log_normal_(Tensor(a!) self, float mean=1., float std=2., *, "
-            f"{GENERATOR}) -> Tensor(a!)",
-        ),
-        Sampler(
-            "geometric_", fill_geometric,
-            f"geometric_(Tensor(a!) self, float p, *, {GENERATOR}) -> Tensor(a!)",
-        ),
-        Sampler(
-            "random_", fill_integers,
-            f"random_(Tensor(a!) self, *, {GENERATOR}) -> Tensor(a!)",
-            f"random_.to(Tensor(a!) self, int to, *, {GENERATOR}) -> Tensor(a!)",
-            f"random_.from(Tensor(a!) self, int from, int? to, *, {GENERATOR}) -> Tensor(a!)",
-        ),
-    )
-}  # fmt: skip
+# Methods that fill a tensor in place.
+
+uniform_ = Sampler(
+    "uniform_", fill_uniform,
+    f"uniform_(Tensor(a!) self, float from=0., float to=1., *, {GENERATOR}) -> Tensor(a!)",
+)  # fmt: skip
+normal_ = Sampler(
+    "normal_", fill_normal,
+    f"normal_(Tensor(a!) self, float mean=0., float std=1., *, {GENERATOR}) -> Tensor(a!)",
+)  # fmt: skip
+bernoulli_ = Sampler(
+    "bernoulli_", fill_bernoulli,
+    f"bernoulli_.float(Tensor(a!) self, float p=0.5, *, {GENERATOR}) -> Tensor(a!)",
+)  # fmt: skip
+exponential_ = Sampler(
+    "exponential_", fill_exponential,
+    f"exponential_(Tensor(a!) self, float lambd=1., *, {GENERATOR}) -> Tensor(a!)",
+)  # fmt: skip
+cauchy_ = Sampler(
+    "cauchy_", fill_cauchy,
+    f"cauchy_(Tensor(a!) self, float median=0., float sigma=1., *, {GENERATOR}) -> Tensor(a!)",
+)  # fmt: skip
+log_normal_ = Sampler(
+    "log_normal_", fill_log_normal,
+    f"log_normal_(Tensor(a!) self, float mean=1., float std=2., *, {GENERATOR}) -> Tensor(a!)",
+)  # fmt: skip
+geometric_ = Sampler(
+    "geometric_", fill_geometric,
+    f"geometric_(Tensor(a!) self, float p, *, {GENERATOR}) -> Tensor(a!)",
+)  # fmt: skip
+random_ = Sampler(
+    "random_", fill_integers,
+    f"random_(Tensor(a!) self, *, {GENERATOR}) -> Tensor(a!)",
+    f"random_.to(Tensor(a!) self, int to, *, {GENERATOR}) -> Tensor(a!)",
+    f"random_.from(Tensor(a!) self, int from, int? to, *, {GENERATOR}) -> Tensor(a!)",
+)  # fmt: skip

@@ -8,8 +8,8 @@ from typing import Any
 from ..autograd.grad_mode import no_grad
 from ..core import dtypes
 from ..core.tensor import Tensor
-from ..creation.factories import arange, eye
 from ..creation.random import bernoulli, multinomial
+from ..creation.ranges import arange, eye
 from ..nn.functional import binary_cross_entropy_with_logits, logsigmoid
 from ..operators.pointwise import where
 from ..operators.special_errors import xlogy

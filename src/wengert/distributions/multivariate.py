@@ -11,8 +11,8 @@ from ..core.errors import warn_user
 from ..core.size import broadcast_shapes
 from ..core.tensor import Tensor
 from ..creation.conversion import tensor
-from ..creation.factories import arange, eye
 from ..creation.random import randn
+from ..creation.ranges import arange, eye
 from ..operators.joining import broadcast_tensors, cat
 from ..operators.linalg_determinants import slogdet
 from ..operators.linalg_solving import cholesky, solve_triangular

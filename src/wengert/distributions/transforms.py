@@ -16,7 +16,7 @@ from typing import Any
 from ..core import dtypes
 from ..core.size import broadcast_shapes
 from ..core.tensor import Tensor
-from ..creation.factories import arange
+from ..creation.ranges import arange
 from ..nn.functional import pad, softplus
 from ..operators.joining import cat, stack
 from ..operators.linalg_solving import cholesky

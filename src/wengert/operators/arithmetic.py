@@ -23,8 +23,6 @@ from .declare import (
     promote_float,
     promote_quotient,
 )
-from .selection import real_part, where
-from .transcendental import log
 
 __all__ = [
     "add", "addcdiv", "addcmul", "div", "floor_divide", "fmod", "lerp", "mul", "neg", "positive",
@@ -340,9 +338,20 @@ def _integer_power(xp: Any, x: Any, y: Any) -> Any:
     return xp.where(negative, unit, out).astype(x.dtype)
 
 
+def real_part(x: Any) -> Any:
+    """The real part of a tensor or number, itself if it is real."""
+    if isinstance(x, Tensor):
+        return x.real if x.is_complex() else x
+    return x.real
+
+
+def _zero_where(condition: Tensor, x: Tensor) -> Tensor:
+    return operator_named("where").call((condition, 0, x))
+
+
 def _pow_self(t: Tensor, self: Any, other: Any) -> Tensor:
     if isinstance(other, Tensor):
-        return where(other == 0, 0, t * (other * self ** (other - 1)))
+        return _zero_where(other == 0, t * (other * self ** (other - 1)))
     if other == 0:
         return zeros_like(t)
     if other == 2 and not thread_state().grad_enabled:
@@ -354,9 +363,9 @@ def _pow_other(t: Tensor, self: Any, other: Tensor, out: Tensor) -> Tensor:
     if isinstance(self, Tensor):
         grows = (self == 0) & (real_part(other) >= 0)
         base = self.to(out.dtype) if out.is_complex() else self  # negative ones have a logarithm
-        return where(grows, 0, t * (out * log(base)))
+        return _zero_where(grows, t * (out * base.log()))
     if self == 0:
-        return where(real_part(other) >= 0, 0, t * (out * -math.inf))
+        return _zero_where(real_part(other) >= 0, t * (out * -math.inf))
     return t * (out * _log_of_number(self, out.is_complex()))
 
 

@@ -1,9 +1,8 @@
 """The operators that are declared when they are first asked for, by module.
 
-Importing the package declares what the core stands on: `arithmetic`, `transcendental`,
-`selection`, `comparison` and `copying`. Every module lists its public names in `__all__`; those
-in `names.py` are imported by the first use of a name in their list, so that the number of operators
-does not slow down the import.
+Importing the package declares what the core stands on: `arithmetic`, `comparison` and `copying`.
+Every module lists its public names in `__all__`; those in `names.py` are imported by the first use
+of a name in their list, so that the number of operators does not slow down the import.
 """
 
 from __future__ import annotations

@@ -23,8 +23,8 @@ from ..transforms.batching import views as batched
 from ..transforms.batching.moving import at_front, batch_size, padded, rank_of, shape_of, with_batch
 from ..transforms.batching.rules import Rewriting, elementwise
 from . import shapes
+from .comparison import zeros_like
 from .declare import linear, nondifferentiable, primitive
-from .pointwise import zeros_like
 
 __all__ = ["clone"]
 

@@ -9,7 +9,7 @@ from ..backends.geometry import wrap_dim
 from ..core.registry import operator_named
 from ..core.size import broadcast_shapes
 from ..core.tensor import Tensor
-from ..creation.factories import triu_indices
+from ..creation.ranges import triu_indices
 from ..dispatch.operator import Operator
 from ..dispatch.out import copy_to_out
 from ..transforms.batching.rules import leading

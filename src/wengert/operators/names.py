@@ -75,6 +75,12 @@ DEFERRED: dict[str, tuple[str, ...]] = {
     "linalg_reflections": ("geqrf", "orgqr", "ormqr"),
     "linalg_solving": (),
     "linalg_spectral": (),
+    "logic": (
+        "bitwise_and", "bitwise_and_", "bitwise_left_shift", "bitwise_left_shift_", "bitwise_not",
+        "bitwise_not_", "bitwise_or", "bitwise_or_", "bitwise_right_shift", "bitwise_right_shift_",
+        "bitwise_xor", "bitwise_xor_", "isfinite", "isinf", "isnan", "logical_and", "logical_and_",
+        "logical_not", "logical_not_", "logical_or", "logical_or_", "logical_xor", "logical_xor_",
+    ),
     "losses": (),
     "matmul": (
         "bmm", "dot", "ger", "kron", "matmul", "mm", "mv", "outer", "trace", "vdot",
@@ -101,6 +107,11 @@ DEFERRED: dict[str, tuple[str, ...]] = {
         "gather", "scatter", "scatter_", "scatter_add", "scatter_add_", "scatter_reduce",
         "scatter_reduce_",
     ),
+    "selection": (
+        "abs", "abs_", "absolute", "absolute_", "ceil", "ceil_", "clamp", "clamp_", "clip", "clip_",
+        "fix", "fix_", "floor", "floor_", "maximum", "minimum", "round", "round_", "sgn", "sgn_",
+        "sign", "sign_", "trunc", "trunc_", "where",
+    ),
     "short_fourier": ("istft", "stft"),
     "softmax": ("log_softmax", "logsumexp", "softmax", "softmin"),
     "sorting": (
@@ -117,6 +128,15 @@ DEFERRED: dict[str, tuple[str, ...]] = {
     ),
     "special_polynomials": (),
     "strides": ("as_strided", "unfold"),
+    "transcendental": (
+        "acos", "acos_", "acosh", "acosh_", "arccos", "arccos_", "arccosh", "arccosh_", "arcsin",
+        "arcsin_", "arcsinh", "arcsinh_", "arctan", "arctan2", "arctan2_", "arctan_", "arctanh",
+        "arctanh_", "asin", "asin_", "asinh", "asinh_", "atan", "atan2", "atan2_", "atan_", "atanh",
+        "atanh_", "cos", "cos_", "cosh", "cosh_", "erf", "erf_", "exp", "exp2", "exp2_", "exp_",
+        "expm1", "expm1_", "hypot", "hypot_", "log", "log10", "log10_", "log1p", "log1p_", "log2",
+        "log2_", "log_", "relu", "relu_", "rsqrt", "rsqrt_", "sigmoid", "sigmoid_", "sin", "sin_",
+        "sinh", "sinh_", "sqrt", "sqrt_", "tan", "tan_", "tanh", "tanh_",
+    ),
     "view_copies": (
         "alias_copy", "as_strided_copy", "as_strided_scatter", "detach_copy", "expand_copy",
         "narrow_copy", "permute_copy", "select_copy", "slice_copy", "split_copy",

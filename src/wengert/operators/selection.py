@@ -273,10 +273,3 @@ sgn: Operator = primitive(
     batch=batched,
     doc="The sign; of a complex number, its direction.",
 )
-
-
-def real_part(x: Any) -> Any:
-    """The real part of a tensor or number, itself if it is real."""
-    if isinstance(x, Tensor):
-        return x.real if x.is_complex() else x
-    return x.real

@@ -8,7 +8,7 @@ from typing import Any
 from ..core import dtypes
 from ..core.registry import operator_named
 from ..core.tensor import Tensor
-from ..creation.factories import arange
+from ..creation.ranges import arange
 from ..dispatch.operator import Operator
 from ..dispatch.out import copy_to_out
 from ..transforms.batching.rules import elementwise as batched

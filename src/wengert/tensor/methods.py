@@ -29,8 +29,8 @@ from ..core.tensor import Tensor
 from ..creation.arguments import check_tensor
 from ..dispatch.effects import Effect
 from ..dispatch.torch_dispatch import override_function
+from ..operators.arithmetic import div_
 from ..operators.copying import cast, clone, pack, pack_in_order, to_device
-from ..operators.pointwise import abs_, div_
 from ..transforms.memory import check_readable, plain
 
 # Geometry -----------------------------------------------------------------------------------------
@@ -505,8 +505,6 @@ METHODS: dict[str, Any] = {
     "tolist": tolist,
     "numpy": numpy,
     "clone": clone_method,
-    "abs_": abs_,
-    "absolute_": abs_,
     "div_": div_,
     "divide_": div_,
     "true_divide_": div_,

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..core.errors import shape_text
 from ..core.loading import load
+from ..core.registry import operator_named
 from ..core.tensor import Tensor
 from ..creation.factories import empty_strided
 from ..transforms.memory import check_readable
@@ -131,3 +132,8 @@ def module_load(self: Tensor, other: Tensor, assign: bool = False) -> Tensor:
 def to_dense(self: Tensor, dtype: Any = None, *, masked_grad: bool = True) -> Tensor:
     """The tensor itself, since all tensors are dense; cast to `dtype` if that is given."""
     return self if dtype is None else self.to(dtype)
+
+
+def where(self: Tensor, condition: Tensor, other: Any) -> Tensor:
+    """The tensor's elements where `condition` holds, else those of `other`."""
+    return operator_named("where").call((condition, self, other))

@@ -10,7 +10,6 @@ from ..core.loading import load
 from ..core.registry import declared_operators, makers, operator_named
 from ..core.tensor import AbstractOperator, Tensor, complete
 from ..creation import factories as creation
-from ..creation import random
 from ..dispatch.effects import Effect
 from ..dispatch.overridable import Overridable, OverridableProperty
 from ..dispatch.rebasing import regenerate_view
@@ -22,7 +21,7 @@ from ..dispatch.torch_function import (
     marked,
     override_method,
 )
-from ..operators import arithmetic, comparison, copying, selection, transcendental
+from ..operators import arithmetic, comparison, copying
 from ..operators.catalogue import MODULE_OF
 from ..operators.names import ALIASES, DEFERRED, FUNCTIONS_ONLY, METHODS_ONLY
 from ..tape.cycles import show_graph
@@ -30,9 +29,7 @@ from . import attributes, methods, numpy_protocol, subclasses
 from .refused_methods import METHODS as REFUSED_METHODS
 
 # What a module lists in `__all__` becomes a function and a method, unless its facts say otherwise.
-CORE_MODULES: tuple[ModuleType, ...] = (
-    arithmetic, transcendental, selection, comparison, copying,
-)  # fmt: skip
+CORE_MODULES: tuple[ModuleType, ...] = (arithmetic, comparison, copying)
 
 
 # What nobody can override: settings, and what only converts what it is given.
@@ -43,8 +40,27 @@ NOT_OVERRIDABLE = {
 }  # fmt: skip
 
 
+#: Functions that draw random numbers and what they draw from, declared by their first use.
+RANDOM_FUNCTIONS = (
+    "Generator", "bernoulli", "binomial", "default_generator", "fork_rng", "get_rng_state",
+    "initial_seed", "manual_seed", "multinomial", "normal", "poisson", "rand", "rand_like",
+    "randint", "randint_like", "randn", "randn_like", "randperm", "seed", "set_rng_state",
+)  # fmt: skip
+#: The functions of modules that are imported by the first use of one.
+_LATER_FUNCTIONS = {
+    **{"operators." + module: names for module, names in DEFERRED.items()},
+    "creation.random": RANDOM_FUNCTIONS,
+    "creation.ranges": ("arange", "eye", "linspace", "logspace", "tril_indices", "triu_indices"),
+}
+_LATER_MODULES = {name: module for module, names in _LATER_FUNCTIONS.items() for name in names}
+
 #: Methods of Tensor by the module that defines them, which is imported by their first use.
 LATER_METHODS = {
+    **dict.fromkeys(
+        ("bernoulli", "bernoulli_", "cauchy_", "exponential_", "geometric_", "log_normal_",
+         "multinomial", "normal_", "random_", "uniform_"),
+        "creation.random",
+    ),
     **dict.fromkeys(
         ("new", "resize_", "resize_as_", "set_", "share_memory_", "storage", "storage_type",
          "untyped_storage"),
@@ -52,7 +68,7 @@ LATER_METHODS = {
     ),
     **dict.fromkeys(
         ("apply_", "dim_order", "fill_diagonal_", "map2_", "map_", "module_load",
-         "new_empty_strided", "pin_memory", "prelu", "to_dense"),
+         "new_empty_strided", "pin_memory", "prelu", "to_dense", "where"),
         "tensor.more_methods",
     ),
 }  # fmt: skip
@@ -87,13 +103,30 @@ class _LaterMethod:
         return getattr(instance if instance is not None else owner, self.name)
 
 
-class _DeferredMatmul(AbstractOperator):
-    """Stands for ``@`` in the table of Tensor until its first use."""
+#: Operators of Python's symbols, as ``@`` and ``&``, that are declared by their first use.
+LATER_SYMBOLS = (
+    "abs", "bitwise_and", "bitwise_and_", "bitwise_left_shift", "bitwise_left_shift_",
+    "bitwise_not", "bitwise_or", "bitwise_or_", "bitwise_right_shift", "bitwise_right_shift_",
+    "bitwise_xor", "bitwise_xor_", "matmul",
+)  # fmt: skip
+
+
+class _DeferredOperator(AbstractOperator):
+    """Stands for the operator of a symbol in the table of Tensor until its first use."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def call1(self, x: Any) -> Any:
+        return self.declared().call1(x)
 
     def call2(self, x: Any, y: Any) -> Any:
-        matmul = load("operators.matmul").matmul
-        _complete_table(matmul=matmul)
-        return matmul.call2(x, y)
+        return self.declared().call2(x, y)
+
+    def declared(self) -> AbstractOperator:
+        operator = function_of(self.name) if self.name == "matmul" else operator_named(self.name)
+        _complete_table(**{self.name: operator})
+        return operator
 
 
 def _deferred_getitem(self: Tensor, index: Any) -> Any:
@@ -138,12 +171,12 @@ _deferred: dict[str, dict[str, Any]] = {}
 
 
 def function_of(name: str) -> Any:
-    """The function of that name in the catalogue, after binding all those of its module."""
-    module = MODULE_OF[name]
+    """The function of that name, after binding all those of its module."""
+    module = _LATER_MODULES[name]
     if module not in _deferred:
-        source = load("operators." + module)
+        source = load(module)
         made = _overridable_functions(
-            {each: _declared(source, _original(each)) for each in DEFERRED[module]}
+            {each: _declared(source, _original(each)) for each in _LATER_FUNCTIONS[module]}
         )
         # Threads that come here together agree on what the first of them has made. What a program
         # has put into Tensor or taken from it in the meantime remains so.
@@ -170,7 +203,7 @@ def _declared(source: ModuleType, name: str) -> Any:
 def deferred_functions() -> frozenset[str]:
     """The names of the functions of the package that `function_of` finds."""
     return frozenset(
-        name for name in MODULE_OF if name not in METHODS_ONLY and not name.endswith("_")
+        name for name in _LATER_MODULES if name not in METHODS_ONLY and not name.endswith("_")
     )
 
 
@@ -191,17 +224,9 @@ def _methods(found: dict[str, Any]) -> dict[str, Any]:
         if name + "_" in table:
             table[alias + "_"] = table[name + "_"]
     table.update({name: getattr(creation, name) for name in creation.NEW_METHODS})
-    table.update({name: getattr(random, name) for name in ("bernoulli", "multinomial")})
-    table.update(random.SAMPLERS)
-    table["where"] = _where_method
     for source in (attributes, methods, numpy_protocol):
         table.update(source.PROPERTIES | source.METHODS)
     return table
-
-
-def _where_method(self: Tensor, condition: Tensor, other: Any) -> Tensor:
-    """The tensor's elements where `condition` holds, else those of `other`."""
-    return selection.where(condition, self, other)
 
 
 def _is_called_directly(value: Any) -> bool:
@@ -213,7 +238,7 @@ def _overridable_functions(table: dict[str, Any]) -> dict[str, Any]:
     """Functions in the form that classes and modes can override; aliases remain one function."""
     made: dict[Any, Overridable] = {}
     for name, value in table.items():
-        if not _is_called_directly(value) and value not in made:
+        if not _is_called_directly(value) and name not in NOT_OVERRIDABLE and value not in made:
             made[value] = Overridable(value, name=name)
     return {name: made.get(value, value) for name, value in table.items()}
 
@@ -259,7 +284,7 @@ def bind() -> dict[str, Any]:
     _bind_subclasses()
     _table.update(declared_operators())
     _complete_table(
-        matmul=_DeferredMatmul(),
+        **{name: _DeferredOperator(name) for name in LATER_SYMBOLS},
         getitem=_deferred_getitem,
         setitem=_deferred_setitem,
         regenerate_view=regenerate_view,
@@ -272,11 +297,5 @@ def bind() -> dict[str, Any]:
     )
     makers.reduce_gradient = _deferred_reduce_gradient
     functions = {name: value for name, value in found.items() if name not in METHODS_ONLY}
-    others = methods.FUNCTIONS | {
-        name: getattr(source, name)
-        for source in (creation, random)
-        for name in source.__all__
-        if name not in NOT_OVERRIDABLE
-    }
-    functions |= _overridable_functions(others)
-    return functions
+    makers_of_tensors = {name: getattr(creation, name) for name in creation.__all__}
+    return functions | _overridable_functions(methods.FUNCTIONS | makers_of_tensors)

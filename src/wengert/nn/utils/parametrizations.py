@@ -9,8 +9,9 @@ from ...autograd.grad_mode import no_grad
 from ...backends.backend import backend_of
 from ...core import dtypes
 from ...core.tensor import Tensor, wrap
-from ...creation.factories import eye, zeros_like
+from ...creation.factories import zeros_like
 from ...creation.random import randn
+from ...creation.ranges import eye
 from ...operators.joining import cat
 from ...operators.linalg_functions import matrix_exp
 from ...operators.linalg_least_squares import qr

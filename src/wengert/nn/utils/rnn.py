@@ -10,7 +10,8 @@ import numpy as np
 from ...core import dtypes
 from ...core.tensor import Tensor
 from ...creation.conversion import as_tensor, from_numpy, tensor
-from ...creation.factories import arange, empty_like, full
+from ...creation.factories import empty_like, full
+from ...creation.ranges import arange
 from ...operators.joining import stack
 from ...operators.nn import constant_pad_nd
 from ...operators.sorting import sort
