@@ -13,8 +13,6 @@ from tqdm import trange
 import wengert as torch
 from wengert import Tensor
 
-torch.set_printoptions(precision=3)
-
 
 def data(count: int = 40) -> tuple[Tensor, Tensor]:
     """Places with a gap between them, and noisy values of a curve there."""

@@ -18,6 +18,7 @@ from wengert.core.registry import operators
 
 REPOSITORY = Path(__file__).parents[1]
 PACKAGE = REPOSITORY / "src" / "wengert"
+DOCS, TOOLS = REPOSITORY / "docs", REPOSITORY / "tools"
 GUIDES = ("CONTRIBUTING.md", "CHANGELOG.md", "README.md")
 PAGES = [
     *[REPOSITORY / name for name in GUIDES if (REPOSITORY / name).exists()],
@@ -199,3 +200,12 @@ def test_examples_in_docstrings(example):
     report = io.StringIO()
     doctest.DocTestRunner(verbose=False).run(example, out=report.write)
     assert not report.getvalue(), report.getvalue()
+
+
+def test_gallery_shows_what_its_tool_draws():
+    """Drawing takes as long as the examples do, so this compares names."""
+    drawn = re.findall(r"^@draws\ndef (\w+)", (TOOLS / "gallery.py").read_text("utf-8"), re.M)
+    shown = re.findall(r"\]\(gallery/(\w+)\.svg\)", (DOCS / "gallery.md").read_text("utf-8"))
+    assert sorted(shown) == sorted(drawn)
+    assert sorted(path.stem for path in (DOCS / "gallery").iterdir()) == sorted(drawn)
+    assert all((REPOSITORY / "examples" / f"{name}.py").exists() for name in drawn)
