@@ -164,7 +164,7 @@ def test_product_is_added_to_the_total():
     x, w = wengert.ones(2, 3), wengert.ones(3, 4, requires_grad=True)
     (step,) = (x @ w).grad_fn.plan.steps
     total = wengert.ones(3, 4)
-    found = apply_loop(step, wengert.ones(2, 4), x, False, total)
+    found = apply_loop(step, wengert.ones(2, 4), x, False, total, False)
     assert (found is total) == wengert.__compiled__
     if wengert.__compiled__:
         assert total.tolist() == [[3.0] * 4] * 3

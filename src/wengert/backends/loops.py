@@ -98,8 +98,11 @@ class Loops:
             return False
         return True
 
-    def differential(self, code: int, t: Any, value: Any) -> Any:
-        """The differential of tanh, sigmoid or relu from their result; None for other operands."""
+    def differential(self, code: int, t: Any, value: Any, into: bool = False) -> Any:
+        """The differential of tanh, sigmoid or relu from their result; None for other operands.
+
+        The compiled form writes it `into` the tangent, which saves time only there.
+        """
         if (
             type(t) is not _ndarray
             or type(value) is not _ndarray

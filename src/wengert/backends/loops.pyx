@@ -285,8 +285,11 @@ cdef class Loops:
             return True
         return False
 
-    cpdef object differential(self, int code, object t, object value):
-        """The differential of tanh, sigmoid or relu in one pass, from their result `value`."""
+    cpdef object differential(self, int code, object t, object value, bint into=False):
+        """The differential of tanh, sigmoid or relu in one pass, from their result `value`.
+
+        It is written `into` the tangent where that may be changed.
+        """
         cdef cnp.ndarray out
         if (
             not is_small(t, ARITHMETIC_LIMIT)
@@ -295,7 +298,10 @@ cdef class Loops:
             or not same_dims(<cnp.ndarray>t, <cnp.ndarray>value)
         ):
             return None
-        out = empty_like(<cnp.ndarray>t)
+        if into and cnp.PyArray_ISWRITEABLE(<cnp.ndarray>t):
+            out = <cnp.ndarray>t
+        else:
+            out = empty_like(<cnp.ndarray>t)
         if cnp.PyArray_TYPE(out) == cnp.NPY_FLOAT:
             wengert_float_differential(
                 code, <float*>cnp.PyArray_DATA(<cnp.ndarray>t),

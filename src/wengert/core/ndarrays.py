@@ -43,11 +43,16 @@ def outside_in(array: Any) -> tuple[int, ...] | None:
 class NDArrays:
     """What a NumPy array is; one instance, `ndarrays`."""
 
-    #: The shape of an array.
+    #: The shape of an array, and its dtype.
     shape_of = attrgetter("shape")
+    dtype_of = attrgetter("dtype")
 
     def has_shape(self, array: Any, shape: tuple[int, ...]) -> bool:
         return array.shape == shape
+
+    def has_dtype(self, array: Any, dtype: Any) -> bool:
+        """Whether the dtype is this very object, as those of most arrays are."""
+        return array.dtype is dtype
 
     def is_real_float(self, array: Any) -> bool:
         """Whether the dtype is float32 or float64."""

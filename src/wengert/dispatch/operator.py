@@ -147,7 +147,10 @@ class Operator(Declaration):
                 if i in self.nondifferentiable_outputs:
                     continue
                 if node.outputs_meta is not None:
-                    node.outputs_meta.append((_ndarrays.shape_of(t.array), t.array.dtype))
+                    array = t.array
+                    node.outputs_meta.append(
+                        (_ndarrays.shape_of(array), _ndarrays.dtype_of(array))
+                    )
                 if _ndarrays.is_differentiable(t.array):
                     t.node = node
                     t.output_index = index

@@ -26,8 +26,8 @@ cdef list evaluate_observed(GraphTask task, Node node, ThreadState state)
 @cython.locals(outputs=list, sink=AccumulateGrad)
 cdef list run_node(GraphTask task, Node node, ThreadState state)
 @cython.locals(g=Tensor, value=Tensor, total=Tensor, nodes=tuple, step=GradientStep,
-               edge=cython.int, fresh=cython.bint, following=Node, outputs=list,
-               plan=GradientPlan)
+               edge=cython.int, left=cython.int, fresh=cython.bint, owned=cython.bint,
+               last=cython.bint, following=Node, outputs=list, plan=GradientPlan, steps=tuple)
 cdef run_loops(GraphTask task, Node node, ThreadState state)
 cdef list run_inside(Node node, object grads, ThreadState state)
 @cython.locals(i=cython.int, following=Node, g=Tensor)

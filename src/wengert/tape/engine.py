@@ -273,16 +273,22 @@ def run_loops(task: GraphTask, node: Node, state: ThreadState) -> None:
         unpack_saved(node)
     outputs = None
     plan = node.plan
-    for step in plan.steps:
+    steps = plan.steps
+    left = len(steps)
+    # Held by nobody else, the gradient can become the result of the last step that reads it.
+    owned = node.buffer_owned
+    for step in steps:
+        left -= 1
         edge = step.edge
         following = nodes[edge]
         if following is None:
             continue
+        last = owned and (not left or (left == 1 and nodes[steps[-1].edge] is None))
         total = None
         if step.is_product and following.buffer_owned and following.claim is task:
             total = following.buffer
-        value = apply_loop(step, g, saved, state.inference, total)
-        fresh = value is not g and not step.shares
+        value = apply_loop(step, g, saved, state.inference, total, last)
+        fresh = last if value is g else not step.shares
         if value is None:
             if outputs is None:
                 state.node = node
@@ -291,6 +297,7 @@ def run_loops(task: GraphTask, node: Node, state: ThreadState) -> None:
             fresh = False
         elif value is total:
             value = None
+        owned = owned and fresh
         if (
             value is None
             or not _ndarrays.has_shape(value.array, following.out_shape)
@@ -336,7 +343,7 @@ def receive(task: GraphTask, node: Node, g: Tensor, fresh: bool) -> bool:
         not task.plain
         or node.claim is not task
         or node.outputs_meta is not None
-        or g.array.dtype is not node.out_dtype
+        or not _ndarrays.has_dtype(g.array, node.out_dtype)
     ):
         return False
     if node.buffer is None:
@@ -437,7 +444,7 @@ def validated(
     else:
         shape, dtype = node.outputs_meta[nr]
     array = g.array
-    if array.dtype is dtype:
+    if _ndarrays.has_dtype(array, dtype):
         if not shape and not array.ndim:  # the usual root
             return g
         if _ndarrays.has_shape(array, shape):

@@ -21,7 +21,7 @@ cdef Matrices _matrices
 cdef NDArrays _ndarrays
 cdef bint _hides
 cdef AnomalyMode _anomaly
-cdef int _fused, _scale, _pass_on, _product, _spread
+cdef int _fused, _mul, _pass_on, _scale, _spread, _vector
 cdef type _ndarray
 
 
@@ -78,7 +78,7 @@ cpdef Node new_node(
 cpdef list apply_rules(Node node, object grads, list values)
 @cython.locals(loop=cython.int)
 cpdef Tensor apply_loop(
-    GradientStep step, Tensor g, object saved, bint inference, Tensor total
+    GradientStep step, Tensor g, object saved, bint inference, Tensor total, bint last
 )
 @cython.locals(values=list)
 cdef Tensor apply_vector(GradientStep step, Tensor g, object saved, bint inference)

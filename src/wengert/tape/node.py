@@ -41,8 +41,8 @@ _matrices = matrices
 _ndarrays = ndarrays
 _hides = COMPILED
 _anomaly = anomaly
-_fused, _scale, _pass_on = loop_codes.FUSED, loop_codes.SCALE, loop_codes.PASS_ON
-_product, _spread, _vector = loop_codes.PRODUCT, loop_codes.SPREAD, loop_codes.VECTOR
+_fused, _mul, _pass_on = loop_codes.FUSED, loop_codes.MUL, loop_codes.PASS_ON
+_scale, _spread, _vector = loop_codes.SCALE, loop_codes.SPREAD, loop_codes.VECTOR
 _ndarray: Any = np.ndarray
 
 ACCUMULATE_SEQUENCE = 2**62
@@ -83,7 +83,7 @@ def new_node(
     node.sequence = sequence
     state.sequence = sequence + 1
     node.out_shape = _ndarrays.shape_of(out_array)
-    node.out_dtype = out_array.dtype
+    node.out_dtype = _ndarrays.dtype_of(out_array)
     node.outputs_meta = None
     node.cold = None
     node.code = _frames.caller(inside)
@@ -335,7 +335,7 @@ def apply_rules(node: Node, grads: Any, values: list) -> list:
             continue
         value = None
         if loops and step.loop >= 0:
-            value = apply_loop(step, grads, saved, state.inference, None)
+            value = apply_loop(step, grads, saved, state.inference, None, False)
         if value is None:
             value = apply_rule(step, grads, values)
             if conjugate and value is not None:
@@ -345,13 +345,13 @@ def apply_rules(node: Node, grads: Any, values: list) -> list:
 
 
 def apply_loop(
-    step: GradientStep, g: Tensor, saved: Any, inference: bool, total: Tensor | None
+    step: GradientStep, g: Tensor, saved: Any, inference: bool, total: Tensor | None, last: bool
 ) -> Tensor | None:
     """What a rule that is a native loop makes of a gradient; None if the operands do not suit it.
 
     `saved` is what the node saves, in the form of `Node.saved`, unpacked or not: what is unchanged
     is read where it is. A product of matrices is added to `total`, if given and suited, which is
-    then the result.
+    then the result. After the `last` use of a gradient the result may take its place in memory.
     """
     loop = step.loop
     if loop == _pass_on:
@@ -367,15 +367,21 @@ def apply_loop(
     if loop == _scale:
         if value == 1:
             return g
-        array = _loops.binary(2, g.array, value)
+        if last and _loops.binary_into(_mul, g.array, value):
+            return g
+        array = _loops.binary(_mul, g.array, value)
         return None if array is None else wrap_as(array, inference)
     value = read_saved(value)
     if value is None:
         return None
     if loop < _fused:
+        if last and _loops.binary_into(loop, g.array, value):
+            return g
         array = _loops.binary(loop, g.array, value)
     elif loop < _scale:
-        array = _loops.differential(loop - _fused, g.array, value)
+        array = _loops.differential(loop - _fused, g.array, value, last)
+        if array is g.array:
+            return g
         if array is None and step.vector is not None:
             array = step.vector.run((g.array, value))
     else:
@@ -463,7 +469,7 @@ class AccumulateGrad(Node):
             _collector.show(variable)
         self.sequence = ACCUMULATE_SEQUENCE
         self.out_shape = variable.array.shape
-        self.out_dtype = variable.array.dtype
+        self.out_dtype = _ndarrays.dtype_of(variable.array)
         self.is_accumulator = True
 
     def make_cold(self) -> NodeCold:
