@@ -69,6 +69,7 @@ def test_full_demo_meets_every_target(tmp_path, capsys):
     assert re.search(r"[\d.]+ s, report", printed)
     for name in ("graph.html", "memory.html"):
         assert str(tmp_path / name) in printed and Page((tmp_path / name).read_text()).open == []
+    assert '"W1"' in (tmp_path / "graph.html").read_text()
 
 
 def test_spirals_are_balanced_and_apart():

@@ -68,7 +68,8 @@ def run(settings: Settings, output: Path, tries: int = 30) -> Result:
         bar.update()
 
         output.mkdir(parents=True, exist_ok=True)
-        picture = viz.graph(recorded_loss(network, points, labels), title="Two spirals")
+        loss = recorded_loss(network, points, labels)
+        picture = viz.graph(loss, names=network, title="Two spirals")
         pictures = [picture.save(output / "graph.html")]
         bar.update()
 
