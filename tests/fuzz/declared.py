@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -106,8 +107,15 @@ VIEW_METHODS = (
     "as_strided|view|expand|select|narrow|diagonal|unsqueeze|squeeze|transpose|swapaxes|swapdims|"
     "movedim|permute|reshape|flatten|unfold|t"
 )
+#: A change of a shape in place.
+RESHAPED = re.compile(r"\.(t|transpose|swapaxes|swapdims|squeeze|unsqueeze|resize|as_strided)_\(")
 #: An assignment to a part of a tensor.
 ASSIGNED = re.compile(r"^\s*\w+\[.*\] = ", re.MULTILINE)
+
+
+def _changes(d: Difference) -> bool:
+    """Whether the program changes a tensor in place."""
+    return bool(re.search(r"\.\w+_\(|\] = | [-+*/%]{1,2}= |out=", d.program.text))
 
 
 def _has_empty(d: Difference) -> bool:
@@ -134,6 +142,13 @@ def _numbers(value: object) -> list[str]:
     if isinstance(value, (list, tuple)):
         return sorted(number for item in value for number in _numbers(item))
     return [f"{value:.4g}" if isinstance(value, (float, complex)) else repr(value)]
+
+
+def _flat(value: object) -> list[float]:
+    """All real numbers among nested lists."""
+    if isinstance(value, (list, tuple)):
+        return [number for item in value for number in _flat(item)]
+    return [value] if isinstance(value, float) else []
 
 
 def _made_by(d: Difference) -> str:
@@ -203,12 +218,21 @@ HAS_EDGES = re.compile(
 )
 #: Operators that save an operand in PyTorch, for its shape alone, or a result that no rule reads.
 SAVES_MORE = re.compile(
-    r"\.(gather|take|take_along_dim|put|complex|pad|median|nanmedian|masked_select|cummax|cummin|logcumsumexp|"
-    r"pow|float_power|layer_norm|native_layer_norm|jvp|jacfwd|hessian|linearize)_?\(|linearized\(|"
-    r"\*\*|\bconv\w*\(|\w*pool\dd\(|\bdet\(|cholesky_inverse|orgqr|ormqr|householder_product"
+    r"\.(gather|take|take_along_dim|put|complex|pad|median|nanmedian|masked_select|cummax|cummin|"
+    r"logcumsumexp|index_add|index_copy|combinations|cross|cdist|pdist|dist|batch_norm|grid_sample|"
+    r"log_ndtr|pow|float_power|layer_norm|native_layer_norm|jvp|jacfwd|hessian|linearize|"
+    r"i?r?h?fft\w?)_?\(|linearized\(|\*\*|\bconv\w*\(|\w*pool\dd\(|\bdet\(|cholesky_inverse|"
+    r"cholesky_solve|linalg\.(lstsq|cond)|lu_solve|linalg\.lu'|orgqr|ormqr|householder_product"
 )
 
 
+#: Operators that read an operand where PyTorch reads a result, or the other way.
+READS_OTHERS = re.compile(
+    r"(\.|sampled\('(\w+\.)*)(prod|cumprod|logcumsumexp|polar|linear|einsum|scatter_reduce|"
+    r"logsigmoid|cosine_similarity|solve|solve_ex|det|slogdet|logdet|lstsq|cond|cross|vander|ndtr|"
+    r"log_ndtr|cdist|pdist|dist|renorm|index_reduce|lu_solve|householder_product|orgqr|ormqr|"
+    r"norm_except_dim|batch_norm|group_norm|grid_sample|bilinear)_?\b"
+)
 #: Functions of matrices and transforms, whose results LAPACK or a plan lays out in PyTorch.
 MATRICES = re.compile(
     r"linalg\.|fft\.|sampled\(|\.(fill|cholesky\w*|triangular_solve|orgqr|ormqr|geqrf|lu_\w+|inverse|"
@@ -230,14 +254,16 @@ TABLE: list[Declared] = [
         and (_refused(d, "view size is not compatible", "setStorage")
              or _refused_by_us(d, "view size is not compatible", "setStorage")
              or d.field in ("values", "grad")
-             and d.program.uses("as_strided", "reshape", "flatten", "contiguous")),
+             and (d.program.uses("as_strided")
+                  # A view here may be a copy there, which a change tells apart.
+                  or d.program.uses("reshape", "flatten", "contiguous") and _changes(d))),
     ),
     Declared(
         "Copies with a part replaced, and parts from unsafe_split, have memory of their own.",
         lambda d: d.field in ("stride", "offset", "version") and bool(COPIES.search(_made_by(d)))
         or d.field == "values" and d.program.uses("as_strided", "expand", "unfold")
         and bool(re.search(r"_scatter\(", d.program.text))
-        or d.field in ("values", "grad", "log") and "unsafe_" in d.program.text
+        or d.field in ("values", "grad", "log") and "unsafe_" in d.program.text and _changes(d)
         or _refused_by_us(d, "setStorage") and "unsafe_" in d.program.text
         or d.field == "values" and bool(re.search(r"narrow_copy\(.*out=", d.program.text)),
     ),
@@ -254,7 +280,9 @@ TABLE: list[Declared] = [
         "What a node has saved of its own results is what it computed, whatever .data is set to.",
         lambda d: bool(re.search(r"\.data = ", d.program.text))
         and (_refused(d, "is out of bounds for dimension")
-             or d.field in ("values", "grad") and (_is_gradient(d) or d.field == "grad")),
+             or bool(READS_OTHERS.search(d.program.text))
+             and (_refused(d, "input matrix is singular")
+                  or d.field in ("values", "grad") and (_is_gradient(d) or d.field == "grad"))),
     ),
     Declared(
         "A Function can read a view that it has saved, though its base has changed.",
@@ -267,10 +295,12 @@ TABLE: list[Declared] = [
         and _refused(d, "start out of range"),
     ),
     Declared(
-        "Derivatives of determinants and reflections are right in forward mode too.",
+        "Derivatives of determinants, solutions and reflections are right in forward mode too.",
         lambda d: d.field == "values" and _is_gradient(d)
         and (_order(d) >= 2 and d.program.uses("logdet", "slogdet", "det", "householder_product",
                                                "orgqr", "ormqr")
+             or _order(d) >= 2 and d.program.uses("solve", "solve_ex", "tensorsolve")
+             and d.program.uses("jvp", "jacfwd", "hessian", "linearized", "jacobian")
              or d.program.uses("cholesky_inverse")
              and d.program.uses("jvp", "jacfwd", "hessian", "make_dual")),
     ),
@@ -287,7 +317,8 @@ TABLE: list[Declared] = [
     Declared(
         "matrix_exp of 16-bit floats is a number.",
         lambda d: d.field in ("values", "grad") and d.program.uses("matrix_exp")
-        and bool(COARSEST.search(d.program.text)),
+        and bool(COARSEST.search(d.program.text))
+        and any(not math.isfinite(number) for number in _flat(d.theirs)),
     ),
     Declared(
         "A Function refuses what it has saved and what was detached in place.",
@@ -344,7 +375,9 @@ TABLE: list[Declared] = [
     Declared(
         "Some functions are made of other operators, and their graphs show it.",
         lambda d: d.field in ("requires_grad", "leaf") and "triangular_solve(" in _made_by(d)
-        or d.field in ("grad", "log") and d.program.uses("triangular_solve"),
+        or d.field in ("grad", "log") and d.program.uses("triangular_solve")
+        or d.program.uses("triangular_solve")
+        and _refused_by_us(d, "appears to not have been used in the graph"),
     ),
     Declared(
         "A complex zero to the power of zero is one.",
@@ -419,6 +452,11 @@ TABLE: list[Declared] = [
         or d.field in ("values", "version") and _after(d, "Cannot set version_counter for infer"),
     ),
     Declared(
+        "Reverse mode gives gradients of the dtype of their arguments, forward mode tangents of "
+        "the dtype of results.",
+        lambda d: d.program.ours and d.field == "dtype" and d.program.uses("jacobian"),
+    ),
+    Declared(
         "Forward mode may change an argument in place, reverse mode may not.",
         lambda d: d.program.uses("jacobian", "linearized") and d.field == "error"
         and any(e and re.search("leaf Variable that requires|modified by an inplace", e.message)
@@ -478,7 +516,8 @@ TABLE: list[Declared] = [
         lambda d: (_raises(d, "modified by an inplace operation")
                    or _refused_by_us(d, "modified by an inplace operation"))
         and (d.program.uses("tensordot", "kron", "einsum", "chain_matmul",
-                            "scaled_dot_product_attention", "binary_cross_entropy_with_logits")
+                            "scaled_dot_product_attention", "binary_cross_entropy_with_logits",
+                            "ndtr")
              or bool(OTHER_NODES.search(d.program.text))
              or d.program.uses("vmap") and d.program.uses("index_select")),
     ),
@@ -533,8 +572,13 @@ TABLE: list[Declared] = [
         lambda d: d.program.uses("flip", "flipud", "fliplr", "rot90")
         and _raises(d, "Dimension out of range")
         or "_scatter(" in d.program.text and _raises(d, "Expected index")
-        or d.program.uses("vmap") and bool(re.search("_loss|convolution", d.program.text))
-        and _raises(d, "size of tensor a .* must match the size of tensor b"),
+        or d.program.uses("vmap", "jacfwd", "hessian", "jacobian")
+        and bool(re.search("_loss|convolution", d.program.text))
+        and _raises(d, "size of tensor a .* must match the size of tensor b",
+                    "Attempting to broadcast a dimension")
+        or d.program.uses("vmap") and d.program.uses("solve", "solve_ex")
+        and _raises(d, "split_with_sizes expects")
+        or d.field == "dtype" and d.program.uses("vmap") and d.program.uses("where"),
     ),
     Declared(
         "Inside vmap, and of results, as_strided sees other places in memory.",
@@ -589,6 +633,8 @@ TABLE: list[Declared] = [
         "vmap computes all examples at once, and raises what the first of them does not.",
         lambda d: d.program.ours and d.program.uses("vmap")
         and (d.field in ("error", "message") and None not in (d.ours, d.theirs)
+             or d.program.uses("no_grad", "set_grad_enabled")
+             and _refused_by_us(d, "does not require grad and does not have a grad_fn")
              or _refused(d, "modified by an inplace operation")),
     ),
     Declared(
@@ -596,9 +642,11 @@ TABLE: list[Declared] = [
         lambda d: d.field in ("stride", "offset") and bool(re.search(r"\*\*|pow", d.program.text)),
     ),
     Declared(
-        "A view of a tensor without elements can be changed where others can.",
+        "A view of a tensor without elements can be changed where others can, and a view that "
+        "was assigned to.",
         lambda d: _refused(d, "leaf Variable that requires grad")
-        and (_has_empty(d) or bool(re.search(r"\[\d+:", d.program.text))),
+        and (_has_empty(d) or bool(re.search(r"\[\d+:", d.program.text))
+             or bool(ASSIGNED.search(_made_by(d)))),
     ),
     Declared(
         "The dtypes are fifteen.",
@@ -648,6 +696,8 @@ TABLE: list[Declared] = [
         "A change that is refused outside inference mode does not happen.",
         lambda d: d.field in ("values", "shape", "stride", "log")
         and _after(d, "Inplace update to inference tensor")
+        or d.field == "error" and _after(d, "Inplace update to inference tensor")
+        and bool(RESHAPED.search(d.program.text))
         or d.field == "message" and "Inplace update to inference tensor" in d.ours.message,
     ),
     Declared(
@@ -659,7 +709,8 @@ TABLE: list[Declared] = [
         "conj() computes, it is not a lazy view.",
         lambda d: _refused(d, "unresolved conjugated tensors")
         or (d.dtype.startswith("complex") and d.field == "values" or d.field in ("log", "grad"))
-        and "complex" in d.program.text and bool(re.search(r"conj|H\b|adjoint", d.program.text)),
+        and "complex" in d.program.text and bool(re.search(r"conj|H\b|adjoint", d.program.text))
+        and _changes(d),
     ),
     Declared(
         "Batched gradients are not written into shared ones, nor into zeros without memory.",
@@ -717,7 +768,10 @@ TABLE: list[Declared] = [
     ),
     Declared(
         "Second derivatives at zero of prelu are those of its gradient.",
-        lambda d: d.field == "values" and _is_gradient(d) and d.program.uses("prelu"),
+        lambda d: d.field == "values" and _is_gradient(d) and d.program.uses("prelu")
+        and (_order(d) >= 2 or bool(re.search(r"derivatives\(.*, [23]\)", d.program.text)))
+        and bool(re.search(r"\b0\.0\b|zero|relu|threshold|shrink|clamp|sgn|sign|trunc|floor|ceil|"
+                           r"round|mask|where|tri[lu]|diag|pad|nan_to_num|\* 0\b", d.program.text)),
     ),
     Declared(
         "A dual tensor is no view, and a copy of an inference tensor is none.",

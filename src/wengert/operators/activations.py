@@ -108,7 +108,7 @@ gelu = elementwise(
 
 
 def _elu(xp: Any, x: Any, alpha: float, scale: float, input_scale: float) -> Any:
-    grown = xp.expm1(xp.minimum(x, 0) * input_scale) * alpha
+    grown = xp.expm1(xp.minimum(0, x) * input_scale) * alpha
     return xp.where(x > 0, x, grown) * scale
 
 
