@@ -508,3 +508,16 @@ def test_second_derivative_of_huber_loss_at_its_width(lib):
     (second,) = lib.autograd.grad(first.sum(), x)
     assert first.tolist() == [-1.0, -1.0, 0.5, 1.0, 1.0]
     assert second.tolist() == [0.0, 0.0, 1.0, 0.0, 0.0]
+
+
+# Singular factors ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("upper", [False, True])
+def test_a_singular_factor_has_no_inverse(lib, upper):
+    factor = lib.tensor([[1.0, 0.5], [0.5, 0.0]])
+    with pytest.raises(RuntimeError, match="cholesky_inverse: The diagonal element 2 is zero"):
+        lib.cholesky_inverse(factor, upper=upper)
+    several = lib.stack([lib.eye(2), factor])
+    with pytest.raises(RuntimeError, match=r"\(Batch element 1\): The diagonal element 2 is zero"):
+        lib.cholesky_inverse(several)

@@ -161,6 +161,12 @@ def _made_by(d: Difference) -> str:
     return text
 
 
+def _first_word(source: str) -> str:
+    """The name that a step begins with."""
+    word = re.match(r"\s*(\w+)", source)
+    return word[1] if word else ""
+
+
 def _naming(d: Difference, name: str) -> str:
     """The source of the steps that give a name to something."""
     return "\n".join(step.source for step in d.program.steps if name in step.targets)
@@ -219,8 +225,8 @@ HAS_EDGES = re.compile(
 #: Operators that save an operand in PyTorch, for its shape alone, or a result that no rule reads.
 SAVES_MORE = re.compile(
     r"\.(gather|take|take_along_dim|put|complex|pad|median|nanmedian|masked_select|cummax|cummin|"
-    r"logcumsumexp|index_add|index_copy|combinations|cross|cdist|pdist|dist|batch_norm|grid_sample|"
-    r"log_ndtr|pow|float_power|layer_norm|native_layer_norm|jvp|jacfwd|hessian|linearize|"
+    r"logcumsumexp|index_add|index_copy|combinations|cross|cdist|pdist|dist|grid_sample|"
+    r"log_ndtr|pow|float_power|\w+_norm|solve_triangular|triangular_solve|jvp|jacfwd|hessian|linearize|"
     r"i?r?h?fft\w?)_?\(|linearized\(|\*\*|\bconv\w*\(|\w*pool\dd\(|\bdet\(|cholesky_inverse|"
     r"cholesky_solve|linalg\.(lstsq|cond)|lu_solve|linalg\.lu'|orgqr|ormqr|householder_product"
 )
@@ -348,7 +354,8 @@ TABLE: list[Declared] = [
         lambda d: _refused_by_us(d, "does not require grad and does not have a grad_fn")
         and bool(re.search(r"grad\(g\d|g\d+\.backward|backward\(\[g\d", d.source))
         or _refused(d, "A view was created in no_grad mode")
-        and bool(re.match(r"\s*[dgr]\d+[.\[ ]|.*\.apply\([dgr]\d", d.source)),
+        and bool(re.match(r"\s*[dgr]\d+[.\[ ]|.*\.apply\([dgr]\d", d.source)
+                 or re.search(r"= [dgr]\d", _naming(d, _first_word(d.source)))),
     ),
     Declared(
         "The graph and the memory of a gradient are those of our rules.",
@@ -455,6 +462,12 @@ TABLE: list[Declared] = [
         "Reverse mode gives gradients of the dtype of their arguments, forward mode tangents of "
         "the dtype of results.",
         lambda d: d.program.ours and d.field == "dtype" and d.program.uses("jacobian"),
+    ),
+    Declared(
+        "Without grad mode nothing is recorded for reverse mode, and forward mode goes on.",
+        lambda d: d.program.ours and d.field == "values" and _is_gradient(d)
+        and d.program.uses("jacobian")
+        and d.program.uses("no_grad", "set_grad_enabled", "inference_mode"),
     ),
     Declared(
         "Forward mode may change an argument in place, reverse mode may not.",
@@ -578,7 +591,14 @@ TABLE: list[Declared] = [
                     "Attempting to broadcast a dimension")
         or d.program.uses("vmap") and d.program.uses("solve", "solve_ex")
         and _raises(d, "split_with_sizes expects")
+        or d.program.uses("vmap") and d.program.uses("lstsq")
+        and _raises(d, r"input.size\(-2\) should match other.size\(-2\)")
         or d.field == "dtype" and d.program.uses("vmap") and d.program.uses("where"),
+    ),
+    Declared(
+        "The gradient of select_scatter inside vmap is that of one example.",
+        lambda d: d.field == "values" and _is_gradient(d) and d.program.uses("vmap")
+        and d.program.uses("select_scatter"),
     ),
     Declared(
         "Inside vmap, and of results, as_strided sees other places in memory.",
@@ -607,7 +627,7 @@ TABLE: list[Declared] = [
         "A power of complex numbers has a complex tangent, whatever its exponent.",
         lambda d: d.field == "values" and _is_gradient(d) and d.dtype.startswith("complex")
         and bool(re.search(r"\*\*|pow", d.program.text))
-        and d.program.uses("jvp", "jacfwd", "hessian", "make_dual"),
+        and d.program.uses("jvp", "jacfwd", "hessian", "make_dual", "forward-mode"),
     ),
     Declared(
         "Equal numbers have no variance",
@@ -729,8 +749,10 @@ TABLE: list[Declared] = [
     ),
     Declared(
         "The result of cond requires grad if that of either branch does.",
-        lambda d: d.program.uses("cond") and d.field == "error" and d.theirs is None
-        and "view was created in no_grad mode" in d.ours.message,
+        lambda d: d.program.uses("cond")
+        and (_refused_by_us(d, "view was created in no_grad mode")
+             or d.field in ("values", "grad") and "nan" in repr(d.ours)
+             and _differ_by_nan(d.ours, d.theirs)),
     ),
     Declared(
         "Operators save no more than their rules read: gather and take no operand, powers no "
