@@ -259,6 +259,9 @@ TABLE: list[Declared] = [
         lambda d: bool(MATRICES.search(d.program.text))
         and (_refused(d, "view size is not compatible", "setStorage")
              or _refused_by_us(d, "view size is not compatible", "setStorage")
+             or d.program.uses("reshape", "flatten", "contiguous")
+             and (_refused(d, "modified by an inplace operation")
+                  or _refused_by_us(d, "modified by an inplace operation"))
              or d.field in ("values", "grad")
              and (d.program.uses("as_strided")
                   # A view here may be a copy there, which a change tells apart.
@@ -316,7 +319,7 @@ TABLE: list[Declared] = [
         and "nan" in repr(d.theirs) and _differ_by_nan(d.ours, d.theirs),
     ),
     Declared(
-        "The sign of the determinant of a singular matrix has no derivative.",
+        "The logarithm of the determinant of a singular matrix has no derivative.",
         lambda d: d.field in ("values", "grad") and d.program.uses("slogdet")
         and "nan" in repr(d.ours) and _differ_by_nan(d.ours, d.theirs),
     ),
@@ -373,7 +376,9 @@ TABLE: list[Declared] = [
     ),
     Declared(
         "Some functions are made of other operators, and their graphs show it.",
-        lambda d: d.field == "log" and _hears_other_nodes(d),
+        lambda d: d.field == "log" and _hears_other_nodes(d)
+        or bool(re.search(r"(split|split_with_sizes|unbind)_copy\(", d.program.text))
+        and (_refused(d, "'NoneType'") or d.field == "log" and "register_" in d.program.text),
     ),
     Declared(
         "Some functions are made of other operators, and their graphs show it.",
@@ -729,8 +734,8 @@ TABLE: list[Declared] = [
         "conj() computes, it is not a lazy view.",
         lambda d: _refused(d, "unresolved conjugated tensors")
         or (d.dtype.startswith("complex") and d.field == "values" or d.field in ("log", "grad"))
-        and "complex" in d.program.text and bool(re.search(r"conj|H\b|adjoint", d.program.text))
-        and _changes(d),
+        and bool(re.search(r"conj|H\b|adjoint|\bi\w*fft", d.program.text)) and _changes(d)
+        or d.field in ("log", "grad") and _after(d, "unresolved conjugated tensors"),
     ),
     Declared(
         "Batched gradients are not written into shared ones, nor into zeros without memory.",
