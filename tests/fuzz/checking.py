@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import os
 import random
 import re
 from collections.abc import Callable
@@ -148,11 +150,35 @@ ORDERED = ("register_multi_grad_hook", "is_grads_batched", "functional", "func")
 FREQUENCIES = (0.03, 0.05) if torch else (0.3, 0.4)
 AGAIN = tuple(zip((in_threads, on_devices), FREQUENCIES))
 OURS = 0.15  # of the programs are not for PyTorch, where it is installed
+NATIVE = 0.3  # of the graphs become machine code, which takes long to make; others are interpreted
+BACKEND = "WENGERT_BACKEND"
+
+
+def with_backend(name: str, function: Callable) -> Callable:
+    """The function with that backend for graphs, unless the user has chosen one."""
+
+    @functools.wraps(function)
+    def run(*args: Any) -> Any:
+        if BACKEND in os.environ or not name:
+            return function(*args)
+        os.environ[BACKEND] = name
+        try:
+            return function(*args)
+        finally:
+            del os.environ[BACKEND]
+
+    return run
 
 
 def check(seed: int, number: int) -> tuple[Outcome, Callable]:
     """Write and compare program `number`; also how to compare a changed one in the same way."""
     rng = random.Random(f"way {seed}/{number}")
+    backend = "" if random.Random(f"backend {seed}/{number}").random() < NATIVE else "interpreter"
+    outcome, compare = with_backend(backend, _check)(seed, number, rng)
+    return outcome, with_backend(backend, compare)
+
+
+def _check(seed: int, number: int, rng: random.Random) -> tuple[Outcome, Callable]:
     ours = torch is None or rng.random() < OURS
     compare = against_itself if ours else against_pytorch
     program, theirs, flavour = write(seed, number, wengert if ours else torch, ONLY[0], ours)

@@ -237,7 +237,7 @@ READS_OTHERS = re.compile(
     r"(\.|sampled\('(\w+\.)*)(prod|cumprod|logcumsumexp|polar|linear|einsum|scatter_reduce|"
     r"logsigmoid|cosine_similarity|solve|solve_ex|det|slogdet|logdet|lstsq|cond|cross|vander|ndtr|"
     r"log_ndtr|cdist|pdist|dist|renorm|index_reduce|lu_solve|householder_product|orgqr|ormqr|"
-    r"norm_except_dim|batch_norm|group_norm|grid_sample|bilinear)_?\b"
+    r"norm_except_dim|native_\w+_norm|batch_norm|group_norm|grid_sample|bilinear)_?\b"
 )
 #: Functions of matrices and transforms, whose results LAPACK or a plan lays out in PyTorch.
 MATRICES = re.compile(
@@ -304,10 +304,13 @@ TABLE: list[Declared] = [
         and _refused(d, "start out of range"),
     ),
     Declared(
-        "Derivatives of determinants, solutions and reflections are right in forward mode too.",
+        "Derivatives of determinants, solutions, eigenvectors and reflections are right in "
+        "forward mode too.",
         lambda d: d.field == "values" and _is_gradient(d)
         and (_order(d) >= 2 and d.program.uses("logdet", "slogdet", "det", "householder_product",
                                                "orgqr", "ormqr")
+             or _order(d) >= 3 and d.program.uses("eig", "eigvals")
+             and d.program.uses("jvp", "jacfwd", "hessian")
              or _order(d) >= 2 and d.program.uses("solve", "solve_ex", "tensorsolve")
              and d.program.uses("jvp", "jacfwd", "hessian", "linearized", "jacobian")
              or d.program.uses("cholesky_inverse")
@@ -488,7 +491,7 @@ TABLE: list[Declared] = [
     ),
     Declared(
         "A vectorized jacobian may have no elements.",
-        lambda d: d.program.uses("jacobian", "jacfwd", "hessian")
+        lambda d: d.program.uses("jacobian", "jacfwd", "hessian", "jacrev")
         and d.field == "error" and d.theirs is not None
         and bool(re.search(r"index 0 (is )?out of|stack expects a non-empty", d.theirs.message)),
     ),
