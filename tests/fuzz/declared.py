@@ -555,8 +555,8 @@ TABLE: list[Declared] = [
     ),
     Declared(
         "An operand keeps its shape when it is changed in place",
-        lambda d: d.field == "error" and d.theirs is None and "addbmm_" in d.program.text
-        and "doesn't match the broadcast shape" in d.ours.message,
+        lambda d: "addbmm_" in d.program.text
+        and (_refused_by_us(d, "doesn't match the broadcast shape") or d.field == "shape"),
     ),
     Declared(
         "Writing to out= counts as a change",
@@ -674,7 +674,7 @@ TABLE: list[Declared] = [
         "was assigned to.",
         lambda d: _refused(d, "leaf Variable that requires grad")
         and (_has_empty(d) or bool(re.search(r"\[\d+:", d.program.text))
-             or bool(ASSIGNED.search(_made_by(d)))),
+             or bool(ASSIGNED.search(d.program.text))),
     ),
     Declared(
         "The dtypes are fifteen.",
@@ -743,7 +743,9 @@ TABLE: list[Declared] = [
     Declared(
         "Batched gradients are not written into shared ones, nor into zeros without memory.",
         lambda d: _raises(d, "is not possible because there exists a Tensor",
-                          "ZeroTensors are immutable", "with unallocated storage"),
+                          "ZeroTensors are immutable", "with unallocated storage")
+        or d.program.uses("vmap") and d.program.uses("jvp", "jacfwd", "hessian", "linearized")
+        and _refused(d, "more than one element of the written-to tensor"),
     ),
     Declared(
         "A batched value is not written into a tensor that the examples share.",

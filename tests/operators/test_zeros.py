@@ -56,6 +56,11 @@ def test_signs_of_zeros_in_a_compiled_function(name):
         assert bool((signs == minus).all()), length
 
 
+def test_what_softshrink_takes_to_zero_keeps_its_sign(lib):
+    x = lib.tensor([-0.2, 0.2, -0.0])
+    assert lib.signbit(lib.nn.functional.softshrink(x)).tolist() == [True, False, True]
+
+
 def test_interpolation_reaches_both_ends(lib):
     x, end = lib.tensor([1e8, 0.1]), lib.tensor([1.0, 0.7])
     assert lib.lerp(x, end, 1.0).tolist() == end.tolist()

@@ -250,7 +250,9 @@ hardshrink = elementwise(
 )
 softshrink = elementwise(
     "_softshrink(Tensor self, Scalar lambd=0.5) -> Tensor",
-    lambda xp, x, lambd: x - xp.clip(x, -lambd, lambd),
+    lambda xp, x, lambd: xp.where(
+        x > lambd, x - lambd, xp.where(x < -lambd, x + lambd, x * 0)  # zeros keep their signs
+    ),
     lambda t, self, lambd: _outside(t, self, lambd),
     inplace=False,
     refuses="biuc",
