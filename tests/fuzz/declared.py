@@ -137,6 +137,11 @@ def _only_theirs_nan(ours: object, theirs: object) -> bool:
     return numbers and abs(ours - theirs) <= 1e-3 * abs(theirs)
 
 
+def _agree_but_for_nan(ours: object, theirs: object) -> bool:
+    """Whether numbers differ only where ours is not a number."""
+    return _only_theirs_nan(theirs, ours)
+
+
 def _numbers(value: object) -> list[str]:
     """All numbers among nested lists, whatever their places."""
     if isinstance(value, (list, tuple)):
@@ -228,7 +233,7 @@ SAVES_MORE = re.compile(
     r"logcumsumexp|index_add|index_copy|combinations|cross|cdist|pdist|dist|grid_sample|"
     r"log_ndtr|pow|float_power|\w+_norm|solve_triangular|triangular_solve|jvp|jacfwd|hessian|linearize|"
     r"i?r?h?fft\w?)_?\(|linearized\(|\*\*|\bconv\w*\(|\w*pool\dd\(|\bdet\(|cholesky_inverse|"
-    r"cholesky_solve|linalg\.(lstsq|cond)|lu_solve|linalg\.lu'|orgqr|ormqr|householder_product"
+    r"rounding_mode|cholesky_solve|linalg\.(lstsq|cond)|lu_solve|linalg\.lu'|orgqr|ormqr|householder_product"
 )
 
 
@@ -385,7 +390,9 @@ TABLE: list[Declared] = [
     ),
     Declared(
         "Some functions are made of other operators, and their graphs show it.",
-        lambda d: d.field in ("view", "base") and bool(OTHER_VIEWS.search(_made_by(d))),
+        lambda d: d.field in ("view", "base") and bool(OTHER_VIEWS.search(_made_by(d)))
+        or _refused_by_us(d, "A view was created in no_grad mode")
+        and bool(OTHER_VIEWS.search(d.program.text)),
     ),
     Declared(
         "Some functions are made of other operators, and their graphs show it.",
@@ -729,6 +736,11 @@ TABLE: list[Declared] = [
         or d.field == "message" and "Inplace update to inference tensor" in d.ours.message,
     ),
     Declared(
+        "A division of integers by zero, which raises, has changed nothing.",
+        lambda d: d.field == "values" and _after(d, "ZeroDivisionError|division by zero")
+        and _not_floating(d),
+    ),
+    Declared(
         "A compiled function that raises has changed nothing.",
         lambda d: d.field in ("values", "grad", "log") and bool(d.before)
         and d.program.uses("compiled"),
@@ -771,6 +783,26 @@ TABLE: list[Declared] = [
                    or d.field == "message"
                    and "modified by an inplace operation" in d.theirs.message)
         and bool(SAVES_MORE.search(d.program.text)),
+    ),
+    Declared(
+        "A limit of clamp that is reached has no tangent, as it has no gradient.",
+        lambda d: d.field == "values" and _is_gradient(d)
+        and bool(re.search(r"torch\.(clamp|clip)\([tx]\d+, .*[tx]\d|"
+                           r"[tx]\d+\.(clamp|clip)_?\([^)]*[tx]\d", d.program.text))
+        and d.program.uses("jvp", "jacfwd", "hessian", "make_dual", "linearized", "forward-mode"),
+    ),
+    Declared(
+        "Where acosh is not a number its derivative is none.",
+        lambda d: (d.field == "values" and _is_gradient(d) or d.field == "grad")
+        and bool(re.search(r"acosh|arccosh", d.program.text)) and "nan" in repr(d.ours)
+        and _agree_but_for_nan(d.ours, d.theirs),
+    ),
+    Declared(
+        "Convolutions and norms of 16-bit floats are rounded once",
+        lambda d: d.field == "values" and bool(COARSEST.search(d.program.text))
+        and bool(re.search(r"pool|conv|norm|linear|interpolate|mean", d.program.text))
+        and bool(re.search(r"\.(round|floor|ceil|trunc|frac|sgn|sign|fmod|remainder)_?\(|//|%",
+                           d.program.text)),
     ),
     Declared(
         "scale_grad_by_freq scales the derivative of the gradient as well.",
@@ -819,7 +851,8 @@ TABLE: list[Declared] = [
     ),
     Declared(
         "Integer tensors never require grad.",
-        lambda d: d.field in ("requires_grad", "leaf", "node") and (_not_floating(d) or d.integers)
+        lambda d: d.field in ("requires_grad", "leaf", "node", "retains_grad")
+        and (_not_floating(d) or d.integers)
         or d.field == "log" and d.integers
         or d.field in ("error", "message") and d.integers and d.ours is not None
         or _refused(d, "Autograd not support dtype", "INTERNAL ASSERT FAILED")
