@@ -12,7 +12,7 @@ from typing import Any
 
 import wengert
 from fuzz.comparison import Difference, Precision, differences
-from fuzz.declared import declared
+from fuzz.declared import declared, is_refused_change
 from fuzz.flavours import write
 from fuzz.program import Program
 from fuzz.runner import Nudged, Seen, execute, execute_in_threads, spread
@@ -78,7 +78,7 @@ def against_pytorch(program: Program) -> Difference | None:
     """Run a program on both libraries."""
     ours, theirs = execute(program, wengert), execute(program, torch)
     found = first_difference(program, ours, theirs)[0]
-    if found is None or contradicts_itself(program, ours):
+    if found is None or contradicts_itself(program, ours) or saves_less(program, found, ours):
         return None
     if found.field not in ("values", "grad", "value", "log"):
         return found
@@ -93,6 +93,15 @@ def contradicts_itself(program: Program, ours: list[Seen]) -> bool:
     if not re.search(r"\b(torch\.func|vmap|jacobian)\b", program.text):
         return False
     again = execute(program, torch, plain=True, through=SecondOpinion(torch))
+    return first_difference(program, ours, again)[0] is None
+
+
+def saves_less(program: Program, found: Difference, ours: list[Seen]) -> bool:
+    """Whether PyTorch refuses a change of what it has saved, and with copies does as we do."""
+    if not is_refused_change(found):
+        return False
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: t.clone(), lambda t: t):
+        again = execute(program, torch)
     return first_difference(program, ours, again)[0] is None
 
 

@@ -53,6 +53,11 @@ def _refused(d: Difference, *phrases: str) -> bool:
     return d.field == "error" and d.ours is None and _raises(d, *phrases)
 
 
+def is_refused_change(d: Difference) -> bool:
+    """Whether PyTorch alone finds that what it has saved was changed."""
+    return _refused(d, "modified by an inplace operation")
+
+
 def _refused_by_us(d: Difference, *phrases: str) -> bool:
     """Whether we alone raise, with one of these phrases."""
     return (
@@ -237,6 +242,8 @@ SAVES_MORE = re.compile(
 )
 
 
+#: What makes a transform, in which tensors are not saved by hooks.
+TRANSFORMS = re.compile(r"\b(torch\.func|functional\.|vmap|jacobian|linearized|is_grads_batched)\b")
 #: Operators that read an operand where PyTorch reads a result, or the other way.
 READS_OTHERS = re.compile(
     r"(\.|sampled\('(\w+\.)*)(prod|cumprod|logcumsumexp|polar|linear|einsum|scatter_reduce|"
@@ -764,7 +771,8 @@ TABLE: list[Declared] = [
     Declared(
         "Operators save no more than their rules read: gather and take no operand, powers no "
         "result.",
-        lambda d: (_refused(d, "modified by an inplace operation", "Inference tensors cannot be")
+        lambda d: (is_refused_change(d) and bool(TRANSFORMS.search(d.program.text))
+                   or _refused(d, "Inference tensors cannot be")
                    or d.field == "message"
                    and "modified by an inplace operation" in d.theirs.message)
         and bool(SAVES_MORE.search(d.program.text)),

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import wengert
-from fuzz.checking import check, contradicts_itself, rounding_decides
+from fuzz.checking import against_pytorch, check, contradicts_itself, rounding_decides
 from fuzz.comparison import differences
 from fuzz.declared import TABLE
 from fuzz.program import Program, Step
@@ -52,7 +52,7 @@ def test_rounding_decides_where_numbers_that_hardly_differ_do(source, decides):
 
 @pytest.mark.parametrize(("factor", "expected"), [("1", True), ("2", False)])
 def test_a_second_opinion_decides_where_pytorch_contradicts_itself(factor, expected):
-    """The tangent of select_scatter inside vmap is twice too large in PyTorch."""
+    """The gradient of select_scatter inside vmap is twice too large in PyTorch."""
     torch = pytest.importorskip("torch")
     row = f"x * ({factor} if torch.__name__ == 'wengert' else 1)"
     steps = [
@@ -64,6 +64,26 @@ def test_a_second_opinion_decides_where_pytorch_contradicts_itself(factor, expec
     seen = execute(program, wengert)
     assert next(differences(program, seen, execute(program, torch)), None) or factor == "2"
     assert contradicts_itself(program, seen) is expected
+
+
+@pytest.mark.parametrize(
+    ("result", "agrees"),
+    [
+        ("t2.gather(0, torch.tensor([0]))", True),
+        ("t2 * (2 if torch.__name__ == 'torch' else 3)", False),
+    ],
+)
+def test_a_tensor_that_is_saved_in_vain_may_be_changed(result, agrees):
+    """PyTorch saves what it gathers from, and refuses a change; copies of it give our gradient."""
+    pytest.importorskip("torch")
+    steps = [
+        "t1 = torch.ones(2, requires_grad=True)",
+        "t2 = t1 * 1",
+        f"t3 = t2.take(torch.tensor([0])) + {result}",
+        "t4 = t2.add_(1)",
+        "g5 = torch.autograd.grad(t3.sum(), t1)[0]",
+    ]
+    assert (against_pytorch(Program([Step(step) for step in steps])) is None) is agrees
 
 
 @pytest.mark.parametrize("reason", sorted({entry.reason for entry in TABLE}))
