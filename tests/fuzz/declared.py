@@ -493,7 +493,9 @@ TABLE: list[Declared] = [
         lambda d: d.program.uses("jacobian", "linearized") and d.field == "error"
         and any(e and re.search("leaf Variable that requires|modified by an inplace", e.message)
                 for e in (d.ours, d.theirs))
-        and None in (d.ours, d.theirs),
+        and None in (d.ours, d.theirs)
+        or d.program.ours and d.program.uses("jacobian", "linearized") and bool(d.before)
+        and d.field in ("values", "version") and not _is_gradient(d) and _changes(d),
     ),
     Declared(
         "Functions that are no views take tensors of every layout.",

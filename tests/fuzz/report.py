@@ -134,7 +134,8 @@ class Report:
         against = f"PyTorch {torch.__version__}" if torch else "itself"
         lines = [
             f"{total} programs in {self.seconds:.0f} s, {self.busy:.0f} s of the processor "
-            f"({total / max(self.busy, 1e-9):.0f} a second), seed {self.seed}, wengert {wengert.__version__} against {against}: "
+            f"({total / max(self.busy, 1e-9):.0f} a second), seed {self.seed}, wengert "
+            f"{wengert.__version__} against {against}: "
             + ", ".join(f"{count} {name}" for name, count in sorted(self.ran.items()))
         ]
         lines += [f"{n:6} declared: {reason}" for reason, n in self.declared.most_common() if n]
