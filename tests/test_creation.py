@@ -257,6 +257,12 @@ class TestSharing:
         source[0] = 1
         assert made.tolist() == [1.0, 0.0]
 
+    def test_asarray_takes_a_capsule(self, lib):
+        source = lib.arange(3.0)
+        made = lib.asarray(source.__dlpack__())
+        source[0] = 5
+        assert made.tolist() == [5.0, 1.0, 2.0]
+
     def test_from_dlpack_takes_a_capsule(self):
         source = np.zeros(2)
         made = wengert.from_dlpack(source.__dlpack__())

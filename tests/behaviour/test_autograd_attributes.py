@@ -434,6 +434,16 @@ def test_deepcopy_of_nonleaf_is_refused(lib):
         copy.deepcopy(y)
 
 
+def test_deepcopy_of_a_view_made_without_grad(lib):
+    x = lib.ones(2, requires_grad=True)
+    with lib.no_grad():
+        view = x[:1]
+    assert view.requires_grad
+    copied = copy.deepcopy(view)
+    assert copied.requires_grad
+    assert copied.tolist() == [1.0]
+
+
 def test_deepcopy_keeps_shared_tensors_shared(lib):
     x = lib.ones(2, requires_grad=True)
     first, second = copy.deepcopy([x, x])

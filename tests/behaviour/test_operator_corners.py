@@ -508,3 +508,25 @@ def test_second_derivative_of_huber_loss_at_its_width(lib):
     (second,) = lib.autograd.grad(first.sum(), x)
     assert first.tolist() == [-1.0, -1.0, 0.5, 1.0, 1.0]
     assert second.tolist() == [0.0, 0.0, 1.0, 0.0, 0.0]
+
+
+# Singular factors ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("upper", [False, True])
+def test_a_singular_factor_has_no_inverse(lib, upper):
+    factor = lib.tensor([[1.0, 0.5], [0.5, 0.0]])
+    with pytest.raises(RuntimeError, match="cholesky_inverse: The diagonal element 2 is zero"):
+        lib.cholesky_inverse(factor, upper=upper)
+    several = lib.stack([lib.eye(2), factor])
+    with pytest.raises(RuntimeError, match=r"\(Batch element 1\): The diagonal element 2 is zero"):
+        lib.cholesky_inverse(several)
+
+
+@pytest.mark.parametrize("number", [0.0, 2.0])
+def test_the_sign_of_a_real_determinant_has_no_gradient(lib, number):
+    x = (number * lib.eye(2)).requires_grad_()
+    sign, size = lib.linalg.slogdet(x)
+    assert lib.autograd.grad(sign.abs(), x, allow_unused=True, retain_graph=True) == (None,)
+    if number:
+        assert lib.autograd.grad(sign + size, x)[0].tolist() == [[0.5, 0.0], [0.0, 0.5]]

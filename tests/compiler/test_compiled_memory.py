@@ -209,3 +209,22 @@ def test_results_lie_in_memory_as_those_of_the_function(function, backend):
         assert wengert.allclose(mine, its) and mine.stride() == its.stride()
         if t.requires_grad:
             mine.sum().backward()
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x.sin().t() * 1,
+        lambda x: x.sin().reshape(-1) + 0,
+        lambda x: (x.sin()[1] * 1, x.sin().t() * 1),
+        lambda x: compiler.cond(x.sum() > 0, lambda x: (x, x), lambda x: (x, x), (x,))[0][1] * 1,
+    ],
+)
+def test_a_result_that_is_no_view_is_none_when_its_neutral_factor_is_left_out(function):
+    x = wengert.ones(2, 2, requires_grad=True)
+    results, expected = (f(x) for f in (wengert.compile(function), function))
+    if isinstance(results, wengert.Tensor):
+        results, expected = (results,), (expected,)
+    for found, wanted in zip(results, expected, strict=True):
+        assert not found._is_view()
+        assert wengert.equal(found.mul_(2), wanted.mul_(2))

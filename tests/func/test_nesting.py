@@ -227,3 +227,28 @@ def test_deep_nesting():
 
     x = wengert.tensor([0.5])
     assert nested(60)(x).item() == pytest.approx(math.sin(0.5))
+
+
+@pytest.mark.parametrize("outer", ["vjp", "linearize", "jvp", "grad"])
+@pytest.mark.parametrize("mapped", [False, True])
+def test_a_view_made_without_grad_has_no_gradient_to_pull_back(lib, outer, mapped):
+    """It counts as requiring grad, as its base does, but has no edge: also of a batch of them."""
+
+    def view(x):
+        with lib.no_grad():
+            return x.reshape(-1)
+
+    def pulled(x):
+        function = (lambda x: lib.vmap(view)(lib.stack([x, x]))) if mapped else view
+        y, pull = lib.func.vjp(function, x)
+        return pull(y)[0]
+
+    x = lib.ones(2, 2)
+    transformed = {
+        "vjp": lambda: pulled(x),
+        "linearize": lambda: lib.func.linearize(pulled, x),
+        "jvp": lambda: lib.func.jvp(pulled, (x,), (x,)),
+        "grad": lambda: lib.func.grad(lambda x: pulled(x).sum())(x),
+    }
+    with pytest.raises(RuntimeError, match="does not require grad and does not have a grad_fn"):
+        transformed[outer]()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import os
 import random
 import re
 from collections.abc import Callable
@@ -10,10 +12,11 @@ from typing import Any
 
 import wengert
 from fuzz.comparison import Difference, Precision, differences
-from fuzz.declared import declared
+from fuzz.declared import declared, is_refused_change
 from fuzz.flavours import write
 from fuzz.program import Program
-from fuzz.runner import Seen, execute, execute_in_threads, spread
+from fuzz.runner import Nudged, Seen, execute, execute_in_threads, spread
+from fuzz.second_opinion import SecondOpinion
 
 try:
     import torch
@@ -75,12 +78,31 @@ def against_pytorch(program: Program) -> Difference | None:
     """Run a program on both libraries."""
     ours, theirs = execute(program, wengert), execute(program, torch)
     found = first_difference(program, ours, theirs)[0]
-    if found is None or found.field not in ("values", "grad", "value", "log"):
+    if found is None or contradicts_itself(program, ours) or saves_less(program, found, ours):
+        return None
+    if found.field not in ("values", "grad", "value", "log"):
         return found
     rounded = rounding_decides(program, found, wengert, ours) or rounding_decides(
         program, found, torch, theirs
     )
     return None if rounded else found
+
+
+def contradicts_itself(program: Program, ours: list[Seen]) -> bool:
+    """Whether PyTorch does as we do when it uses reverse mode and loops in place of transforms."""
+    if not re.search(r"\b(torch\.func|vmap|jacobian)\b", program.text):
+        return False
+    again = execute(program, torch, plain=True, through=SecondOpinion(torch))
+    return first_difference(program, ours, again)[0] is None
+
+
+def saves_less(program: Program, found: Difference, ours: list[Seen]) -> bool:
+    """Whether PyTorch refuses a change of what it has saved, and with copies does as we do."""
+    if not is_refused_change(found):
+        return False
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: t.clone(), lambda t: t):
+        again = execute(program, torch)
+    return first_difference(program, ours, again)[0] is None
 
 
 #: Relative changes of the numbers of a program that its dtypes hardly represent.
@@ -94,7 +116,7 @@ def rounding_decides(program: Program, found: Difference, lib: Any, seen: list[S
     """
     kind = Precision(program.text).kind
     for nudge in (NUDGES[kind], -NUDGES[kind]):
-        others = execute(program, lib, nudge=nudge)
+        others = execute(program, lib, through=Nudged(lib, nudge))
         if not any(
             other.field in (found.field, "error") and other.step <= found.step
             for other in differences(program, seen, others)
@@ -112,10 +134,10 @@ def against_itself(program: Program) -> Difference | None:
 def in_threads(program: Program) -> Difference | None:
     """Run a program with every step in another thread.
 
-    A dual level belongs to its thread. What a backward that fails leaves behind depends on the
-    order of nodes, which each thread counts by itself.
+    A dual level belongs to its thread. What a backward that fails leaves behind, and which of
+    several gradients comes first, depends on the order of nodes, which each thread counts itself.
     """
-    if program.uses("enter_dual_level"):
+    if program.uses("enter_dual_level") or "mode='any'" in program.text:
         return None
     theirs = execute(program, wengert)
     if any(seen.error for seen in theirs):
@@ -148,11 +170,35 @@ ORDERED = ("register_multi_grad_hook", "is_grads_batched", "functional", "func")
 FREQUENCIES = (0.03, 0.05) if torch else (0.3, 0.4)
 AGAIN = tuple(zip((in_threads, on_devices), FREQUENCIES))
 OURS = 0.15  # of the programs are not for PyTorch, where it is installed
+NATIVE = 0.3  # of the graphs become machine code, which takes long to make; others are interpreted
+BACKEND = "WENGERT_BACKEND"
+
+
+def with_backend(name: str, function: Callable) -> Callable:
+    """The function with that backend for graphs, unless the user has chosen one."""
+
+    @functools.wraps(function)
+    def run(*args: Any) -> Any:
+        if BACKEND in os.environ or not name:
+            return function(*args)
+        os.environ[BACKEND] = name
+        try:
+            return function(*args)
+        finally:
+            del os.environ[BACKEND]
+
+    return run
 
 
 def check(seed: int, number: int) -> tuple[Outcome, Callable]:
     """Write and compare program `number`; also how to compare a changed one in the same way."""
     rng = random.Random(f"way {seed}/{number}")
+    backend = "" if random.Random(f"backend {seed}/{number}").random() < NATIVE else "interpreter"
+    outcome, compare = with_backend(backend, _check)(seed, number, rng)
+    return outcome, with_backend(backend, compare)
+
+
+def _check(seed: int, number: int, rng: random.Random) -> tuple[Outcome, Callable]:
     ours = torch is None or rng.random() < OURS
     compare = against_itself if ours else against_pytorch
     program, theirs, flavour = write(seed, number, wengert if ours else torch, ONLY[0], ours)

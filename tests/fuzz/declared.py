@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -50,6 +51,11 @@ def _raises(d: Difference, *phrases: str) -> bool:
 def _refused(d: Difference, *phrases: str) -> bool:
     """Whether PyTorch alone raises, with one of these phrases."""
     return d.field == "error" and d.ours is None and _raises(d, *phrases)
+
+
+def is_refused_change(d: Difference) -> bool:
+    """Whether PyTorch alone finds that what it has saved was changed."""
+    return _refused(d, "modified by an inplace operation")
 
 
 def _refused_by_us(d: Difference, *phrases: str) -> bool:
@@ -106,8 +112,15 @@ VIEW_METHODS = (
     "as_strided|view|expand|select|narrow|diagonal|unsqueeze|squeeze|transpose|swapaxes|swapdims|"
     "movedim|permute|reshape|flatten|unfold|t"
 )
+#: A change of a shape in place.
+RESHAPED = re.compile(r"\.(t|transpose|swapaxes|swapdims|squeeze|unsqueeze|resize|as_strided)_\(")
 #: An assignment to a part of a tensor.
 ASSIGNED = re.compile(r"^\s*\w+\[.*\] = ", re.MULTILINE)
+
+
+def _changes(d: Difference) -> bool:
+    """Whether the program changes a tensor in place."""
+    return bool(re.search(r"\.\w+_\(|\] = | [-+*/%]{1,2}= |out=", d.program.text))
 
 
 def _has_empty(d: Difference) -> bool:
@@ -129,11 +142,23 @@ def _only_theirs_nan(ours: object, theirs: object) -> bool:
     return numbers and abs(ours - theirs) <= 1e-3 * abs(theirs)
 
 
+def _agree_but_for_nan(ours: object, theirs: object) -> bool:
+    """Whether numbers differ only where ours is not a number."""
+    return _only_theirs_nan(theirs, ours)
+
+
 def _numbers(value: object) -> list[str]:
     """All numbers among nested lists, whatever their places."""
     if isinstance(value, (list, tuple)):
         return sorted(number for item in value for number in _numbers(item))
     return [f"{value:.4g}" if isinstance(value, (float, complex)) else repr(value)]
+
+
+def _flat(value: object) -> list[float]:
+    """All real numbers among nested lists."""
+    if isinstance(value, (list, tuple)):
+        return [number for item in value for number in _flat(item)]
+    return [value] if isinstance(value, float) else []
 
 
 def _made_by(d: Difference) -> str:
@@ -144,6 +169,12 @@ def _made_by(d: Difference) -> str:
         if definition and re.search(rf"\b{definition[1]}\b", text):
             text += "\n" + step.source
     return text
+
+
+def _first_word(source: str) -> str:
+    """The name that a step begins with."""
+    word = re.match(r"\s*(\w+)", source)
+    return word[1] if word else ""
 
 
 def _naming(d: Difference, name: str) -> str:
@@ -203,12 +234,23 @@ HAS_EDGES = re.compile(
 )
 #: Operators that save an operand in PyTorch, for its shape alone, or a result that no rule reads.
 SAVES_MORE = re.compile(
-    r"\.(gather|take|take_along_dim|put|complex|pad|median|nanmedian|masked_select|cummax|cummin|logcumsumexp|"
-    r"pow|float_power|layer_norm|native_layer_norm|jvp|jacfwd|hessian|linearize)_?\(|linearized\(|"
-    r"\*\*|\bconv\w*\(|\w*pool\dd\(|\bdet\(|cholesky_inverse|orgqr|ormqr|householder_product"
+    r"\.(gather|take|take_along_dim|put|complex|pad|median|nanmedian|masked_select|cummax|cummin|"
+    r"logcumsumexp|index_add|index_copy|combinations|cross|cdist|pdist|dist|grid_sample|"
+    r"log_ndtr|pow|float_power|\w+_norm|solve_triangular|triangular_solve|jvp|jacfwd|hessian|linearize|"
+    r"i?r?h?fft\w?)_?\(|linearized\(|\*\*|\bconv\w*\(|\w*pool\dd\(|\bdet\(|cholesky_inverse|"
+    r"rounding_mode|cholesky_solve|linalg\.(lstsq|cond)|lu_solve|linalg\.lu'|orgqr|ormqr|householder_product"
 )
 
 
+#: What makes a transform, in which tensors are not saved by hooks.
+TRANSFORMS = re.compile(r"\b(torch\.func|functional\.|vmap|jacobian|linearized|is_grads_batched)\b")
+#: Operators that read an operand where PyTorch reads a result, or the other way.
+READS_OTHERS = re.compile(
+    r"(\.|sampled\('(\w+\.)*)(prod|cumprod|logcumsumexp|polar|linear|einsum|scatter_reduce|"
+    r"logsigmoid|cosine_similarity|solve|solve_ex|det|slogdet|logdet|lstsq|cond|cross|vander|ndtr|"
+    r"log_ndtr|cdist|pdist|dist|renorm|index_reduce|lu_solve|householder_product|orgqr|ormqr|"
+    r"norm_except_dim|native_\w+_norm|batch_norm|group_norm|grid_sample|bilinear)_?\b"
+)
 #: Functions of matrices and transforms, whose results LAPACK or a plan lays out in PyTorch.
 MATRICES = re.compile(
     r"linalg\.|fft\.|sampled\(|\.(fill|cholesky\w*|triangular_solve|orgqr|ormqr|geqrf|lu_\w+|inverse|"
@@ -229,15 +271,20 @@ TABLE: list[Declared] = [
         lambda d: bool(MATRICES.search(d.program.text))
         and (_refused(d, "view size is not compatible", "setStorage")
              or _refused_by_us(d, "view size is not compatible", "setStorage")
+             or d.program.uses("reshape", "flatten", "contiguous")
+             and (_refused(d, "modified by an inplace operation")
+                  or _refused_by_us(d, "modified by an inplace operation"))
              or d.field in ("values", "grad")
-             and d.program.uses("as_strided", "reshape", "flatten", "contiguous")),
+             and (d.program.uses("as_strided")
+                  # A view here may be a copy there, which a change tells apart.
+                  or d.program.uses("reshape", "flatten", "contiguous") and _changes(d))),
     ),
     Declared(
         "Copies with a part replaced, and parts from unsafe_split, have memory of their own.",
         lambda d: d.field in ("stride", "offset", "version") and bool(COPIES.search(_made_by(d)))
         or d.field == "values" and d.program.uses("as_strided", "expand", "unfold")
         and bool(re.search(r"_scatter\(", d.program.text))
-        or d.field in ("values", "grad", "log") and "unsafe_" in d.program.text
+        or d.field in ("values", "grad", "log") and "unsafe_" in d.program.text and _changes(d)
         or _refused_by_us(d, "setStorage") and "unsafe_" in d.program.text
         or d.field == "values" and bool(re.search(r"narrow_copy\(.*out=", d.program.text)),
     ),
@@ -254,7 +301,9 @@ TABLE: list[Declared] = [
         "What a node has saved of its own results is what it computed, whatever .data is set to.",
         lambda d: bool(re.search(r"\.data = ", d.program.text))
         and (_refused(d, "is out of bounds for dimension")
-             or d.field in ("values", "grad") and (_is_gradient(d) or d.field == "grad")),
+             or bool(READS_OTHERS.search(d.program.text))
+             and (_refused(d, "input matrix is singular")
+                  or d.field in ("values", "grad") and (_is_gradient(d) or d.field == "grad"))),
     ),
     Declared(
         "A Function can read a view that it has saved, though its base has changed.",
@@ -267,7 +316,8 @@ TABLE: list[Declared] = [
         and _refused(d, "start out of range"),
     ),
     Declared(
-        "Derivatives of determinants and reflections are right in forward mode too.",
+        "Derivatives of determinants, solutions, eigenvectors and reflections are right in "
+        "forward mode too.",
         lambda d: d.field == "values" and _is_gradient(d)
         and (_order(d) >= 2 and d.program.uses("logdet", "slogdet", "det", "householder_product",
                                                "orgqr", "ormqr")
@@ -280,14 +330,15 @@ TABLE: list[Declared] = [
         and "nan" in repr(d.theirs) and _differ_by_nan(d.ours, d.theirs),
     ),
     Declared(
-        "The sign of the determinant of a singular matrix has no derivative.",
+        "The logarithm of the determinant of a singular matrix has no derivative.",
         lambda d: d.field in ("values", "grad") and d.program.uses("slogdet")
         and "nan" in repr(d.ours) and _differ_by_nan(d.ours, d.theirs),
     ),
     Declared(
         "matrix_exp of 16-bit floats is a number.",
         lambda d: d.field in ("values", "grad") and d.program.uses("matrix_exp")
-        and bool(COARSEST.search(d.program.text)),
+        and bool(COARSEST.search(d.program.text))
+        and any(not math.isfinite(number) for number in _flat(d.theirs)),
     ),
     Declared(
         "A Function refuses what it has saved and what was detached in place.",
@@ -317,7 +368,8 @@ TABLE: list[Declared] = [
         lambda d: _refused_by_us(d, "does not require grad and does not have a grad_fn")
         and bool(re.search(r"grad\(g\d|g\d+\.backward|backward\(\[g\d", d.source))
         or _refused(d, "A view was created in no_grad mode")
-        and bool(re.match(r"\s*[dgr]\d+[.\[ ]|.*\.apply\([dgr]\d", d.source)),
+        and bool(re.match(r"\s*[dgr]\d+[.\[ ]|.*\.apply\([dgr]\d", d.source)
+                 or re.search(r"= [dgr]\d", _naming(d, _first_word(d.source)))),
     ),
     Declared(
         "The graph and the memory of a gradient are those of our rules.",
@@ -335,16 +387,22 @@ TABLE: list[Declared] = [
     ),
     Declared(
         "Some functions are made of other operators, and their graphs show it.",
-        lambda d: d.field == "log" and _hears_other_nodes(d),
+        lambda d: d.field == "log" and _hears_other_nodes(d)
+        or bool(re.search(r"(split|split_with_sizes|unbind)_copy\(", d.program.text))
+        and (_refused(d, "'NoneType'") or d.field == "log" and "register_" in d.program.text),
     ),
     Declared(
         "Some functions are made of other operators, and their graphs show it.",
-        lambda d: d.field in ("view", "base") and bool(OTHER_VIEWS.search(_made_by(d))),
+        lambda d: d.field in ("view", "base") and bool(OTHER_VIEWS.search(_made_by(d)))
+        or _refused_by_us(d, "A view was created in no_grad mode")
+        and bool(OTHER_VIEWS.search(d.program.text)),
     ),
     Declared(
         "Some functions are made of other operators, and their graphs show it.",
         lambda d: d.field in ("requires_grad", "leaf") and "triangular_solve(" in _made_by(d)
-        or d.field in ("grad", "log") and d.program.uses("triangular_solve"),
+        or d.field in ("grad", "log") and d.program.uses("triangular_solve")
+        or d.program.uses("triangular_solve")
+        and _refused_by_us(d, "appears to not have been used in the graph"),
     ),
     Declared(
         "A complex zero to the power of zero is one.",
@@ -389,6 +447,7 @@ TABLE: list[Declared] = [
                            r"calling .item\(\) on a Tensor",
                            "Expected a proper Tensor but got None", "but got .*Half")
         or _raises(d, "derivative for .* is not implemented", "AD with .* does not support it",
+                   "does not support automatic differentiation for outputs",
                    "Batching rule not implemented"),
     ),
     Declared(
@@ -419,11 +478,24 @@ TABLE: list[Declared] = [
         or d.field in ("values", "version") and _after(d, "Cannot set version_counter for infer"),
     ),
     Declared(
+        "Reverse mode gives gradients of the dtype of their arguments, forward mode tangents of "
+        "the dtype of results.",
+        lambda d: d.program.ours and d.field == "dtype" and d.program.uses("jacobian"),
+    ),
+    Declared(
+        "Without grad mode nothing is recorded for reverse mode, and forward mode goes on.",
+        lambda d: d.program.ours and d.field == "values" and _is_gradient(d)
+        and d.program.uses("jacobian")
+        and d.program.uses("no_grad", "set_grad_enabled", "inference_mode"),
+    ),
+    Declared(
         "Forward mode may change an argument in place, reverse mode may not.",
         lambda d: d.program.uses("jacobian", "linearized") and d.field == "error"
         and any(e and re.search("leaf Variable that requires|modified by an inplace", e.message)
                 for e in (d.ours, d.theirs))
-        and None in (d.ours, d.theirs),
+        and None in (d.ours, d.theirs)
+        or d.program.ours and d.program.uses("jacobian", "linearized") and bool(d.before)
+        and d.field in ("values", "version") and not _is_gradient(d) and _changes(d),
     ),
     Declared(
         "Functions that are no views take tensors of every layout.",
@@ -432,7 +504,7 @@ TABLE: list[Declared] = [
     ),
     Declared(
         "A vectorized jacobian may have no elements.",
-        lambda d: d.program.uses("jacobian", "jacfwd", "hessian")
+        lambda d: d.program.uses("jacobian", "jacfwd", "hessian", "jacrev")
         and d.field == "error" and d.theirs is not None
         and bool(re.search(r"index 0 (is )?out of|stack expects a non-empty", d.theirs.message)),
     ),
@@ -478,7 +550,8 @@ TABLE: list[Declared] = [
         lambda d: (_raises(d, "modified by an inplace operation")
                    or _refused_by_us(d, "modified by an inplace operation"))
         and (d.program.uses("tensordot", "kron", "einsum", "chain_matmul",
-                            "scaled_dot_product_attention", "binary_cross_entropy_with_logits")
+                            "scaled_dot_product_attention", "binary_cross_entropy_with_logits",
+                            "ndtr")
              or bool(OTHER_NODES.search(d.program.text))
              or d.program.uses("vmap") and d.program.uses("index_select")),
     ),
@@ -495,8 +568,8 @@ TABLE: list[Declared] = [
     ),
     Declared(
         "An operand keeps its shape when it is changed in place",
-        lambda d: d.field == "error" and d.theirs is None and "addbmm_" in d.program.text
-        and "doesn't match the broadcast shape" in d.ours.message,
+        lambda d: "addbmm_" in d.program.text
+        and (_refused_by_us(d, "doesn't match the broadcast shape") or d.field == "shape"),
     ),
     Declared(
         "Writing to out= counts as a change",
@@ -533,8 +606,10 @@ TABLE: list[Declared] = [
         lambda d: d.program.uses("flip", "flipud", "fliplr", "rot90")
         and _raises(d, "Dimension out of range")
         or "_scatter(" in d.program.text and _raises(d, "Expected index")
-        or d.program.uses("vmap") and bool(re.search("_loss|convolution", d.program.text))
-        and _raises(d, "size of tensor a .* must match the size of tensor b"),
+        or d.program.uses("vmap", "jacfwd", "hessian", "jacobian")
+        and bool(re.search("_loss|convolution", d.program.text))
+        and _raises(d, "size of tensor a .* must match the size of tensor b",
+                    "Attempting to broadcast a dimension"),
     ),
     Declared(
         "Inside vmap, and of results, as_strided sees other places in memory.",
@@ -563,7 +638,7 @@ TABLE: list[Declared] = [
         "A power of complex numbers has a complex tangent, whatever its exponent.",
         lambda d: d.field == "values" and _is_gradient(d) and d.dtype.startswith("complex")
         and bool(re.search(r"\*\*|pow", d.program.text))
-        and d.program.uses("jvp", "jacfwd", "hessian", "make_dual"),
+        and d.program.uses("jvp", "jacfwd", "hessian", "make_dual", "forward-mode"),
     ),
     Declared(
         "Equal numbers have no variance",
@@ -589,6 +664,8 @@ TABLE: list[Declared] = [
         "vmap computes all examples at once, and raises what the first of them does not.",
         lambda d: d.program.ours and d.program.uses("vmap")
         and (d.field in ("error", "message") and None not in (d.ours, d.theirs)
+             or d.program.uses("no_grad", "set_grad_enabled")
+             and _refused_by_us(d, "does not require grad and does not have a grad_fn")
              or _refused(d, "modified by an inplace operation")),
     ),
     Declared(
@@ -596,9 +673,11 @@ TABLE: list[Declared] = [
         lambda d: d.field in ("stride", "offset") and bool(re.search(r"\*\*|pow", d.program.text)),
     ),
     Declared(
-        "A view of a tensor without elements can be changed where others can.",
+        "A view of a tensor without elements can be changed where others can, and a view that "
+        "was assigned to.",
         lambda d: _refused(d, "leaf Variable that requires grad")
-        and (_has_empty(d) or bool(re.search(r"\[\d+:", d.program.text))),
+        and (_has_empty(d) or bool(re.search(r"\[\d+:", d.program.text))
+             or bool(ASSIGNED.search(d.program.text))),
     ),
     Declared(
         "The dtypes are fifteen.",
@@ -648,7 +727,14 @@ TABLE: list[Declared] = [
         "A change that is refused outside inference mode does not happen.",
         lambda d: d.field in ("values", "shape", "stride", "log")
         and _after(d, "Inplace update to inference tensor")
+        or d.field == "error" and _after(d, "Inplace update to inference tensor")
+        and bool(RESHAPED.search(d.program.text))
         or d.field == "message" and "Inplace update to inference tensor" in d.ours.message,
+    ),
+    Declared(
+        "A division of integers by zero, which raises, has changed nothing.",
+        lambda d: d.field == "values" and _after(d, "ZeroDivisionError|division by zero")
+        and _not_floating(d),
     ),
     Declared(
         "A compiled function that raises has changed nothing.",
@@ -659,7 +745,8 @@ TABLE: list[Declared] = [
         "conj() computes, it is not a lazy view.",
         lambda d: _refused(d, "unresolved conjugated tensors")
         or (d.dtype.startswith("complex") and d.field == "values" or d.field in ("log", "grad"))
-        and "complex" in d.program.text and bool(re.search(r"conj|H\b|adjoint", d.program.text)),
+        and bool(re.search(r"conj|H\b|adjoint|\bi\w*fft", d.program.text)) and _changes(d)
+        or d.field in ("log", "grad") and _after(d, "unresolved conjugated tensors"),
     ),
     Declared(
         "Batched gradients are not written into shared ones, nor into zeros without memory.",
@@ -678,16 +765,39 @@ TABLE: list[Declared] = [
     ),
     Declared(
         "The result of cond requires grad if that of either branch does.",
-        lambda d: d.program.uses("cond") and d.field == "error" and d.theirs is None
-        and "view was created in no_grad mode" in d.ours.message,
+        lambda d: d.program.uses("cond")
+        and (_refused_by_us(d, "view was created in no_grad mode")
+             or d.field in ("values", "grad") and "nan" in repr(d.ours)
+             and _differ_by_nan(d.ours, d.theirs)),
     ),
     Declared(
         "Operators save no more than their rules read: gather and take no operand, powers no "
         "result.",
-        lambda d: (_refused(d, "modified by an inplace operation", "Inference tensors cannot be")
+        lambda d: (is_refused_change(d) and bool(TRANSFORMS.search(d.program.text))
+                   or _refused(d, "Inference tensors cannot be")
                    or d.field == "message"
                    and "modified by an inplace operation" in d.theirs.message)
         and bool(SAVES_MORE.search(d.program.text)),
+    ),
+    Declared(
+        "A limit of clamp that is reached has no tangent, as it has no gradient.",
+        lambda d: d.field == "values" and _is_gradient(d)
+        and bool(re.search(r"torch\.(clamp|clip)\([tx]\d+, .*[tx]\d|"
+                           r"[tx]\d+\.(clamp|clip)_?\([^)]*[tx]\d", d.program.text))
+        and d.program.uses("jvp", "jacfwd", "hessian", "make_dual", "linearized", "forward-mode"),
+    ),
+    Declared(
+        "Where acosh is not a number its derivative is none.",
+        lambda d: (d.field == "values" and _is_gradient(d) or d.field == "grad")
+        and bool(re.search(r"acosh|arccosh", d.program.text)) and "nan" in repr(d.ours)
+        and _agree_but_for_nan(d.ours, d.theirs),
+    ),
+    Declared(
+        "Convolutions and norms of 16-bit floats are rounded once",
+        lambda d: d.field == "values" and bool(COARSEST.search(d.program.text))
+        and bool(re.search(r"pool|conv|norm|linear|interpolate|mean", d.program.text))
+        and bool(re.search(r"\.(round|floor|ceil|trunc|frac|sgn|sign|fmod|remainder)_?\(|//|%",
+                           d.program.text)),
     ),
     Declared(
         "scale_grad_by_freq scales the derivative of the gradient as well.",
@@ -717,7 +827,10 @@ TABLE: list[Declared] = [
     ),
     Declared(
         "Second derivatives at zero of prelu are those of its gradient.",
-        lambda d: d.field == "values" and _is_gradient(d) and d.program.uses("prelu"),
+        lambda d: d.field == "values" and _is_gradient(d) and d.program.uses("prelu")
+        and (_order(d) >= 2 or bool(re.search(r"derivatives\(.*, [23]\)", d.program.text)))
+        and bool(re.search(r"\b0\.0\b|zero|relu|threshold|shrink|clamp|sgn|sign|trunc|floor|ceil|"
+                           r"round|mask|where|tri[lu]|diag|pad|nan_to_num|\* 0\b", d.program.text)),
     ),
     Declared(
         "A dual tensor is no view, and a copy of an inference tensor is none.",
@@ -733,7 +846,8 @@ TABLE: list[Declared] = [
     ),
     Declared(
         "Integer tensors never require grad.",
-        lambda d: d.field in ("requires_grad", "leaf", "node") and (_not_floating(d) or d.integers)
+        lambda d: d.field in ("requires_grad", "leaf", "node", "retains_grad")
+        and (_not_floating(d) or d.integers)
         or d.field == "log" and d.integers
         or d.field in ("error", "message") and d.integers and d.ours is not None
         or _refused(d, "Autograd not support dtype", "INTERNAL ASSERT FAILED")

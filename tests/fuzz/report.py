@@ -64,6 +64,7 @@ class Report:
         self.times: Counter = Counter()
         self.known: set[tuple] = set()  # found before, and not shrunk again
         self.seconds = 0.0
+        self.busy = 0.0  # seconds of the processor, on a machine that may have other work
 
     def merge(self, other: Report) -> None:
         """Take over what another process has found."""
@@ -71,6 +72,7 @@ class Report:
         self.declared += other.declared
         self.times += other.times
         self.seconds += other.seconds
+        self.busy += other.busy
         self.found.update(other.found)
         if self.printing:
             print(*other.found.values(), sep="\n", end="", flush=True)
@@ -88,9 +90,10 @@ class Report:
 
     def add(self, number: int) -> None:
         """Write, run and compare one program."""
-        start = time.perf_counter()
+        start, busy = time.perf_counter(), time.process_time()
         outcome, compare = check(self.seed, number)
         self.seconds += time.perf_counter() - start
+        self.busy += time.process_time() - busy
         self.ran[outcome.flavour] += 1
         self.declared[outcome.reason] += bool(outcome.reason)
         if outcome.difference is None or LEAVE and re.search(LEAVE[0], outcome.program.text):
@@ -130,8 +133,9 @@ class Report:
         total = sum(self.ran.values())
         against = f"PyTorch {torch.__version__}" if torch else "itself"
         lines = [
-            f"{total} programs in {self.seconds:.0f} s ({total / max(self.seconds, 1e-9):.0f} a "
-            f"second), seed {self.seed}, wengert {wengert.__version__} against {against}: "
+            f"{total} programs in {self.seconds:.0f} s, {self.busy:.0f} s of the processor "
+            f"({total / max(self.busy, 1e-9):.0f} a second), seed {self.seed}, wengert "
+            f"{wengert.__version__} against {against}: "
             + ", ".join(f"{count} {name}" for name, count in sorted(self.ran.items()))
         ]
         lines += [f"{n:6} declared: {reason}" for reason, n in self.declared.most_common() if n]

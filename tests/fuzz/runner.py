@@ -118,7 +118,7 @@ class Run:
     """One run: the names that the program has made so far, on one library."""
 
     def __init__(
-        self, lib: Any, plain: bool = False, place: Any = None, nudge: float = 0.0
+        self, lib: Any, plain: bool = False, place: Any = None, through: Any = None
     ) -> None:
         if lib.__name__ == "wengert":
             lib.manual_seed(0)  # only programs of our own draw random numbers
@@ -126,8 +126,7 @@ class Run:
         self.log: list = []
         self.place = place
         self.births: dict[str, int] = {}
-        seen = Nudged(lib, nudge) if nudge else lib
-        self.space = {"torch": seen, "log": self.log, "__name__": "program"}
+        self.space = {"torch": through or lib, "log": self.log, "__name__": "program"}
         exec(_definitions(plain), self.space)
 
     def step(self, step: Step) -> Seen:
@@ -240,10 +239,13 @@ def named(run: Run, tensor: Any) -> str:
 
 
 def execute(
-    program: Program, lib: Any, plain: bool = False, place: Any = None, nudge: float = 0.0
+    program: Program, lib: Any, plain: bool = False, place: Any = None, through: Any = None
 ) -> list[Seen]:
-    """What is seen of a whole program: step by step, and at the end."""
-    run = Run(lib, plain, place, nudge)
+    """What is seen of a whole program: step by step, and at the end.
+
+    The program may see the library `through` another object.
+    """
+    run = Run(lib, plain, place, through)
     try:
         return [*(run.step(step) for step in program.steps), run.end()]
     finally:

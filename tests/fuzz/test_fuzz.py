@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import wengert
-from fuzz.checking import check, rounding_decides
+from fuzz.checking import against_pytorch, check, contradicts_itself, rounding_decides
 from fuzz.comparison import differences
 from fuzz.declared import TABLE
 from fuzz.program import Program, Step
@@ -26,7 +26,8 @@ def test_programs_of_the_suite(monkeypatch):
     monkeypatch.setenv("WENGERT_BACKEND", "interpreter")
     report = Report(SEED, printing=False)
     supervise(report, math.inf, last=PROGRAMS - 1)
-    assert not report.found, "\n".join([*report.found.values(), report.summary()])
+    again = f"PYTHONPATH=tests python -P -m fuzz --seed {SEED} --program NUMBER runs one again"
+    assert not report.found, "\n".join([*report.found.values(), report.summary(), again])
     assert sum(report.ran.values()) > 0.99 * PROGRAMS  # PyTorch ends the process at some
 
 
@@ -47,6 +48,42 @@ def test_rounding_decides_where_numbers_that_hardly_differ_do(source, decides):
     found = next(differences(program, seen, other))
     assert found.field == "values"
     assert rounding_decides(program, found, wengert, seen) is decides
+
+
+@pytest.mark.parametrize(("factor", "expected"), [("1", True), ("2", False)])
+def test_a_second_opinion_decides_where_pytorch_contradicts_itself(factor, expected):
+    """The gradient of select_scatter inside vmap is twice too large in PyTorch."""
+    torch = pytest.importorskip("torch")
+    row = f"x * ({factor} if torch.__name__ == 'wengert' else 1)"
+    steps = [
+        "t1 = torch.ones(1, 1)",
+        f"def f2(x):\n    return torch.zeros(2, 1).select_scatter({row}, 0, 1)",
+        "r3 = torch.func.grad(lambda x: vmap(f2)(x).sum())(t1)",
+    ]
+    program = Program([Step(step) for step in steps])
+    seen = execute(program, wengert)
+    assert next(differences(program, seen, execute(program, torch)), None) or factor == "2"
+    assert contradicts_itself(program, seen) is expected
+
+
+@pytest.mark.parametrize(
+    ("result", "agrees"),
+    [
+        ("t2.gather(0, torch.tensor([0]))", True),
+        ("t2 * (2 if torch.__name__ == 'torch' else 3)", False),
+    ],
+)
+def test_a_tensor_that_is_saved_in_vain_may_be_changed(result, agrees):
+    """PyTorch saves what it gathers from, and refuses a change; copies of it give our gradient."""
+    pytest.importorskip("torch")
+    steps = [
+        "t1 = torch.ones(2, requires_grad=True)",
+        "t2 = t1 * 1",
+        f"t3 = t2.take(torch.tensor([0])) + {result}",
+        "t4 = t2.add_(1)",
+        "g5 = torch.autograd.grad(t3.sum(), t1)[0]",
+    ]
+    assert (against_pytorch(Program([Step(step) for step in steps])) is None) is agrees
 
 
 @pytest.mark.parametrize("reason", sorted({entry.reason for entry in TABLE}))

@@ -92,11 +92,8 @@ VIEWS = {
     "nn.functional.linear": "rows of a batch are multiplied as one matrix in every layout",
     "nn.functional.max_pool1d": "a row of pictures, in PyTorch only where it is differentiated",
     **dict.fromkeys(
-        [f"nn.functional.adaptive_max_pool{n}d" for n in (2, 3)], "a view of the largest elements"
-    ),
-    **dict.fromkeys(
         [f"nn.functional.{name}" for name in ("pixel_shuffle", "pixel_unshuffle", "grid_sample",
-                                              "channel_shuffle", "affine_grid")],
+                                              "channel_shuffle")],
         "a view of what has been computed",
     ),
     "nn.functional.group_norm": "a view of its groups, where nothing is scaled or shifted",

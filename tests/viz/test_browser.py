@@ -1,7 +1,6 @@
 """The pages in a browser: they open, fold, zoom, search and answer, and report no error."""
 
 import shutil
-import time
 
 import pytest
 
@@ -62,14 +61,9 @@ def targets(page):
     return page.eval_on_selector_all("#scene .vertex", "all => all.map((e) => e.dataset.target)")
 
 
-def test_a_large_graph_opens_quickly_folded(visit):
-    seconds = []
-    for _ in range(3):  # the machine may be busy with other tests
-        start = time.perf_counter()
-        page = visit("graph.html")
-        page.wait_for_selector("#scene .vertex")
-        seconds.append(time.perf_counter() - start)
-    assert min(seconds) < 2
+def test_a_large_graph_opens_folded(visit):
+    page = visit("graph.html")
+    page.wait_for_selector("#scene .vertex")
     assert len(targets(page)) < 30
 
 

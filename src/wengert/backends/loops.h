@@ -66,7 +66,7 @@ static void name(int code, const real* a, real* out, Py_ssize_t n) {            
     case 6: WENGERT_LOOP(COS_(a[i])); break;                                                  \
     case 7: WENGERT_LOOP(TANH_(a[i])); break;                                                 \
     case 8: WENGERT_LOOP(1 / (1 + EXP_(-a[i]))); break;                                       \
-    case 9: WENGERT_LOOP(a[i] <= 0 ? 0 : a[i]); break;                                        \
+    case 9: WENGERT_LOOP(a[i] < 0 ? 0 : a[i]); break;                                         \
     case 10: WENGERT_LOOP(a[i] * a[i]); break;                                                \
     default: WENGERT_LOOP(1 / a[i]);                                                          \
     }                                                                                         \

@@ -33,6 +33,7 @@ cdef class Declaration(BaseOperator):
     cdef public tuple grad_positions
     cdef public tuple list_positions
     cdef public tuple nondifferentiable_outputs
+    cdef public bint takes_undefined
     cdef public dict rules
     cdef public dict loops
     cdef public dict vector_loops

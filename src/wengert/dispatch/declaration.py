@@ -63,6 +63,7 @@ class Declaration(BaseOperator):
         self.tail = tuple(a.default for a in arguments[len(self.tensor_positions) :])
         self.grad_positions: tuple[int, ...] = ()
         self.nondifferentiable_outputs: tuple[int, ...] = ()
+        self.takes_undefined = False
         self.rules: dict[str, Any] = {}
         self.loops: dict[str, int] = {}
         self.vector_loops: dict[str, Any] = {}

@@ -108,7 +108,7 @@ gelu = elementwise(
 
 
 def _elu(xp: Any, x: Any, alpha: float, scale: float, input_scale: float) -> Any:
-    grown = xp.expm1(xp.minimum(x, 0) * input_scale) * alpha
+    grown = xp.expm1(xp.minimum(0, x) * input_scale) * alpha
     return xp.where(x > 0, x, grown) * scale
 
 
@@ -250,7 +250,9 @@ hardshrink = elementwise(
 )
 softshrink = elementwise(
     "_softshrink(Tensor self, Scalar lambd=0.5) -> Tensor",
-    lambda xp, x, lambd: x - xp.clip(x, -lambd, lambd),
+    lambda xp, x, lambd: xp.where(
+        x > lambd, x - lambd, xp.where(x < -lambd, x + lambd, x * 0)  # zeros keep their signs
+    ),
     lambda t, self, lambd: _outside(t, self, lambd),
     inplace=False,
     refuses="biuc",

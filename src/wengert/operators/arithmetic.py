@@ -226,9 +226,17 @@ floor_divide = elementwise(
     inplace_overload="Tensor",
     reflected="__rfloordiv__",
 )
+
+
+def _remainder(xp: Any, x: Any, y: Any) -> Any:
+    """The remainder with the sign of the divisor; a zero has that of the dividend."""
+    out = xp.remainder(x, _divisor(x, y))
+    return xp.where(out == 0, xp.copysign(out, x), out) if out.dtype.kind == "f" else out
+
+
 remainder = elementwise(
     "remainder(Tensor self, Tensor other) -> Tensor",
-    lambda xp, x, y: xp.remainder(x, _divisor(x, y)),
+    _remainder,
     {
         "self": lambda t: t,
         "other": lambda t, self, other: -t * div(self, other, rounding_mode="floor"),
@@ -477,9 +485,17 @@ def _one_dtype(args: tuple, count: int) -> tuple:
     return promote(args, count)
 
 
+def _lerp(xp: Any, x: Any, end: Any, weight: Any) -> Any:
+    """From the nearer end, so that both are reached exactly."""
+    gap = end - x
+    if isinstance(weight, (int, float, complex)):
+        return x + weight * gap if abs(weight) < 0.5 else end - gap * (1 - weight)
+    return xp.where(abs(weight) < 0.5, x + weight * gap, end - gap * (1 - weight))
+
+
 lerp = elementwise(
     "lerp(Tensor self, Tensor end, Tensor weight) -> Tensor",
-    lambda xp, x, end, weight: x + weight * (end - x),
+    _lerp,
     {
         "self": lambda t, weight: t * (1 - weight),
         "end": lambda t, weight: t * weight,

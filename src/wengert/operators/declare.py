@@ -183,6 +183,7 @@ def primitive(
     jvp: Callable | None,
     *,
     nondifferentiable_outputs: tuple[int, ...] = (),
+    undefined: bool = False,
     dtype: Callable | None = None,
     inplace: bool = False,
     widens: bool = True,
@@ -194,15 +195,17 @@ def primitive(
 ) -> Operator:
     """Declare an operator by its reverse rules and its forward rule.
 
-    A reverse rule takes the gradient of the output (a list for several outputs). The forward rule
-    takes a dictionary from argument name to tangent (absent where there is none), then what it
-    reads, and returns the tangent of the output (a tuple for several).
+    A reverse rule takes the gradient of the output (a list for several outputs, with zeros for
+    those that have none, or with None if they may be `undefined`). The forward rule takes a
+    dictionary from argument name to tangent (absent where there is none), then what it reads, and
+    returns the tangent of the output (a tuple for several).
     """
     operator = _operator(schema, "primitive", kernel, vjp, facts)
     operator.batch_rule = batch
     operator.jvp_rule = jvp
     operator.dtype_rule = dtype
     operator.nondifferentiable_outputs = nondifferentiable_outputs
+    operator.takes_undefined = undefined
     operator.widens = widens
     operator.guarded = guarded
     operator.meta_rule = meta or _by_shape(operator, shape)

@@ -352,7 +352,7 @@ def _limited(name: str, bound: str, ufunc: str, doc: str) -> Operator:
     below = bound == "min"
     return elementwise(
         f"{name}(Tensor self, Tensor {bound}) -> Tensor",
-        ufunc,
+        lambda xp, x, limit: getattr(xp, ufunc)(limit, x),  # of equal operands the second
         _rules_below() if below else _rules_above(),
         dtype=lambda args, count: refuse_flags(name, args, promote(args, count)),
         refuses="c",

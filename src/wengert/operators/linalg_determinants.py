@@ -131,6 +131,7 @@ slogdet_operator = primitive(
     _slogdet,
     lambda g, A, out0: _slogdet_gradient(g, A, out0),
     lambda tangents, A, out0: _slogdet_tangent(tangents["A"], A, out0),
+    undefined=True,
     widens=False,
     meta=_slogdet_meta,
     batch=leading,

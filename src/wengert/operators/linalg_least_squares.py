@@ -60,14 +60,13 @@ def _qr_meta(a: Any, mode: str) -> Any:
     return meta_columns((*batch, m, k), a.dtype), r
 
 
-def _check_differentiable(A: Tensor, mode: str) -> None:
+def _check_differentiable(mode: str, Q: Tensor, R: Tensor) -> None:
     if mode == "r":
         raise RuntimeError(
             "The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please "
             "use linalg.qr(A, mode='reduced') if you are going to differentiate through linalg.qr."
         )
-    m, n = A.array.shape[-2:]
-    if mode == "complete" and m > n:
+    if mode == "complete" and Q.array.shape[-2] > R.array.shape[-1]:
         raise RuntimeError(
             "The QR decomposition is not differentiable when mode='complete' and nrows > ncols."
         )
@@ -83,19 +82,19 @@ def _real_diagonal(x: Tensor) -> Tensor:
     return diag_embed(diagonal.real.to(x.dtype) if x.is_complex() else diagonal)
 
 
-def _qr_gradient(g: list, A: Tensor, mode: str, Q: Tensor, R: Tensor) -> Tensor | None:
-    _check_differentiable(A, mode)
+def _qr_gradient(g: list, mode: str, Q: Tensor, R: Tensor) -> Tensor | None:
+    _check_differentiable(mode, Q, R)
     by_q, by_r = g
     if by_q is None and by_r is None:
         return None
-    m, n = A.array.shape[-2:]
+    m, n = Q.array.shape[-2], R.array.shape[-1]
     if m >= n:
         return _tall_gradient(by_q, by_r, Q, R)
     right = None
     if by_r is not None:
         # The columns after the first m are Q^H times those of A, without constraint.
         rest = by_r.narrow(-1, m, n - m)
-        through = A.narrow(-1, m, n - m) @ rest.mH
+        through = Q @ (R.narrow(-1, m, n - m) @ rest.mH)
         by_q = through if by_q is None else by_q + through
         right = Q @ rest
         by_r = by_r.narrow(-1, 0, m)
@@ -118,13 +117,13 @@ def _tall_gradient(by_q: Any, by_r: Any, Q: Tensor, R: Tensor) -> Tensor:
     return solve_triangular.call((R.mH, product, False, False, False))
 
 
-def _qr_tangent(t: Tensor, A: Tensor, mode: str, Q: Tensor, R: Tensor) -> tuple:
-    _check_differentiable(A, mode)
-    m, n = A.array.shape[-2:]
+def _qr_tangent(t: Tensor, mode: str, Q: Tensor, R: Tensor) -> tuple:
+    _check_differentiable(mode, Q, R)
+    m, n = t.array.shape[-2:]
     if m >= n:
         return _tall_tangent(t, Q, R)
     dq, du = _tall_tangent(t.narrow(-1, 0, m), Q, R.narrow(-1, 0, m))
-    rest = dq.mH @ A.narrow(-1, m, n - m) + Q.mH @ t.narrow(-1, m, n - m)
+    rest = dq.mH @ (Q @ R.narrow(-1, m, n - m)) + Q.mH @ t.narrow(-1, m, n - m)
     return dq, cat([du, rest], -1)
 
 
@@ -146,8 +145,8 @@ def _qr_batched(operator: Any, args: tuple, dims: tuple) -> tuple[Any, Any]:
 _qr_operator = primitive(
     'linalg_qr(Tensor A, str mode="reduced") -> (Tensor Q, Tensor R)',
     _qr,
-    lambda g, A, mode, out0, out1: _qr_gradient(g, A, mode, out0, out1),
-    lambda tangents, A, mode, out0, out1: _qr_tangent(tangents["A"], A, mode, out0, out1),
+    lambda g, mode, out0, out1: _qr_gradient(g, mode, out0, out1),
+    lambda tangents, mode, out0, out1: _qr_tangent(tangents["A"], mode, out0, out1),
     widens=False,
     meta=_qr_meta,
     batch=_qr_batched,

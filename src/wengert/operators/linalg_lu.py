@@ -111,7 +111,7 @@ def _under_adjoint(lower: Tensor, x: Tensor) -> Tensor:
     return solve_triangular.call((lower.mH, x, True, True, True))
 
 
-def _zero_like(x: Any, shape: tuple[int, ...], like: Tensor) -> Tensor:
+def _zero_like(x: Any, shape: tuple[int, ...], like: Any) -> Tensor:
     return like.new_zeros(shape) if x is None else x
 
 
@@ -302,14 +302,14 @@ def _unpacked_meta(packed: Any, pivots: Any, unpack_data: bool, unpack_pivots: b
     return tuple([meta.empty(shape, packed.dtype) for shape in shapes])
 
 
-def _unpacked_gradient(g: list, packed: Tensor, unpack_data: bool) -> Tensor | None:
+def _unpacked_gradient(g: list, shape: tuple[int, ...], unpack_data: bool) -> Tensor | None:
     by_l, by_u = g[-2:]  # a graph gives one for the permutation, too
     if not unpack_data or (by_l is None and by_u is None):
         return None
-    *batch, m, n = packed.array.shape
+    *batch, m, n = shape
     k = min(m, n)
-    by_l = _zero_like(by_l, (*batch, m, k), packed)
-    return _joined(by_l, _zero_like(by_u, (*batch, k, n), packed))
+    by_l = _zero_like(by_l, (*batch, m, k), by_u)
+    return _joined(by_l, _zero_like(by_u, (*batch, k, n), by_l))
 
 
 def _unpacked_tangent(t: Tensor, unpack_data: bool) -> tuple:
@@ -329,7 +329,11 @@ _unpack: Operator = primitive(
     "_lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True) "
     "-> (Tensor P, Tensor L, Tensor U)",
     _unpacked,
-    {"LU_data": lambda g, LU_data, unpack_data: _unpacked_gradient(g, LU_data, unpack_data)},
+    {
+        "LU_data": lambda g, LU_data_shape, unpack_data: _unpacked_gradient(
+            g, LU_data_shape, unpack_data
+        )
+    },
     lambda tangents, unpack_data: _unpacked_tangent(tangents["LU_data"], unpack_data),
     nondifferentiable_outputs=(0,),
     widens=False,

@@ -10,13 +10,13 @@ from ..core.tensor import Tensor
 from . import linalg_determinants as determinants
 from . import linalg_functions as functions
 from .declare import composite
-from .diagonals import diag_embed
+from .diagonals import tril
 from .linalg_determinants import logdet
 from .linalg_functions import matrix_power
 from .linalg_kernels import check_square, into
 from .linalg_least_squares import pinv
 from .linalg_least_squares import qr as factors
-from .linalg_solving import cholesky_factor, inv, solve_triangular
+from .linalg_solving import cholesky_factor, inv, inverse_or_raise, solve_triangular
 from .linalg_spectral import singular, svdvals
 
 __all__ = [
@@ -50,8 +50,7 @@ def cholesky_inverse(input: Tensor, upper: bool = False, *, out: Tensor | None =
     """The inverse of the matrix whose Cholesky factor is given."""
     check_square("cholesky_inverse", input.array)
     lower = input.mH if upper else input
-    identity = diag_embed(input.new_ones(input.array.shape[:-1]))
-    inner = solve_triangular.call((lower, identity, False, True, False))
+    inner = inverse_or_raise(tril(lower), "cholesky_inverse")
     return into("cholesky_inverse", inner.mH @ inner, out)
 
 

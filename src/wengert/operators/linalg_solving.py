@@ -85,6 +85,11 @@ def inv_ex(A: Tensor, *, check_errors: bool = False, out: Any = None) -> Any:
     return into("linalg_inv_ex", found, out)
 
 
+def inverse_or_raise(A: Tensor, name: str) -> Tensor:
+    """The inverses of square matrices; an error of the function `name` where there is none."""
+    return _inv.call((A, name))[0]
+
+
 def inverse_of(A: Tensor) -> Tensor:
     """The inverses of square matrices; NaN where there is none."""
     return _inv.call((A, ""))[0]

@@ -103,7 +103,7 @@ def _quickly_chosen(
     parts = [wide[_places(place, sizes, stride, dilation)] for place in places]
     out = parts[0].copy()
     for part in parts[1:]:
-        xp.maximum(out, part, out=out)
+        xp.maximum(part, out, out=out)  # of equal ones the first, as its place says
     careful = (out == lowest).any()
     if out.dtype.kind == "f":
         careful = careful | (out != out).any()

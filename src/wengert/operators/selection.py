@@ -107,8 +107,8 @@ def _clamp(xp: Any, x: Any, low: Any, high: Any) -> Any:
     if low is None and high is None:
         raise RuntimeError("clamp: At least one of 'min' or 'max' must not be None")
     if low is not None:
-        x = xp.maximum(x, low)
-    return x if high is None else xp.minimum(x, high)
+        x = xp.maximum(low, x)  # of equal operands the second: the sign of a zero stays
+    return x if high is None else xp.minimum(high, x)
 
 
 def _within(x: Tensor, low: Any, high: Any) -> Tensor:

@@ -253,7 +253,7 @@ sigmoid = elementwise(
 )
 relu = elementwise(
     "relu(Tensor self) -> Tensor",
-    lambda xp, x: xp.maximum(x, 0),
+    lambda xp, x: xp.maximum(0, x),  # of equal operands the second: -0 stays
     by_loop(FUSED + RELU, lambda t, out: where(out <= 0, out * 0, t)),
     native=RELU,
     refuses="bc",

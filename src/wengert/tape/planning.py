@@ -68,7 +68,7 @@ def plan_for(operator: Any, mask: int, name: str, args: tuple | None = None) -> 
         tuple(slots),
         tuple(slot_name(operator, slot) for slot in slots),
         conjugates=operator.family == "elementwise",
-        several_outputs=operator.outputs != 1,
+        several_outputs=operator.outputs != 1 and not operator.takes_undefined,
         node_class=cls,
         made_as=cls if COMPILED else Node,
     )

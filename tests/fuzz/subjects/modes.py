@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 
 from fuzz.operands import fits_into, memory, overlaps_itself
-from fuzz.writing import Body, Writer, step
+from fuzz.writing import Body, Writer, has_edge, step
 
 MODES = ("no_grad()", "inference_mode()", "enable_grad()", "set_grad_enabled(False)",
          "inference_mode(False)", "no_grad()", "inference_mode()")  # fmt: skip
@@ -32,7 +32,7 @@ class Block(Body):
 
     def __init__(self, outer: Writer) -> None:
         super().__init__(outer, [])
-        names = outer.tensors()
+        names = outer.tensors(has_edge)
         copies = copy.deepcopy([outer.value(name).detach() for name in names])
         self.run.space.update(zip(names, copies))
         self.names = names

@@ -82,8 +82,12 @@ class Aliases:
             return False
         if not self.leaves(old) or self.may_alias(old, new):
             return True
+        # A view of what nobody else sees would still say that it is one.
         return not (
-            self.leaves(new) or self.comes_from_outside(new) or self.may_overlap(new)
+            self.leaves(new)
+            or self.comes_from_outside(new)
+            or self.may_overlap(new)
+            or new.node.is_view
         )
 
     def replaced(self, old: Value, new: Value) -> None:

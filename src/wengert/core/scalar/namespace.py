@@ -230,8 +230,8 @@ def signbit(x: Scalar) -> Scalar:
 
 def clip(x: Scalar, low: Any, high: Any) -> Scalar:
     if low is not None:
-        x = maximum(x, low)
-    return x if high is None else minimum(x, high)
+        x = maximum(low, x)
+    return x if high is None else minimum(high, x)
 
 
 def sign(x: Scalar) -> Scalar:

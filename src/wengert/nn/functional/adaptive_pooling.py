@@ -13,6 +13,7 @@ from ...core.tensor import Tensor, wrap
 from ...operators.along import scalar_name
 from ...operators.pooling import flat_planes
 from ...operators.resampling import resample
+from ...operators.views import unsafe_view
 from .pooling import _check_signal, _single
 
 
@@ -98,7 +99,10 @@ def _adaptive_max_pool(
     positions = made_here(wrap(transfer(table.reshape(-1), of_array(input.array))))
     found = flat_planes(input, count).index_select(-1, positions)
     values, chosen = found.reshape((*lead, parts, elements)).max(-1)
-    values = values.reshape((*lead, *sizes))
+    if count > 1:
+        values = unsafe_view.call((values, (*lead, *sizes)))
+    else:
+        values = values.reshape((*lead, *sizes))
     if not return_indices:
         return values
     rows = positions.reshape(parts, elements).expand((*lead, parts, elements))

@@ -15,6 +15,7 @@ from ...operators.along import scalar_name
 from ...operators.joining import meshgrid, stack
 from ...operators.pointwise import where
 from ...operators.resampling import cubic_weights
+from ...operators.views import unsafe_view
 
 _CHANGED = (
     "Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. "
@@ -178,4 +179,4 @@ def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> 
         lines.append(line if align_corners else line * ((length - 1) / length))
     grids = meshgrid(*lines, indexing="ij") if len(lines) > 1 else lines
     base = stack([*reversed(grids), ones_like(grids[0])], -1).reshape(-1, count + 1)
-    return (base @ theta.transpose(1, 2)).reshape((shape[0], *shape[2:], count))
+    return unsafe_view.call((base @ theta.transpose(1, 2), (shape[0], *shape[2:], count)))
