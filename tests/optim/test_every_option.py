@@ -35,7 +35,7 @@ OTHERS = {
 #: What an option needs besides.
 TOGETHER = {
     "nesterov": {"momentum": 0.9}, "dampening": {"momentum": 0.9},
-    "history_size": {"line_search_fn": "strong_wolfe"},
+    "history_size": {"line_search_fn": "strong_wolfe", "max_iter": 3},
 }  # fmt: skip
 #: Ways to compute that PyTorch has, which give the same results.
 WAYS = {"foreach": [True, False], "fused": [True, False], "maximize": [True]}
