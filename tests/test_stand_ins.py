@@ -94,7 +94,7 @@ class TestCompiler:
     def test_questions(self, lib):
         assert not lib.compiler.is_compiling() and not lib.compiler.is_dynamo_compiling()
         assert not lib.compiler.is_exporting()
-        lib.compiler.cudagraph_mark_step_begin()
+        wengert.compiler.cudagraph_mark_step_begin()
         assert "native" in wengert.compiler.list_backends()
 
     def test_inside_a_trace(self):
