@@ -260,6 +260,16 @@ def test_draws_follow_each_other():
     assert_same(draw)
 
 
+@pytest.mark.parametrize("shape", [(2, 3, 4), (5, 5), (2, 3, 2, 2), (2, 3, 2, 2, 2)])
+def test_dropout_of_channels(shape):
+    def draw(lib):
+        functions = ["dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout"]
+        for name in functions + ["dropout1d"] * (len(shape) < 4):
+            yield getattr(lib.nn.functional, name)(lib.ones(shape), 0.5, True)
+
+    assert_same(draw)
+
+
 class TestStates:
     def test_bytes_are_exchanged(self):
         torch.manual_seed(5)
