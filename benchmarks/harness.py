@@ -91,7 +91,10 @@ def numbers(result: Any) -> list[float]:
     if result is None:
         return []
     if hasattr(result, "detach"):
-        return [float(value) for value in result.detach().reshape(-1).tolist()]
+        values = result.detach().reshape(-1).tolist()
+        if result.is_complex():
+            return [part for value in values for part in (value.real, value.imag)]
+        return [float(value) for value in values]
     return [value for part in result for value in numbers(part)]
 
 

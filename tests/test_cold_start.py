@@ -136,10 +136,11 @@ from types import ModuleType
 import wengert
 import wengert.operators.sorting, wengert.tensor.printing
 
-public = {"_C", "_library", "accelerator", "amp", "as_torch", "autograd", "backends", "compiler",
-          "cuda", "demo", "distributions", "fft", "func", "library", "linalg", "masked", "nn",
-          "ops", "optim", "overrides", "random", "serialization", "signal", "special", "storage",
-          "testing", "types", "utils", "version", "viz"}
+public = {"_C", "__future__", "_library", "accelerator", "amp", "as_torch", "autograd", "backends",
+          "compiler", "cuda", "demo", "distributed", "distributions", "fft", "func", "jit",
+          "library", "linalg", "masked", "nn", "ops", "optim", "overrides", "random",
+          "serialization", "signal", "special", "storage", "testing", "types", "utils", "version",
+          "viz"}
 shown = {name for name in dir(wengert) if isinstance(getattr(wengert, name), ModuleType)}
 assert shown == public, shown ^ public
 

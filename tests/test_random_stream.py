@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import wengert
+from nn.every_module import MODULES
 from nn.test_layers import LAYERS
 from wengert.creation import sampling
 from wengert.creation.rounding import fused
@@ -259,6 +260,16 @@ def test_draws_follow_each_other():
     assert_same(draw)
 
 
+@pytest.mark.parametrize("shape", [(2, 3, 4), (5, 5), (2, 3, 2, 2), (2, 3, 2, 2, 2)])
+def test_dropout_of_channels(shape):
+    def draw(lib):
+        functions = ["dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout"]
+        for name in functions + ["dropout1d"] * (len(shape) < 4):
+            yield getattr(lib.nn.functional, name)(lib.ones(shape), 0.5, True)
+
+    assert_same(draw)
+
+
 class TestStates:
     def test_bytes_are_exchanged(self):
         torch.manual_seed(5)
@@ -436,8 +447,9 @@ def all_of_them(lib):
     yield lib.multinomial(lib.arange(1.0, 30.0), 50, True)
     for call in INITIALISERS:
         yield eval(f"init.{call}", {"init": lib.nn.init, "t": lib.empty(9, 7)})
-    for call in LAYERS:
-        yield from state_of(eval(f"nn.{call}", {"nn": lib.nn, "torch": lib, "lib": lib}))
+    for call in MODULES:
+        if "Lazy" not in call:  # they draw in the first call, as the layers they become
+            yield from state_of(eval(f"nn.{call}", {"nn": lib.nn, "torch": lib, "lib": lib}))
 
 
 def test_two_seeds():

@@ -46,7 +46,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     *((f"compiler.{room}",) for room in COMPILER),
     ("compiler",),
     ("amp", "testing"),
-    ("cuda",),
+    ("__future__", "cuda", "distributed", "jit"),
     ("viz",),
     # These use the package as programs do, by its public names.
     ("autograd.functional", "autograd.gradcheck", "tensor.numpy_functions", "_C",

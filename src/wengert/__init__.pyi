@@ -26,6 +26,7 @@ from . import compiler as compiler
 from . import cuda as cuda
 from . import demo as demo
 from .core.devices import device as device
+from . import distributed as distributed
 from . import distributions as distributions
 from .core.dtypes import dtype as dtype
 from .autograd.grad_mode import enable_grad as enable_grad
@@ -34,6 +35,7 @@ from .core.dtypes import finfo as finfo
 from . import func as func
 from .core.dtypes import iinfo as iinfo
 from .autograd.grad_mode import inference_mode as inference_mode
+from . import jit as jit
 from .core.layouts import layout as layout
 from . import library as library
 from . import linalg as linalg

@@ -22,7 +22,7 @@ from typing import Any
 
 import wengert
 
-from .core.missing import REASONS, explanation
+from .core.missing import explanation, reason_of
 from .core.spelling import call_package
 from .version import TorchVersion
 
@@ -90,7 +90,7 @@ def _missing(name: str) -> ModuleNotFoundError:
     below = name.removeprefix("torch.")
     for length in range(1, below.count(".") + 2):  # the reason may be one of what is around it
         outer = ".".join(below.split(".")[:length])
-        if outer in REASONS:
+        if reason_of(outer)[0]:
             within, _, last = f"wengert.{outer}".rpartition(".")
             return ModuleNotFoundError(explanation(within, last), name=name)
     return ModuleNotFoundError(explanation(ours, last), name=name)

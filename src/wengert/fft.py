@@ -26,7 +26,13 @@ __all__ = [
 
 
 def _into(name: str, result: Tensor, out: Tensor | None) -> Tensor:
-    return result if out is None else copy_to_out(name, result, out)
+    if out is None:
+        return result
+    if isinstance(out, Tensor) and out.is_complex() and not result.is_complex():
+        raise RuntimeError(
+            f"{name[4:]} expects a floating point output tensor, but got {out.dtype.scalar_name}"
+        )
+    return copy_to_out(name, result, out)
 
 
 def _length(n: int | None) -> Any:

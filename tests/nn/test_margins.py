@@ -239,10 +239,6 @@ def test_cross_entropy_of_a_linear_layer():
         results.append([one, many, slope])
     for one, other in zip(*results, strict=True):
         torch.testing.assert_close(numbers(one), numbers(other))
-    with pytest.raises(NotImplementedError, match="options are not supported"):
-        wengert.nn.functional.linear_cross_entropy(
-            wengert.ones(2, 3), wengert.ones(4, 3), wengert.tensor([0, 1]), options={}
-        )
 
 
 # What draws --------------------------------------------------------------------------------------

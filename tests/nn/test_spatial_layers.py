@@ -275,10 +275,17 @@ def test_state_of_a_time_before_batches_were_counted(lib):
     assert layer.num_batches_tracked.item() == 0
 
 
-def test_synchronised_batches_are_refused():
-    for make in (wengert.nn.SyncBatchNorm, wengert.nn.SyncBatchNorm.convert_sync_batchnorm):
-        with pytest.raises(NotImplementedError, match="SyncBatchNorm is not supported"):
-            make(3)
+def test_synchronised_batches_of_one_process(lib):
+    plain = lib.nn.Sequential(lib.nn.Linear(2, 2), lib.nn.BatchNorm1d(2, affine=False)).eval()
+    made = lib.nn.SyncBatchNorm.convert_sync_batchnorm(plain)
+    assert made is plain and type(made[1]) is lib.nn.SyncBatchNorm and not made[1].training
+    norm = lib.nn.BatchNorm1d(3)
+    converted = lib.nn.SyncBatchNorm.convert_sync_batchnorm(norm)
+    assert converted.weight is norm.weight and converted.running_mean is norm.running_mean
+    x = lib.arange(12.0).view(4, 3)
+    assert converted(x).tolist() == norm(x).tolist()
+    with pytest.raises(ValueError, match="expected at least 2D input .got 1D input"):
+        converted(lib.ones(3))
 
 
 def test_norms_of_half_precision():

@@ -72,6 +72,8 @@ SINGLE = [
                     "anneal_strategy": "linear", "pct_start": 0.4, "three_phase": True}),
     ("OneCycleLR", {"max_lr": 0.3, "total_steps": 18, "cycle_momentum": False,
                     "div_factor": 5.0, "final_div_factor": 10.0}),
+    ("OneCycleLR", {"max_lr": 0.3, "total_steps": 18, "base_momentum": 0.5,
+                    "max_momentum": [0.8, 0.9]}),
 ]  # fmt: skip
 
 COMBINED = {

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from ..core.devices import CPU, device
+from ..core.loading import load
 from .backend import Backend, register
 from .numpy import quiet, reshape_uncopied
 
@@ -65,9 +66,7 @@ class NumpyBackend(Backend):
         return getattr(linalg, name)
 
     def fourier(self, name: str) -> Any:
-        from scipy import fft
-
-        return getattr(fft, name)
+        return getattr(load("backends.transforms"), name)
 
     def accumulate(self, name: str, array: Any, dim: int) -> Any:
         return getattr(np, name).accumulate(array, axis=dim)

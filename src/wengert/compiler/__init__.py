@@ -1,5 +1,8 @@
 """Programs as graphs: build, print and read them, run them, differentiate and transform them."""
 
+from typing import Any as _Any
+
+from ..core.missing import missing as _missing
 from .autodiff.differentiate import Gradient as Gradient
 from .autodiff.differentiate import NotDifferentiable as NotDifferentiable
 from .autodiff.differentiate import differentiate as differentiate
@@ -27,6 +30,13 @@ from .run.compile import Compiled as Compiled
 from .run.compile import compile as compile
 from .run.compile import explain as explain
 from .run.executable import Executable as Executable
+from .run.steering import allow_in_graph as allow_in_graph
+from .run.steering import cudagraph_mark_step_begin as cudagraph_mark_step_begin
+from .run.steering import disable as disable
+from .run.steering import is_compiling as is_compiling
+from .run.steering import is_dynamo_compiling as is_dynamo_compiling
+from .run.steering import is_exporting as is_exporting
+from .run.steering import list_backends as list_backends
 from .run.subgraphs import slice_differentiable as slice_differentiable
 from .run.tracing import trace as trace
 from .trace.refusals import TraceError as TraceError
@@ -34,3 +44,7 @@ from .trace.traced import Traced as Traced
 
 # Last, since importing the package `run` sets an attribute of the same name.
 from .interpret.program import run as run  # isort: skip
+
+
+def __getattr__(name: str) -> _Any:
+    raise _missing(__name__, name)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 #: Modules of the package that are names of it.
 MODULES = (
-    "_C", "_library", "accelerator", "amp", "as_torch", "backends", "compiler", "cuda", "demo",
-    "distributions", "fft", "func", "library", "linalg", "masked", "nn", "ops", "optim",
-    "overrides", "random", "serialization", "signal", "special", "storage", "testing", "types",
-    "utils", "version", "viz",
+    "_C", "__future__", "_library", "accelerator", "amp", "as_torch", "backends", "compiler",
+    "cuda", "demo", "distributed", "distributions", "fft", "func", "jit", "library", "linalg",
+    "masked", "nn", "ops", "optim", "overrides", "random", "serialization", "signal", "special",
+    "storage", "testing", "types", "utils", "version", "viz",
 )  # fmt: skip
 #: Names by the module that has them.
 _BY_MODULE = {

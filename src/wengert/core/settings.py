@@ -82,6 +82,7 @@ class _Modes:
     deterministic: int = 0
     precision: str = "highest"
     warn_always: bool = False
+    overwrites_parameters: bool = False
 
 
 _DEBUG_MODES = ("default", "warn", "error")
@@ -156,6 +157,19 @@ def set_warn_always(b: bool) -> None:
 def is_warn_always_enabled() -> bool:
     """Whether warnings come every time."""
     return _Modes.warn_always
+
+
+# Conversions of modules ---------------------------------------------------------------------------
+
+
+def get_overwrite_module_params_on_conversion() -> bool:
+    """Whether `Module.to` and its kind make new parameters, instead of changing the old."""
+    return _Modes.overwrites_parameters
+
+
+def set_overwrite_module_params_on_conversion(value: bool) -> None:
+    """Choose whether `Module.to` and its kind make new parameters."""
+    _Modes.overwrites_parameters = bool(value)
 
 
 #: What PyTorch was built with; here NumPy and SciPy have it.

@@ -151,7 +151,7 @@ def fork_rng(
     enabled: bool = True,
     _caller: str = "fork_rng",
     _devices_kw: str = "devices",
-    device_type: str = "cuda",
+    device_type: str | None = None,
 ) -> Iterator[None]:
     """Restore the default generator at the end of the block, whatever is drawn in it."""
     if not enabled:

@@ -46,6 +46,10 @@ def casts_to_out(operator: Any, args: tuple) -> bool:
     return rule in ("casts", "flags")
 
 
+#: What joins tensors says by another error that the type of `out` does not fit.
+_JOINING = frozenset(("stack", "hstack", "vstack", "dstack", "column_stack"))
+
+
 def copy_to_out(
     name: str, result: Any, out: Any, operands: tuple | list = (), exact: bool = False
 ) -> Any:
@@ -67,7 +71,8 @@ def copy_to_out(
             f"{c_name(out.dtype)} instead: {name}() gives {result.dtype}"
         )
     if not can_cast(result.dtype, out.dtype):
-        raise RuntimeError(
+        kind = TypeError if name in _JOINING else RuntimeError
+        raise kind(
             f"result type {result.dtype.scalar_name} can't be cast to the desired output type "
             f"{out.dtype.scalar_name}"
         )

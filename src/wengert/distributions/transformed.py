@@ -121,9 +121,9 @@ class _Half(_Named):
         self._check(value)
         return 2 * self.base_dist.cdf(value) - 1
 
-    def icdf(self, value: Tensor) -> Tensor:
+    def icdf(self, prob: Tensor) -> Tensor:
         """Quantiles."""
-        return self.base_dist.icdf((value + 1) / 2)
+        return self.base_dist.icdf((prob + 1) / 2)
 
     def entropy(self) -> Tensor:
         """The entropy."""

@@ -436,8 +436,8 @@ class CorrCholeskyTransform(Transform):
         t = tril_matrix_to_vec(y, diag=-1) / tril_matrix_to_vec(shifted, diag=-1).sqrt()
         return (t.log1p() - (-t).log1p()) / 2
 
-    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
-        """By the rows of the factor, and the derivative of tanh."""
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor, intermediates: Any = None) -> Tensor:
+        """By the rows of the factor, and the derivative of tanh; `intermediates` are not needed."""
         left = 1 - (y * y).cumsum(-1)
         inner = 0.5 * tril_matrix_to_vec(left, diag=-2).log().sum(-1)
         outer = -2 * (x + softplus(-2 * x) - math.log(2.0)).sum(-1)

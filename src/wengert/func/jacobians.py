@@ -23,6 +23,7 @@ def jacrev(
     *,
     has_aux: bool = False,
     chunk_size: int | None = None,
+    _preallocate_and_copy: bool = False,
 ) -> Callable[..., Any]:
     """The function that computes the Jacobian of `func` in reverse mode, row by row.
 

@@ -10,6 +10,7 @@ from . import modules as modules
 from . import parameter as parameter
 from . import utils as utils
 from .modules import *  # noqa: F403
+from .modules.module import factory_kwargs as factory_kwargs
 from .parameter import Buffer as Buffer
 from .parameter import Parameter as Parameter
 from .parameter import UninitializedBuffer as UninitializedBuffer

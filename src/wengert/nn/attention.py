@@ -5,6 +5,12 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from typing import Any
+
+from ..core.missing import missing
+
+#: Whether to say why an implementation is not chosen: there is one.
+WARN_FOR_UNFUSED_KERNELS = False
 
 
 class SDPBackend(enum.IntEnum):
@@ -32,3 +38,21 @@ def sdpa_kernel(
             f"{type(backends).__name__}"
         )
     yield
+
+
+def list_flash_attention_impls() -> list[str]:
+    """The registered implementations of flash attention, of which there are none."""
+    return []
+
+
+def current_flash_attention_impl() -> str | None:
+    """The implementation of flash attention that is active, of which there is none."""
+    return None
+
+
+def restore_flash_attention_impl(_raise_warn: bool = True) -> None:
+    """Go back to the usual implementation of attention, which is the only one."""
+
+
+def __getattr__(name: str) -> Any:
+    raise missing(__name__, name)

@@ -105,6 +105,8 @@ _ALLOWED = frozenset((
     "get_device", "half", "int", "is_complex", "is_floating_point", "long", "short", "size", "to",
 ))  # fmt: skip
 
+_CASTS = frozenset(("char", "cpu", "cuda", "double", "float", "half", "int", "long", "short", "to"))
+
 
 class UninitializedTensorMixin:
     """What parameters and buffers have in common whose shape is not known yet."""
@@ -197,6 +199,17 @@ class UninitializedBuffer(UninitializedTensorMixin, Tensor):
         made.persistent = persistent
         made._is_buffer = True
         return made
+
+    @classmethod
+    def __torch_function__(
+        cls, func: Any, types: Any, args: tuple = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        """Refuse whatever needs elements; what is cast or moved waits for a shape as before."""
+        result = super().__torch_function__(func, types, args, kwargs)
+        if type(result) is Tensor and getattr(func, "__name__", "") in _CASTS:
+            waiting = args[0]
+            return cls(False, result.device, result.dtype, waiting.persistent)
+        return result
 
 
 def is_lazy(param: Any) -> bool:

@@ -185,6 +185,7 @@ def gradient(
         dims = list(range(rank))
     else:
         dims = [wrap_dim(d, rank) for d in ([dim] if isinstance(dim, int) else dim)]
+    spacing = 1 if spacing is None else spacing
     several = isinstance(spacing, Sequence)
     steps = list(spacing) if several else [spacing] * len(dims)
     if len(steps) != len(dims):

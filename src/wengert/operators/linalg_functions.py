@@ -192,9 +192,10 @@ def vander(x: Tensor, N: int | None = None) -> Tensor:
 
 def powers(x: Tensor, N: int | None) -> Tensor:
     """Rows of the powers 0, 1, ... of each element, of any type."""
-    if not x.array.ndim or (N is not None and N <= 1) or (N is None and x.array.shape[-1] <= 1):
-        raise RuntimeError("N must be greater than 1.")
+    x = x if x.array.ndim else x.unsqueeze(0)
     count = x.array.shape[-1] if N is None else N
+    if count <= 1:
+        raise RuntimeError("N must be greater than 1.")
     repeated = x.unsqueeze(-1).expand((*x.array.shape, count - 1))
     higher = cumprod(repeated, -1)
     return cat([higher.new_ones((*x.array.shape, 1)), higher], -1)

@@ -179,6 +179,11 @@ def is_recorded(x: Tensor) -> bool:
     )
 
 
+def by_columns(result: Tensor) -> Tensor:
+    """The result of a composition, copied into the order of columns that LAPACK has."""
+    return result.mT.contiguous().mT.clone()
+
+
 def into(name: str, result: Any, out: Any, exact: bool = True) -> Any:
     """The result, or `out` with the result written into it: of its own type, if `exact`."""
     return result if out is None else copy_to_out(name, result, out, (), exact)

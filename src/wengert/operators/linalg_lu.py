@@ -20,6 +20,7 @@ from .diagonals import diag_embed, tril, triu
 from .joining import cat
 from .linalg_kernels import (
     INFO,
+    by_columns,
     check_equation,
     each_matrix,
     into,
@@ -384,11 +385,11 @@ def solution(
         )
     if not left:
         found = solution(LU, pivots, B.mH, adjoint=not adjoint).mH
-        return into("linalg_lu_solve", found, out)
+        return into("linalg_lu_solve", found.contiguous(), out)
     exchange = _exchange(LU.detach(), pivots)
     if adjoint:
         inner = solve_triangular.call((LU.mH, B, False, True, False))
-        found = exchange @ solve_triangular.call((LU.mH, inner, True, True, True))
+        found = by_columns(exchange @ solve_triangular.call((LU.mH, inner, True, True, True)))
     else:
         inner = solve_triangular.call((LU, exchange.mT @ B, False, True, True))
         found = solve_triangular.call((LU, inner, True, True, False))

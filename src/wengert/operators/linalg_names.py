@@ -13,7 +13,7 @@ from .declare import composite
 from .diagonals import tril
 from .linalg_determinants import logdet
 from .linalg_functions import matrix_power
-from .linalg_kernels import check_square, into
+from .linalg_kernels import by_columns, check_square, into
 from .linalg_least_squares import pinv
 from .linalg_least_squares import qr as factors
 from .linalg_solving import cholesky_factor, inv, inverse_or_raise, solve_triangular
@@ -51,7 +51,7 @@ def cholesky_inverse(input: Tensor, upper: bool = False, *, out: Tensor | None =
     check_square("cholesky_inverse", input.array)
     lower = input.mH if upper else input
     inner = inverse_or_raise(tril(lower), "cholesky_inverse")
-    return into("cholesky_inverse", inner.mH @ inner, out)
+    return into("cholesky_inverse", by_columns(inner.mH @ inner), out)
 
 
 def cross(
@@ -132,7 +132,7 @@ def triangular_solve(
     turned = A.mT if transpose else A
     solution = solve_triangular.call((turned, input, upper != transpose, True, unitriangular))
     shape = (*solution.array.shape[:-2], *A.array.shape[-2:])
-    found = return_types.triangular_solve(solution, A.expand(shape).clone())
+    found = return_types.triangular_solve(solution, by_columns(A.expand(shape)))
     return into("triangular_solve", found, out)
 
 

@@ -18,7 +18,7 @@ from .along import scalar_name
 from .declare import composite, primitive
 from .diagonals import diag_embed, tril
 from .joining import cat
-from .linalg_kernels import check_floating, columns, into, meta_columns
+from .linalg_kernels import by_columns, check_floating, columns, into, meta_columns
 from .special_kernels import refused
 
 __all__ = ["geqrf", "orgqr", "ormqr"]
@@ -116,7 +116,7 @@ def householder_product(input: Tensor, tau: Tensor, *, out: Tensor | None = None
         )
     unit = input.new_zeros((*batch, m, n)) + _identity(input, m, n)
     found = _reflected(_vectors(input, tau.array.shape[-1]), tau, unit, False)
-    return into("linalg_householder_product", found, out, False)
+    return into("linalg_householder_product", by_columns(found), out, False)
 
 
 def _identity(like: Tensor, m: int, n: int) -> Tensor:
@@ -162,4 +162,4 @@ def ormqr(
         found = _reflected(vectors, tau, other, transpose)
     else:
         found = _reflected(vectors, tau, other.mH, not transpose).mH
-    return into("ormqr", found, out)
+    return into("ormqr", by_columns(found), out)

@@ -8,6 +8,7 @@ from typing import Any
 from ..backends import meta
 from ..core.tensor import Tensor
 from ..transforms.batching.rules import elementwise
+from .complex import view_as_real
 from .declare import linear
 from .fourier import FULL, NONE, ROOT, c2c, c2r, prepared, r2c
 from .nn import constant_pad_nd
@@ -119,7 +120,7 @@ def _pairs(found: Tensor) -> Tensor:
         UserWarning,
         stacklevel=5,
     )
-    return found.view_as_real()
+    return view_as_real(found)
 
 
 def _check_stft(

@@ -20,6 +20,7 @@ from .lbfgs import LBFGS as LBFGS
 from .matrices import Adafactor as Adafactor
 from .matrices import Muon as Muon
 from .optimizer import Optimizer as Optimizer
+from .swapping import swap_in_optimizer_params_and_state as swap_in_optimizer_params_and_state
 
 
 def __getattr__(name: str) -> Any:

@@ -4,6 +4,9 @@ Files move both ways between the two libraries: tensors that share memory share 
 views, and parameters are parameters. By default, loading runs no code of the file.
 """
 
+from typing import Any
+
+from ..core.missing import missing
 from .loading import get_unsafe_globals_in_checkpoint as get_unsafe_globals_in_checkpoint
 from .loading import load as load
 from .mapping import get_default_mmap_options as get_default_mmap_options
@@ -20,3 +23,7 @@ __all__ = [
     "get_safe_globals", "get_unsafe_globals_in_checkpoint", "load", "safe_globals", "save",
     "set_default_mmap_options",
 ]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    raise missing(__name__, name)

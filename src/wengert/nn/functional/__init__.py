@@ -1,5 +1,8 @@
 """Functions of networks: activations, losses, and layers that hold no parameters."""
 
+from typing import Any as _Any
+
+from ...core.missing import missing as _missing
 from ...core.tensor import AbstractOperator as _AbstractOperator
 from ...dispatch.overridable import Overridable as _Overridable
 from ...operators.affine import linear as linear
@@ -130,6 +133,10 @@ from .with_indices import fractional_max_pool3d_with_indices as fractional_max_p
 from .with_indices import max_pool1d_with_indices as max_pool1d_with_indices
 from .with_indices import max_pool2d_with_indices as max_pool2d_with_indices
 from .with_indices import max_pool3d_with_indices as max_pool3d_with_indices
+
+
+def __getattr__(name: str) -> _Any:
+    raise _missing(__name__, name)
 
 
 def _make_overridable() -> None:

@@ -139,9 +139,16 @@ def dropout_mask(pattern: Tensor, p: float) -> Tensor:
 def _feature_dropout(
     name: str, input: Tensor, ranks: tuple[int, int], p: float, training: bool, inplace: bool
 ) -> Tensor:
-    """Dropout of whole channels; `ranks` are those of one sample and of a batch."""
+    """Dropout of whole channels; `ranks` are those of one sample and of a batch.
+
+    What has three dimensions is for `dropout2d` a batch of sequences, as PyTorch has kept it.
+    """
     _check_probability(p)
     ndim = input.array.ndim
+    if name == "dropout1d" and ndim not in ranks:
+        raise RuntimeError(f"dropout1d: Expected 2D or 3D input, but received a {ndim}D input.")
+    if ndim < 2 and name == "dropout2d":
+        raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
     if ndim not in ranks:
         warnings.warn(
             f"{name}: Received a {ndim}-D input, which is deprecated and will result in an error "
@@ -150,7 +157,7 @@ def _feature_dropout(
         )
     if not training or p == 0 or input.array.size == 0:
         return input
-    whole = 1 if ndim == ranks[0] else 2
+    whole = 2 if ndim == ranks[1] or name == "dropout2d" else 1
     pattern = input.detach()[(slice(None),) * whole + (slice(0, 1),) * (ndim - whole)]
     return _masked(input, pattern, p, inplace)
 

@@ -325,9 +325,10 @@ def linear_cross_entropy(
     label_smoothing: float = 0.0,
     options: Any = None,
 ) -> Tensor:
-    """Cross entropy of the scores that a linear layer gives."""
-    if options is not None:
-        raise NotImplementedError("linear_cross_entropy: options are not supported, only None is")
+    """Cross entropy of the scores that a linear layer gives.
+
+    `options` say how PyTorch computes the same in pieces, to save memory; here all is one piece.
+    """
     if input.array.ndim not in (1, 2):
         raise RuntimeError(f"expected input with dimensionality 1 or 2, got {input.array.ndim}")
     if linear_weight.array.ndim < 2:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from ...core import dtypes
 from ...core.tensor import Tensor
 from ...operators.joining import cat
 from ...operators.pointwise import where
@@ -120,6 +123,34 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         return where(rare, self.log_prob(input).argmax(1), first)
 
 
+@dataclass(frozen=True)
+class LinearCrossEntropyOptions:
+    """How PyTorch computes the cross entropy of a linear layer in pieces; checked, and kept."""
+
+    allow_retain_graph: bool = False
+    batch_chunk_size: int | None = None
+    chunking_method: str | None = "auto"
+    acc_policy: str = "auto"
+    acc_dtype: dtypes.dtype | None = None
+
+    def __post_init__(self) -> None:
+        if self.acc_policy not in ("auto", "accurate", "balanced", "compact"):
+            raise ValueError(f"invalid acc_policy: {self.acc_policy!r}")
+        method = self.chunking_method
+        known = method in (None, "auto") or re.fullmatch("aspect_ratio(:0*[1-9][0-9]*)?", method)
+        if not known:
+            raise ValueError(f"invalid chunking_method: {method!r}")
+        size = self.batch_chunk_size
+        if size is not None and not (isinstance(size, int) and size > 0):
+            raise ValueError(f"batch_chunk_size must be positive int or None, got {size!r}")
+        floating = (dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64)
+        if self.acc_dtype is not None and self.acc_dtype not in floating:
+            raise ValueError(
+                "acc_dtype must be one of None, float16, bfloat16, float32 and float64, got "
+                f"{self.acc_dtype!r}"
+            )
+
+
 class LinearCrossEntropyLoss(Loss, buffers="weight"):
     """Cross entropy of the scores of a linear layer of its own."""
 
@@ -138,8 +169,6 @@ class LinearCrossEntropyLoss(Loss, buffers="weight"):
         label_smoothing: float = 0.0,
         options: Any = None,
     ) -> None:
-        if options is not None:
-            raise NotImplementedError("LinearCrossEntropyLoss: options are not supported")
         if weight is not None and weight.shape != (num_classes,):
             raise RuntimeError(
                 f"expected weight shape to be {(num_classes,)}, got {tuple(weight.shape)}"
@@ -151,7 +180,11 @@ class LinearCrossEntropyLoss(Loss, buffers="weight"):
         Module.__init__(self)
         self.register_buffer("weight", weight)
         self.reduction, self.num_classes, self.out_features = reduction, num_classes, out_features
-        self.ignore_index, self.label_smoothing, self.options = ignore_index, label_smoothing, None
+        self.ignore_index, self.label_smoothing, self.options = (
+            ignore_index,
+            label_smoothing,
+            options,
+        )
         make: Any = Linear
         count = math.prod(out_features, start=num_classes)
         self.linear = make(in_features, count, bias=bias, device=device, dtype=dtype)

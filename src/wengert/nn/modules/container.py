@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import warnings
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Self
@@ -64,10 +65,10 @@ class Indexed(Module):
     def __iadd__(self, other: Any) -> Self:
         return self.extend(other)
 
-    def pop(self, index: Any) -> Any:
+    def pop(self, key: Any) -> Any:
         """Take a module out."""
-        module = self[index]
-        del self[index]
+        module = self[key]
+        del self[key]
         return module
 
     def __getitem__(self, index: Any) -> Any:
@@ -275,3 +276,18 @@ def entries(owner: str, given: Any) -> list[tuple[str, Any]]:
             )
         pairs.append(pair)
     return pairs
+
+
+class Container(Module):
+    """A module that holds those it is given by name; deprecated, as every module can."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__()
+        warnings.warn(
+            "`nn.Container` is deprecated. All of its functionality is now implemented in "
+            "`nn.Module`. Subclass that instead.",
+            FutureWarning,
+            stacklevel=2,
+        )
+        for name, module in kwargs.items():
+            self.add_module(name, module)

@@ -9,6 +9,7 @@ from ...autograd.grad_mode import no_grad
 from ...core.devices import as_device
 from ...core.devices import device as device_class
 from ...core.dtypes import dtype as dtype_class
+from ...core.settings import get_overwrite_module_params_on_conversion
 from ...core.tensor import Tensor
 from ...creation.factories import empty_like
 from ..parameter import Parameter
@@ -94,6 +95,22 @@ class Convertible(Registry):
         """Move the tensors to a GPU, where there is one."""
         return self._apply(lambda t: t.cuda(device))
 
+    def ipu(self, device: Any = None) -> Self:
+        """Move the tensors to an IPU, where there is one."""
+        return self._moved("ipu", device)
+
+    def xpu(self, device: Any = None) -> Self:
+        """Move the tensors to an XPU, where there is one."""
+        return self._moved("xpu", device)
+
+    def mtia(self, device: Any = None) -> Self:
+        """Move the tensors to an MTIA device, where there is one."""
+        return self._moved("mtia", device)
+
+    def _moved(self, kind: str, device: Any) -> Self:
+        place = kind if device is None else f"{kind}:{device}" if type(device) is int else device
+        return self._apply(lambda t: t.to(place))
+
     def share_memory(self) -> Self:
         """Refused: tensors do not move to memory that processes share."""
         raise NotImplementedError("share_memory() is not supported: tensors cannot share memory")
@@ -124,7 +141,8 @@ def _applied(parameter: Parameter, fn: Callable[[Tensor], Tensor]) -> Parameter:
     with no_grad():
         changed = fn(parameter)
         changed_gradient = None if gradient is None else fn(gradient)
-    if changed.device.type == parameter.device.type:
+    kept = not get_overwrite_module_params_on_conversion()
+    if kept and changed.device.type == parameter.device.type:
         if gradient is not None:
             parameter.grad = None  # a gradient must have the type of its tensor at all times
         parameter.data = changed

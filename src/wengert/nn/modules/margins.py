@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...core.tensor import Tensor
 from .. import functional as F
 from .layer import Layer
 from .linear import PairwiseDistance
@@ -19,7 +20,11 @@ class PoissonNLLLoss(
 ):
     """The negative logarithm of the probabilities of counts."""
 
-    forward = F.poisson_nll_loss
+    def forward(self, log_input: Tensor, target: Tensor) -> Tensor:
+        """The loss of rates, or of their logarithms, for counts."""
+        return F.poisson_nll_loss(
+            log_input, target, self.log_input, self.full, eps=self.eps, reduction=self.reduction
+        )
 
 
 class GaussianNLLLoss(Loss, fields="*, full=False, eps=1e-6, reduction='mean'"):

@@ -156,3 +156,19 @@ class Module(Hooked, Stateful, Convertible):
 def indented(text: str) -> str:
     """The text with all lines after the first indented."""
     return text.replace("\n", "\n  ")
+
+
+def factory_kwargs(kwargs: dict[str, Any] | None) -> dict[str, Any]:
+    """The arguments for factories among those of a module; others are refused.
+
+    They stand in `kwargs` by name, or under `factory_kwargs`, but none in both.
+    """
+    given = dict(kwargs or {})
+    inner = dict(given.pop("factory_kwargs", {}))
+    unknown = set(given) - {"device", "dtype", "memory_format"}
+    if unknown:
+        raise TypeError(f"unexpected kwargs {unknown}")
+    for name in given:
+        if name in inner:
+            raise TypeError(f"{name} specified twice, in **kwargs and in factory_kwargs")
+    return inner | given

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar
 
 from ...core import dtypes
 from ...core.tensor import Tensor
@@ -109,23 +109,33 @@ class BatchNorm3d(_BatchNorm, ranks=(5,), fields=_BATCH):
     """Batch normalisation of volumes."""
 
 
-class SyncBatchNorm(_BatchNorm):
-    """Refused: there are no process groups over which batches could be normalised."""
+class SyncBatchNorm(
+    _BatchNorm,
+    fields="num_features, eps=1e-5, momentum=0.1, affine=True, track_running_stats=True, "
+    "process_group=None, *, bias=True",
+):
+    """Batch normalisation over the batches of all processes that train together, here one."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        self._refuse()
+    def _check_input_dim(self, input: Tensor) -> None:
+        if input.dim() < 2:
+            raise ValueError(f"expected at least 2D input (got {input.dim()}D input)")
 
     @classmethod
-    def convert_sync_batchnorm(cls, module: Any, process_group: Any = None) -> NoReturn:
-        """Refused."""
-        cls._refuse()
-
-    @classmethod
-    def _refuse(cls) -> NoReturn:
-        raise NotImplementedError(
-            "SyncBatchNorm is not supported: it needs several processes that train together. Use "
-            "BatchNorm1d, BatchNorm2d or BatchNorm3d"
-        )
+    def convert_sync_batchnorm(cls, module: Any, process_group: Any = None) -> Any:
+        """Replace all batch normalisations in a module, which keep their parameters."""
+        made = module
+        if isinstance(module, _BatchNorm):
+            make: Any = SyncBatchNorm
+            made = make(
+                module.num_features, module.eps, module.momentum, module.affine,
+                module.track_running_stats, process_group, bias=module.bias is not None,
+            )  # fmt: skip
+            made.training = module.training
+            for table in ("_parameters", "_buffers"):
+                getattr(made, table).update(getattr(module, table))
+        for name, child in module.named_children():
+            made.add_module(name, cls.convert_sync_batchnorm(child, process_group))
+        return made
 
 
 class _InstanceNorm(_NormBase):

@@ -297,9 +297,9 @@ class Registry:
                 path = f"{prefix}.{name}" if prefix else name
                 yield from module.named_modules(memo, path, remove_duplicate)
 
-    def modules(self) -> Iterator[Any]:
-        """This module and all below it, each once."""
-        for _, module in self.named_modules():
+    def modules(self, remove_duplicate: bool = True) -> Iterator[Any]:
+        """This module and all below it, each once or as often as it is reached."""
+        for _, module in self.named_modules(remove_duplicate=remove_duplicate):
             yield module
 
     # Access by path --------------------------------------------------------------------------

@@ -80,7 +80,10 @@ class RMSNorm(
     weight = parameter(
         "normalized_shape", init=lambda layer, t: init.ones_(t), when="elementwise_affine"
     )
-    forward = F.rms_norm
+
+    def forward(self, x: Any) -> Any:
+        """The input, scaled to a mean square of 1 and by the weight."""
+        return F.rms_norm(x, self.normalized_shape, self.weight, self.eps)
 
     def _prepare(self, values: dict[str, Any]) -> None:
         """Make a shape of a single size."""
