@@ -33,6 +33,7 @@ from . import backends
 from .checks import same
 from .effects import Snapshot, Sources, Stores, iterator_of
 from .executable import DEFAULT_PASSES, Executable, Pass
+from .floats import Floats, Place, differing_floats, float_changes, masked
 from .guards import (
     ByIdentity,
     differences,
@@ -69,8 +70,10 @@ class Compilation:
         sources: Sources,
         tensors: list[Tensor],
         reason: str,
+        floats: Floats,
     ) -> None:
         self.key = key
+        self.floats = floats
         self.traced = traced
         self.executable = executable
         self.surroundings = surroundings
@@ -80,7 +83,7 @@ class Compilation:
         self.seconds = 0.0
         self.calls = 0
         self.attributes = [surroundings.attributes_of(t) for t in tensors]
-        looked_up = sources.numbers()
+        looked_up = sources.numbers() | {number for number, _ in floats.sources}
         self.captured = [
             (t, t.array, tensor_key(t))
             for i, t in enumerate(traced.captured)
@@ -119,11 +122,15 @@ class Compilation:
         current = self.sources.current()
         if isinstance(current, str):
             return f"`{current}`, which the function reads, is of another kind"
-        return None
+        return self.floats.obstacle()
 
-    def inputs(self, tensors: list[Tensor]) -> list[Tensor]:
-        """The inputs of the graph: arguments, and what the function has from elsewhere."""
+    def inputs(self, tensors: list[Tensor], leaves: Sequence[Any]) -> list[Tensor]:
+        """The inputs of the graph: tensors among the arguments, which are `leaves`, and what the
+        function has from elsewhere."""
         captured = self.traced.captured
+        if self.floats.sources:
+            captured = list(captured)
+            self.floats.fill(captured, leaves)
         if self.sources.places:
             captured = list(captured)
             current = self.sources.current()
@@ -192,6 +199,11 @@ class Compiled:
         self._passed = 0
         self._calls_before = -1
         self._lane: Any = None
+        #: Floats among the arguments that are inputs of graphs, by structure and number of these;
+        #: those, and places elsewhere, whose values the function needs.
+        self._loose: dict[tuple, set[int]] = {}
+        self._needed: set[tuple] = set()
+        self._places: dict[tuple, Place] = {}
         self._sorts_keywords = not _takes_any_keywords(function)
         functools.update_wrapper(self, function, updated=())
 
@@ -216,15 +228,18 @@ class Compiled:
         if repeats is not None:
             tensors = list({id(t): t for t in tensors}.values())
         key = (structure, tuple([leaf_key(leaf) for leaf in leaves]), repeats, modes_key())
+        exact = key
+        if self._loose:
+            key = masked(key, self._loose.get((structure, len(leaves)), ()))
         made = self._known(key, tensors)
         if made is None:
             refused = self._refused.get(key)
             if refused is None or refused.tries_again:
-                made = self._compiled(key, args, kwargs, tensors)
+                made = self._compiled(exact, key, args, kwargs, tensors)
         if made is None:
             return self._uncompiled(key, args, kwargs)
         if not made.is_spent:
-            inputs = made.inputs(tensors)
+            inputs = made.inputs(tensors, leaves)
             if not made.shares_changes(inputs):
                 result = made(inputs)
                 if structure is None and made.calls > 1:
@@ -259,9 +274,10 @@ class Compiled:
         return None
 
     def _compiled(
-        self, key: tuple, args: tuple, kwargs: dict[str, Any], tensors: list[Tensor]
+        self, exact: tuple, key: tuple, args: tuple, kwargs: dict[str, Any], tensors: list[Tensor]
     ) -> Compilation | None:
-        """A new compilation; None where the function has to run as it is."""
+        """A new compilation; None where the function has to run as it is. `exact` is the key of the
+        call with the values of all floats."""
         with self._lock:
             known = self._known(key, tensors)  # another thread may have made it meanwhile
             if known is not None:
@@ -273,7 +289,7 @@ class Compiled:
             reason = self._reason(key, tensors)
             _recompiles.info("compiling %s: %s", self._name(), reason)
             try:
-                made = self._made(key, args, kwargs, tensors, reason)
+                made = self._made_general(exact, key, args, kwargs, tensors, reason)
             except SharedMemory as error:
                 _recompiles.info("%s runs uncompiled: %s", self._name(), error)
                 return None
@@ -285,7 +301,7 @@ class Compiled:
             self._refused.pop(key, None)
             self._counts[_objects(key)] += 1
             self.compilations.append(made)
-            self._by_key.setdefault(key, []).append(made)
+            self._by_key.setdefault(made.key, []).insert(0, made)
             if made.surroundings.unwatchable is not None:
                 self._warn_uncompiled(
                     f"it reads {made.surroundings.unwatchable}, which cannot be watched. Read it "
@@ -308,8 +324,66 @@ class Compiled:
         self._calls_before = calls
         self._given_up = self._passed >= LIMIT
 
+    def _made_general(
+        self,
+        exact: tuple,
+        key: tuple,
+        args: tuple,
+        kwargs: dict[str, Any],
+        tensors: list[Tensor],
+        reason: str,
+    ) -> Compilation:
+        """A compilation that takes floats as inputs where another one differs in these alone and
+        the function does not need their values."""
+        kind = (key[0], len(key[1]))
+        places = self._changed_floats(key)
+        loose = self._loose.get(kind, set())
+        needed: set[tuple] = set()
+        while True:
+            numbers = [i for i in loose if (*kind, i) not in needed]
+            held = [place for place in places if place.identity not in needed]
+            general = masked(exact, numbers)
+            floats = Floats(general, held)
+            try:
+                made = self._made(general, args, kwargs, tensors, reason, floats)
+            except Exception:
+                if not floats:
+                    raise
+                arguments, others = floats.needed()
+                needed.update((*kind, i) for i in arguments)
+                needed.update(place.identity for place in others)
+                continue
+            self._needed |= needed
+            loose.intersection_update(numbers)
+            return made
+
+    def _changed_floats(self, key: tuple) -> list[Place]:
+        """Note which arguments differ from those of an earlier call as floats alone; the places
+        of floats elsewhere that have had other values."""
+        for made in self._by_key.get(key, ())[:1]:
+            for place in float_changes(made.surroundings.changes()):
+                self._places[place.identity] = place
+        for made in reversed(self.compilations):
+            numbers = differing_floats(made.key, key)
+            if numbers:
+                kind = (key[0], len(key[1]))
+                known = self._loose.setdefault(kind, set())
+                known.update(i for i in numbers if (*kind, i) not in self._needed)
+                break
+        return [
+            place
+            for identity, place in self._places.items()
+            if identity not in self._needed and type(place.read()) is float
+        ]
+
     def _made(
-        self, key: tuple, args: tuple, kwargs: dict[str, Any], tensors: list[Tensor], reason: str
+        self,
+        key: tuple,
+        args: tuple,
+        kwargs: dict[str, Any],
+        tensors: list[Tensor],
+        reason: str,
+        floats: Floats,
     ) -> Compilation:
         """Trace the function; afterwards all is as if it had not run."""
         objects = [part.value for part in _objects(key)]
@@ -324,18 +398,28 @@ class Compiled:
         snapshot = Snapshot(self.function, objects)
         stores = Stores(snapshot, surroundings)
         args, kwargs = tree_map_only(np.ndarray, np.copy, (args, kwargs))
+
+        def stored() -> list[Any]:
+            floats.put_back()
+            return stores.leaves()
+
         try:
+            if floats:
+                args, kwargs = floats.put(args, kwargs)
             with surroundings.watching(), uncollected():
                 # What the function sets of context variables ends with the copy.
                 traced = copy_context().run(
-                    record, DifferentiableLevel(), self.function, args, kwargs, True, stores.leaves
+                    record, DifferentiableLevel(), self.function, args, kwargs, True, stored
                 )
+            floats.check(traced.literals, surroundings.code)
         finally:
+            floats.put_back()
             snapshot.restore()
         if stores.each:
             traced.store = stores.put
+        floats.close(traced.captured)
         sources = Sources(stores.each, traced.captured)
-        surroundings.note(self.function, objects, sources.skipped)
+        surroundings.note(self.function, objects, sources.skipped | floats.skipped)
         _graphs.info("%s:\n%s", self._name(), traced.graph)
         if self.rerolls:
             with uncollected():
@@ -343,7 +427,9 @@ class Compiled:
         executable = Executable(
             traced.graph, self.passes, self.recompute, traced.mutated, self.make
         )
-        made = Compilation(key, traced, executable, surroundings, sources, tensors, reason)
+        made = Compilation(
+            key, traced, executable, surroundings, sources, tensors, reason, floats
+        )
         made.seconds = time.perf_counter() - begin
         return made
 
@@ -365,7 +451,7 @@ class Compiled:
             return "the first call"
         alike = self._by_key.get(key)
         if alike:
-            return str(alike[-1].obstacle(tensors))
+            return str(alike[0].obstacle(tensors))
         # The one that differs least tells most; of several, the last.
         keys = [made.key for made in reversed(self.compilations)]
         keys = [known for known in keys if same_structure(known, key)] or keys
@@ -478,6 +564,8 @@ def explain(function: Any, details: bool = False) -> str:
             )
         if made.traced.mutated:
             lines.append(f"     changes its inputs {made.traced.mutated}")
+        if made.floats.sources:
+            lines.append(f"     takes {len(made.floats.sources)} floats of any value")
         if details:
             lines.append(f"     traced in {made.seconds * 1e3:.1f} ms")
             for name, program in made.executable.made():

@@ -29,6 +29,7 @@ def lane_for(made: Any, args: tuple, modes: tuple) -> Any:
         or traced.offsets
         or traced.identified
         or traced.given_gradients
+        or made.floats
         or traced.store is not None
         or surroundings.unwatchable is not None
     ):
