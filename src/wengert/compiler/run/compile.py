@@ -18,12 +18,14 @@ from typing import Any
 import numpy as np
 
 from ...backends.geometry import may_share_memory, offset_of
+from ...core.classes import COMPILED
 from ...core.state import thread_state
 from ...core.tensor import Tensor
 from ...core.trees.pytree import tree_flatten, tree_map_only
 from ..interpret.program import Program
 from ..ir.graph import Graph
 from ..native.program import uncollected
+from ..native.runtime import Entry, by_vector
 from ..passes.rematerialize import Policy
 from ..passes.reroll import reroll
 from ..trace.capture import record
@@ -56,6 +58,10 @@ _native = logging.getLogger("wengert.compiler.native")
 # So many compilations of one function, or method of one object, mean that something changes with
 # every call.
 LIMIT = 64
+
+
+#: How many frames lie between a warning and the program that has called.
+_OUTSIDE = 4 if COMPILED else 5
 
 
 class Compilation:
@@ -169,7 +175,7 @@ class Refused:
         return self.tries < 2 and isinstance(self.error, Effect)
 
 
-class Compiled:
+class Compiled(Entry):
     """A function with its compilations; made by `compile`."""
 
     def __init__(
@@ -195,10 +201,8 @@ class Compiled:
         #: Kinds of calls that run uncompiled.
         self._refused: dict[tuple, Refused] = {}
         self._counts: Counter[tuple] = Counter()  # of compilations, by the objects they are for
-        self._given_up = False
         self._passed = 0
         self._calls_before = -1
-        self._lane: Any = None
         #: Floats among the arguments that are inputs of graphs, by structure and number of these;
         #: those, and places elsewhere, whose values the function needs.
         self._loose: dict[tuple, set[int]] = {}
@@ -207,15 +211,10 @@ class Compiled:
         self._sorts_keywords = not _takes_any_keywords(function)
         functools.update_wrapper(self, function, updated=())
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        lane = self._lane
-        if lane is not None and not kwargs:
-            found = lane.take(args)
-            if found is not NotImplemented:
-                return found
+    def take(self, args: tuple, kwargs: dict[str, Any]) -> Any:
+        """The result of a call."""
         state = thread_state()
-        around = state.levels or state.modes or state.function_modes or state.dual_level >= 0
-        if around or self._given_up:
+        if state.levels or state.modes or state.function_modes or state.dual_level >= 0:
             return self.function(*args, **kwargs)  # what is around must see each operator
         if kwargs and self._sorts_keywords:
             kwargs = dict(sorted(kwargs.items()))
@@ -243,15 +242,26 @@ class Compiled:
             if not made.shares_changes(inputs):
                 result = made(inputs)
                 if structure is None and made.calls > 1:
-                    self._lane = lane_for(made, args, key[3])
+                    self.lane = lane_for(made, args, key[3])
                 return result
+        elif all(each.is_spent for each in self.compilations):
+            self._run_plain()
         return self.function(*args, **kwargs)
+
+    def _run_plain(self) -> None:
+        """Count a call that runs uncompiled where nothing is compiled: after many of them nothing
+        is looked at any more."""
+        self._passed += 1
+        if self._passed >= LIMIT:
+            self.plain = self.function
 
     def _uncompiled(self, key: tuple, args: tuple, kwargs: dict[str, Any]) -> Any:
         """Run the function as it is. If that fails as tracing did, the program is wrong, and what
         it does when it is right is not known yet."""
         refused = self._refused.get(key)
         if refused is None or refused.is_warned:
+            if refused is not None and not self.compilations:
+                self._run_plain()
             return self.function(*args, **kwargs)
         try:
             result = self.function(*args, **kwargs)
@@ -317,12 +327,13 @@ class Compiled:
             warnings.warn(
                 f"{self._name()} was compiled {LIMIT} times; calls of other kinds run uncompiled "
                 f"from now on. This one differs: {self._reason(key, tensors)}",
-                stacklevel=4,
+                stacklevel=_OUTSIDE,
             )
         calls = sum(made.calls for made in self.compilations)
         self._passed = self._passed + 1 if calls == self._calls_before else 1
         self._calls_before = calls
-        self._given_up = self._passed >= LIMIT
+        if self._passed >= LIMIT:
+            self.plain = self.function
 
     def _made_general(
         self,
@@ -437,13 +448,14 @@ class Compiled:
         """Run calls of this kind uncompiled, or all of them if none was ever compiled."""
         tries = self._refused[key].tries if key in self._refused else 0
         self._refused[key] = Refused(error, tries + 1)
-        self._given_up = len(self._refused) >= LIMIT and not self.compilations
+        if len(self._refused) >= LIMIT and not self.compilations:
+            self.plain = self.function
         _recompiles.info("%s runs uncompiled: %s", self._name(), error)
 
     def _warn_uncompiled(self, reason: str) -> None:
         if not self._warned_uncompiled:
             self._warned_uncompiled = True
-            warnings.warn(f"{self._name()} runs uncompiled: {reason}", stacklevel=4)
+            warnings.warn(f"{self._name()} runs uncompiled: {reason}", stacklevel=_OUTSIDE)
 
     def _reason(self, key: tuple, tensors: list[Tensor]) -> str:
         """Why none of the compilations serves a call."""
@@ -464,6 +476,9 @@ class Compiled:
 
     def __repr__(self) -> str:
         return f"<compiled {self._name()}, {len(self.compilations)} compilations>"
+
+
+by_vector(Compiled)
 
 
 def _objects(key: tuple) -> tuple[ByIdentity, ...]:
