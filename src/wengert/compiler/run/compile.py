@@ -85,6 +85,7 @@ class Compilation:
         self.surroundings = surroundings
         self.sources = sources
         self.reason = reason
+        self._apart: dict[int, Any] = {}  # arrays of inputs that share no memory with each other
         #: How long it took to trace the function.
         self.seconds = 0.0
         self.calls = 0
@@ -145,12 +146,21 @@ class Compilation:
         return [*tensors, *captured]
 
     def shares_changes(self, inputs: list[Tensor]) -> bool:
-        """Whether an input that is changed shares memory with another one."""
-        for position in self.traced.mutated:
-            changed = inputs[position].array
-            for i, t in enumerate(inputs):
-                if i != position and may_share_memory(changed, t.array):
+        """Whether an input that is changed shares memory with another one. What the function has
+        from elsewhere is compared anew only where it has another array."""
+        mutated = self.traced.mutated
+        if not mutated:
+            return False
+        count = len(inputs) - len(self.traced.captured)
+        arrays = [t.array for t in inputs]
+        known = self._apart
+        new = [i for i, a in enumerate(arrays) if i < count or known.get(i) is not a]
+        for i in new:
+            is_changed = i in mutated
+            for j in range(len(arrays)) if is_changed else mutated:
+                if i != j and may_share_memory(arrays[i], arrays[j]):
                     return True
+        self._apart = dict(enumerate(arrays[count:], count))
         return False
 
     def __call__(self, inputs: list[Tensor]) -> Any:
@@ -234,13 +244,18 @@ class Compiled(Entry):
         if made is None:
             refused = self._refused.get(key)
             if refused is None or refused.tries_again:
-                made = self._compiled(exact, key, args, kwargs, tensors)
+                with uncollected():
+                    made = self._compiled(exact, key, args, kwargs, tensors)
         if made is None:
             return self._uncompiled(key, args, kwargs)
         if not made.is_spent:
             inputs = made.inputs(tensors, leaves)
             if not made.shares_changes(inputs):
-                result = made(inputs)
+                if made.calls:
+                    result = made(inputs)
+                else:
+                    with uncollected():
+                        result = made(inputs)
                 if structure is None and made.calls > 1:
                     self.lane = lane_for(made, args, key[3])
                 return result
@@ -417,7 +432,7 @@ class Compiled(Entry):
         try:
             if floats:
                 args, kwargs = floats.put(args, kwargs)
-            with surroundings.watching(), uncollected():
+            with surroundings.watching():
                 # What the function sets of context variables ends with the copy.
                 traced = copy_context().run(
                     record, DifferentiableLevel(), self.function, args, kwargs, True, stored
@@ -433,8 +448,7 @@ class Compiled(Entry):
         surroundings.note(self.function, objects, sources.skipped | floats.skipped)
         _graphs.info("%s:\n%s", self._name(), traced.graph)
         if self.rerolls:
-            with uncollected():
-                reroll(traced.graph)
+            reroll(traced.graph)
         executable = Executable(
             traced.graph, self.passes, self.recompute, traced.mutated, self.make
         )
