@@ -1,4 +1,4 @@
-"""The short ways of calls: recorded by one node, past what is given up, without what is detached."""
+"""The short ways of calls: one node that records them, and what is given up is called directly."""
 
 import gc
 import random
