@@ -123,7 +123,7 @@ def test_numbers_of_different_types_are_different():
     for n in (1, True, 1.0, np.float32(1), float("nan"), float("nan"), 0.0, -0.0):
         mine, its = compiled(integers, n), integers * n
         assert mine.dtype is its.dtype and wengert.allclose(mine, its, equal_nan=True)
-    assert count(compiled) == 7
+    assert count(compiled) == 5  # floats after the first have one
 
 
 def test_methods_of_many_objects():

@@ -681,6 +681,6 @@ def test_many_kinds_that_come_once_are_not_looked_at_for_ever():
     compiled = wengert.compile(lambda x, n: x * n)
     with pytest.warns(UserWarning, match="was compiled 64 times"):
         for i in range(200):
-            assert compiled(wengert.ones(1), i + 0.5).item() == i + 0.5
+            assert compiled(wengert.ones(1), i).item() == i
     assert len(compiled.compilations) == 64
     assert "64 compilations" in explain(compiled)

@@ -311,18 +311,28 @@ _QUOTIENTS = {
 }
 
 
+#: Classes of exponents whose values are known.
+_NUMBERS = (int, float, complex)
+
+
+def _shorter_power(xp: Any, x: Any, exponent: Any) -> Any:
+    """A power as a root or as products, None where it is neither."""
+    if exponent == 2:
+        return xp.multiply(x, x)
+    if exponent == 0.5:
+        return xp.sqrt(x)
+    product = _PRODUCTS.get(exponent)
+    if product is None and x.dtype.kind in "fc":
+        product = _QUOTIENTS.get(exponent)
+    return None if product is None else product(x)
+
+
 def _power(xp: Any, x: Any, y: Any) -> Any:
     if getattr(y, "ndim", 0) == 0 and hasattr(x, "ndim"):  # of a number, `y` says the dtype
         exponent = y.item() if hasattr(y, "item") else y
-        if exponent == 2:
-            return xp.multiply(x, x)
-        if exponent == 0.5:
-            return xp.sqrt(x)
-        product = _PRODUCTS.get(exponent)
-        if product is None and x.dtype.kind in "fc":
-            product = _QUOTIENTS.get(exponent)
-        if product is not None:
-            return product(x)
+        shorter = _shorter_power(xp, x, exponent) if isinstance(exponent, _NUMBERS) else None
+        if shorter is not None:
+            return shorter
     if xp.result_type(x, y).kind in "iu":
         return _integer_power(xp, x, y)
     return xp.power(x, y)

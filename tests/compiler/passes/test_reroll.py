@@ -173,3 +173,39 @@ def test_values_from_rounds_long_ago():
     graph = trace(from_two_rounds_before, randn(3)).graph
     before = Program(graph)(randn(3))
     assert_alike(Program(reroll(graph))(randn(3)), before, 1e-12)
+
+
+@pytest.mark.parametrize("dim", [0, 1])
+@pytest.mark.parametrize("order", [1, -1])
+def test_gradients_of_slices_are_a_result_of_the_loop(dim, order):
+    def loss(x, w):
+        h = w[0] * 0
+        for t in range(ROUNDS)[::order]:
+            h = (h @ w + x.select(dim, t)).tanh()
+        return h.square().sum()
+
+    shape = (ROUNDS, 3) if dim == 0 else (3, ROUNDS)
+    gradients = wengert.func.grad(loss, (0, 1))
+    graph = assert_rolled(gradients, randn(*shape), randn(3, 3, seed=1) * 0.3, scans=2)
+    assert len(kinds(graph)) < 40 and kinds(graph).count("wengert::select_backward") == 1
+
+
+def test_gradients_of_slices_that_are_used_twice_or_partly():
+    def twice(x):
+        h = x[0]
+        for t in range(ROUNDS):
+            h = (h * x[t]).sin() + x[t].cos()
+        return h.sum()
+
+    def partly(x):
+        h = x[0]
+        for t in range(5, ROUNDS - 5):
+            h = (h + x[t]).sin() * 0.9 + h * 0.1
+        return h.sum()
+
+    for function in (twice, partly):
+        inputs = randn(ROUNDS, 3)
+        graph = trace(wengert.func.grad(function), inputs).graph
+        before = Program(graph)(inputs)
+        reroll(graph).lint()
+        assert_alike(Program(graph)(inputs), before, 1e-12)

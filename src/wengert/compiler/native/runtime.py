@@ -142,3 +142,24 @@ class Caller:
 
 #: The short way of a compiled function, which only an extension makes short.
 Lane: Any = None
+Recording: Any = None
+
+
+class Entry:
+    """What Python calls: the method `take` of a subclass with the arguments. Once `plain` is set,
+    that is called in place of everything else."""
+
+    plain: Any = None
+    lane: Any = None
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.take(args, kwargs) if self.plain is None else self.plain(*args, **kwargs)
+
+    def take(self, args: tuple, kwargs: dict[str, Any]) -> Any:
+        """The result of a call."""
+        raise NotImplementedError
+
+
+def by_vector(cls: type) -> type:
+    """Nothing to be done without C."""
+    return cls

@@ -8,14 +8,19 @@ cimport numpy as cnp
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
-from cpython.tuple cimport PyTuple_GET_SIZE
 from libc.stdint cimport int64_t
 from libc.string cimport memcmp, memcpy
 
+from ...autograd.function_node cimport FunctionNode
+from ...core.collector cimport Collector
 from ...core.pool cimport split
 from ...core.state cimport AnomalyMode, ThreadState, thread_state
 from ...core.tensor cimport Tensor, requires_of, wrap_as
+from ...tape.node cimport edge_target, new_node
+from ...tape.plans cimport GradientPlan
+from ...tape.saved cimport save, save_output
 
+from ...core.collector import collector
 from ...core.dtypes import get_default_dtype
 from ...core.state import anomaly
 from .blas import thread_setting
@@ -43,11 +48,32 @@ cdef extern from "numpy/arrayobject.h":
         type subtype, cnp.dtype descr, int ndim, const cnp.npy_intp* dims,
         const cnp.npy_intp* strides, void* data, int flags, PyObject* obj)
 
+cdef extern from "Python.h":
+    ctypedef PyObject* const_items "PyObject* const"
+    Py_ssize_t PyVectorcall_NARGS(size_t count)
+    Py_ssize_t PyTuple_GET_SIZE(PyObject* value)
+    PyObject* PyTuple_GET_ITEM(PyObject* value, Py_ssize_t i)
+    PyObject* PyObject_Vectorcall(
+        PyObject* function, const_items* args, size_t count, PyObject* names)
+
+cdef extern from *:
+    """
+    /* Lets instances of a class be called without a tuple of arguments. */
+    static void wengert_enter_by_vector(PyTypeObject* type, Py_ssize_t offset) {
+        type->tp_vectorcall_offset = offset;
+        type->tp_call = PyVectorcall_Call;
+        type->tp_flags |= Py_TPFLAGS_HAVE_VECTORCALL;
+        PyType_Modified(type);
+    }
+    """
+    void wengert_enter_by_vector(type cls, Py_ssize_t offset)
+
 cdef enum:
     MOST_DIMENSIONS = 16
     MOST_FRAMES = 4  # that wait for the next calls
 
 cdef AnomalyMode anomaly_mode = anomaly
+cdef Collector shown_to = collector
 
 
 cdef struct Header:
@@ -193,38 +219,108 @@ cdef class Caller:
 
 
 @cython.final
+cdef class Recording:
+    """How a call is recorded: one node, whose outputs are the first of the program's.
+
+    `order` says where the outputs are among the results of native code, `differentiable` which of
+    the first have gradients, `kept` which outputs the reverse needs. `needs` and `flags` tell of
+    each argument of the node whether it requires grad and whether it is a tensor, `call` is what
+    its backward knows of the call.
+    """
+
+    cdef GradientPlan plan
+    cdef list order, differentiable, kept
+    cdef tuple needs, flags
+    cdef object call
+
+    def __init__(self, plan, order, differentiable, kept, needs, flags, call):
+        self.plan, self.order, self.kept, self.call = plan, order, kept, call
+        self.differentiable, self.needs, self.flags = differentiable, needs, flags
+
+    cdef list outputs(self, ThreadState state, list inputs, list results):
+        """The outputs of the graph, as those of a new node."""
+        cdef Py_ssize_t i, count = len(self.differentiable)
+        cdef bint any_number = False
+        cdef Tensor t
+        cdef FunctionNode node
+        cdef list targets = [], numbers = [], found = [], metas = [], saved = []
+        for i in range(len(inputs)):
+            t = <Tensor>inputs[i]
+            if self.needs[i + 1]:
+                targets.append(edge_target(t))
+                numbers.append(t.output_index)
+                any_number = any_number or t.output_index != 0
+            else:
+                targets.append(None)
+                numbers.append(0)
+        for i in range(count):
+            found.append(results[<Py_ssize_t>self.order[i]])
+        node = <FunctionNode>new_node(
+            self.plan, state, (<Tensor>found[0]).array, tuple(targets),
+            tuple(numbers) if any_number else None
+        )
+        node.needs_input_grad, node.tensor_flags = self.needs, self.flags
+        node.argument_count, node.keeps_undefined = len(self.needs), True
+        for i in range(count):
+            t = <Tensor>found[i]
+            if self.differentiable[i]:
+                t.node, t.output_index, t.needs_grad = node, i, True
+            if node.shown:
+                shown_to.show(t)
+            if count > 1:
+                metas.append((t.array.shape, t.array.dtype))
+        if count > 1:
+            node.outputs_meta = metas
+        for i in range(len(inputs)):
+            saved.append(save(inputs[i], state))
+        for i in range(len(self.kept)):
+            t = <Tensor>results[<Py_ssize_t>self.kept[i]]
+            saved.append(save(t, state) if t.node is None else save_output(t, state))
+        node.saved = tuple(saved)
+        if not node.shown:
+            shown_to.hide(node.saved)
+        node.call = self.call
+        return found
+
+
+@cython.final
 cdef class Lane:
     """The short way of a compiled function: calls with plain tensors.
 
     `kinds` says of each argument whether it requires grad: 0, 1, or 2 for a leaf that does;
-    `needs` says so of what the function has from elsewhere. `recorded` makes calls that are
-    recorded, None stands for those that are not. It declines, with NotImplemented, whatever is not
-    exactly as in the call that it was made for.
+    `needs` says so of what the function has from elsewhere. `recording` makes calls that are
+    recorded, None stands for those that are not. Results are put together by `finish`, or are the
+    one of number `only`. It declines, with NotImplemented, whatever is not exactly as in the call
+    that it was made for.
     """
 
     cdef Caller caller
     cdef Py_ssize_t arguments
+    cdef int only
     cdef list captured, arrays, kinds, needs
-    cdef object holds, default_dtype, finish, compilation, recorded
+    cdef object holds, default_dtype, finish, compilation
+    cdef Recording recording
     cdef bint grad_enabled, inference, anomaly
 
     def __init__(
-        self, caller, kinds, captured, needs, modes, holds, finish, compilation, recorded
+        self, caller, kinds, captured, needs, modes, holds, finish, only, compilation, recording
     ):
         self.caller, self.arguments, self.captured = caller, len(kinds), captured
-        self.kinds, self.needs, self.recorded = kinds, needs, recorded
+        self.kinds, self.needs, self.recording = kinds, needs, recording
         self.arrays = [(<Tensor>t).array for t in captured]
         self.grad_enabled, self.inference, self.default_dtype, self.anomaly = modes
         self.holds, self.finish, self.compilation = holds, finish, compilation
+        self.only = only
 
-    def take(self, tuple args):
+    cdef object take(self, PyObject** args, Py_ssize_t count):
         """The function's result, or NotImplemented."""
         cdef Py_ssize_t i, j
         cdef int kind
         cdef Tensor t
         cdef ThreadState state = thread_state()
+        cdef list inputs, results
         if (
-            PyTuple_GET_SIZE(args) != self.arguments
+            count != self.arguments
             or state.layers
             or state.grad_enabled != self.grad_enabled
             or state.inference != self.inference
@@ -232,8 +328,9 @@ cdef class Lane:
             or get_default_dtype() is not self.default_dtype
         ):
             return NotImplemented
-        for i in range(self.arguments):
-            if type(args[i]) is not Tensor:
+        inputs = []
+        for i in range(count):
+            if type(<object>args[i]) is not Tensor:
                 return NotImplemented
             t = <Tensor>args[i]
             if t.view_meta is not None or t.cold is not None:
@@ -244,21 +341,69 @@ cdef class Lane:
             for j in range(i):
                 if args[j] is args[i]:
                     return NotImplemented
+            inputs.append(t)
         for i in range(len(self.captured)):
             t = <Tensor>self.captured[i]
             if t.array is not self.arrays[i] or requires_of(t) != <bint>self.needs[i]:
                 return NotImplemented
-        inputs = [*args, *self.captured]
+            inputs.append(t)
         if not self.caller.fits(inputs) or not self.holds():
             return NotImplemented
-        if self.recorded is not None:
-            self.compilation.calls += 1
-            return self.finish(self.recorded(*inputs))
+        if self.recording is not None and state.saved_hooks:
+            return NotImplemented
         results = self.caller.call(inputs)
         if results is None:
             return NotImplemented
+        if self.recording is not None:
+            results = self.recording.outputs(state, inputs, results)
         self.compilation.calls += 1
-        return self.finish(results)
+        return results[self.only] if self.only >= 0 else self.finish(results)
+
+
+cdef PyObject* enter(
+    PyObject* callable, const_items* args, size_t count, PyObject* names
+) except NULL:
+    cdef Entry self = <Entry>callable
+    cdef Py_ssize_t i, positional = PyVectorcall_NARGS(count)
+    cdef PyObject** items = <PyObject**>args
+    cdef dict keywords = {}
+    cdef object result
+    if self.plain is not None:
+        return PyObject_Vectorcall(<PyObject*>self.plain, args, count, names)
+    if names is NULL or PyTuple_GET_SIZE(names) == 0:
+        if self.lane is not None:
+            result = (<Lane>self.lane).take(items, positional)
+            if result is not NotImplemented:
+                Py_INCREF(result)
+                return <PyObject*>result
+    else:
+        for i in range(PyTuple_GET_SIZE(names)):
+            keywords[<object>PyTuple_GET_ITEM(names, i)] = <object>items[positional + i]
+    result = self.take(tuple([<object>items[i] for i in range(positional)]), keywords)
+    Py_INCREF(result)
+    return <PyObject*>result
+
+
+cdef class Entry:
+    """What Python calls: a `lane` if one serves the call, else the method `take` of a subclass with
+    the arguments. Once `plain` is set, that is called in place of everything else."""
+
+    cdef void* vectorcall
+    cdef public object plain
+    cdef public object lane
+
+    def __cinit__(self, *args, **kwargs):
+        self.vectorcall = <void*>enter
+
+    def __call__(self, *args, **kwargs):
+        return self.take(args, kwargs) if self.plain is None else self.plain(*args, **kwargs)
+
+
+def by_vector(type cls):
+    """Let instances of a subclass of Entry be called without detours."""
+    cdef Entry sample = Entry()
+    wengert_enter_by_vector(cls, <char*>&sample.vectorcall - <char*><PyObject*>sample)
+    return cls
 
 
 cdef bint matches(Header* header, cnp.ndarray array) noexcept:

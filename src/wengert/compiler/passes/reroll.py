@@ -19,6 +19,7 @@ from ..ir.graph import Graph
 from ..ir.nodes import Node, Value
 from ..ir.types import TensorType, stacked, without_grad
 from .dce import eliminate_dead_code
+from .slices import stack_gradients, unstack
 
 #: Fewer rounds stay as they are, and so do loops of fewer nodes in all: fusing pays more.
 FEWEST_ROUNDS = 8
@@ -41,11 +42,13 @@ def reroll(graph: Graph) -> Graph:
     nodes = list(graph.nodes())
     if len(nodes) < FEWEST_NODES:
         return graph
+    stack_gradients(graph, FEWEST_ROUNDS)
+    nodes = list(eliminate_dead_code(graph).nodes())
     rolled = False
     for first, period, last in _repetitions(nodes):
         rolled |= _Loop(graph, nodes, first, period, last).roll()
     if rolled:
-        _unstack(graph)
+        unstack(graph, FEWEST_ROUNDS)
         eliminate_dead_code(graph)
     return graph
 
@@ -553,37 +556,3 @@ def _zeros(graph: Graph, like: Any) -> Value:
     out: Value = graph.insert(prim.FULL, like.shape, 0, like.dtype)
     out.type = without_grad(like)
     return out
-
-
-# Lists of results ---------------------------------------------------------------------------------
-
-
-def _unstack(graph: Graph) -> None:
-    """Slices of a result that are stacked again in their order are that result."""
-    for node in list(graph.nodes()):
-        if node.kind != _STACK or len(node._inputs) < FEWEST_ROUNDS:
-            continue
-        parts = [value.node for value in node._inputs]
-        if any(p.kind != _SELECT or p.arguments[1:2] != (0,) for p in parts):  # type: ignore[index]
-            continue
-        source = parts[0]._inputs[0]
-        indices = [p.arguments[-1] for p in parts]  # type: ignore[index]
-        if any(p._inputs[0] is not source for p in parts) or source.node.kind != prim.SCAN:
-            continue
-        shape = source.type.shape  # type: ignore[attr-defined]
-        dim = node.arguments[1] % len(shape)  # type: ignore[index]
-        if indices != list(range(shape[0])) and indices != list(range(shape[0] - 1, -1, -1)):
-            continue
-        with graph.inserting_before(node):
-            found = source
-            if indices[0]:
-                found = _typed(graph.insert("wengert::flip", found, (0,)), shape, source)
-            if dim:
-                order = [*range(1, dim + 1), 0, *range(dim + 1, len(shape))]
-                found = _typed(
-                    graph.insert("wengert::permute", found, tuple(order)),
-                    [shape[d] for d in order], source,
-                )  # fmt: skip
-            found = _typed(graph.insert("wengert::clone", found), node.output.type.shape, source)  # type: ignore[attr-defined]
-        node.output.replace_all_uses_with(found)
-        node.destroy()

@@ -8,6 +8,7 @@ Checks made before a function runs tell what it has changed, and can put back wh
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from itertools import repeat
 from operator import attrgetter, is_
@@ -128,6 +129,12 @@ class Contents:
         return [f"{bind(self.changed)}() is None"]
 
 
+def _while_empty(value: Any, bind: Bind) -> list[str]:
+    """The condition that a container stays empty, as those of hooks mostly do; none if it is not,
+    or may say otherwise itself."""
+    return [f"not {bind(value)}"] if type(value) in (list, dict, OrderedDict) and not value else []
+
+
 class Listed(Contents):
     """The elements of a list, but for those at the places `skipped`."""
 
@@ -137,6 +144,9 @@ class Listed(Contents):
         self.value = value
         self.skipped = skipped
         Contents.__init__(self, name, self._elements, self._put)
+
+    def conditions(self, bind: Bind) -> list[str]:
+        return _while_empty(self.value, bind) or Contents.conditions(self, bind)
 
     def _elements(self) -> list:
         elements = list(list.__iter__(self.value))
@@ -181,6 +191,9 @@ class Entries(Contents):
             return [*kind.keys(value), *values, *[getattr(value, part) for part in extra]]
 
         Contents.__init__(self, name, entries, self._put)
+
+    def conditions(self, bind: Bind) -> list[str]:
+        return _while_empty(self.value, bind) or Contents.conditions(self, bind)
 
     def _expected_items(self) -> dict:
         count = len(self.expected) // 2

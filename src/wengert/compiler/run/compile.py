@@ -18,12 +18,14 @@ from typing import Any
 import numpy as np
 
 from ...backends.geometry import may_share_memory, offset_of
+from ...core.classes import COMPILED
 from ...core.state import thread_state
 from ...core.tensor import Tensor
 from ...core.trees.pytree import tree_flatten, tree_map_only
 from ..interpret.program import Program
 from ..ir.graph import Graph
 from ..native.program import uncollected
+from ..native.runtime import Entry, by_vector
 from ..passes.rematerialize import Policy
 from ..passes.reroll import reroll
 from ..trace.capture import record
@@ -33,6 +35,7 @@ from . import backends
 from .checks import same
 from .effects import Snapshot, Sources, Stores, iterator_of
 from .executable import DEFAULT_PASSES, Executable, Pass
+from .floats import Floats, Place, differing_floats, float_changes, masked
 from .guards import (
     ByIdentity,
     differences,
@@ -57,6 +60,10 @@ _native = logging.getLogger("wengert.compiler.native")
 LIMIT = 64
 
 
+#: How many frames lie between a warning and the program that has called.
+_OUTSIDE = 4 if COMPILED else 5
+
+
 class Compilation:
     """One trace of a function, with what has to hold for it to be used again."""
 
@@ -69,18 +76,21 @@ class Compilation:
         sources: Sources,
         tensors: list[Tensor],
         reason: str,
+        floats: Floats,
     ) -> None:
         self.key = key
+        self.floats = floats
         self.traced = traced
         self.executable = executable
         self.surroundings = surroundings
         self.sources = sources
         self.reason = reason
+        self._apart: dict[int, Any] = {}  # arrays of inputs that share no memory with each other
         #: How long it took to trace the function.
         self.seconds = 0.0
         self.calls = 0
         self.attributes = [surroundings.attributes_of(t) for t in tensors]
-        looked_up = sources.numbers()
+        looked_up = sources.numbers() | {number for number, _ in floats.sources}
         self.captured = [
             (t, t.array, tensor_key(t))
             for i, t in enumerate(traced.captured)
@@ -119,11 +129,15 @@ class Compilation:
         current = self.sources.current()
         if isinstance(current, str):
             return f"`{current}`, which the function reads, is of another kind"
-        return None
+        return self.floats.obstacle()
 
-    def inputs(self, tensors: list[Tensor]) -> list[Tensor]:
-        """The inputs of the graph: arguments, and what the function has from elsewhere."""
+    def inputs(self, tensors: list[Tensor], leaves: Sequence[Any]) -> list[Tensor]:
+        """The inputs of the graph: tensors among the arguments, which are `leaves`, and what the
+        function has from elsewhere."""
         captured = self.traced.captured
+        if self.floats.sources:
+            captured = list(captured)
+            self.floats.fill(captured, leaves)
         if self.sources.places:
             captured = list(captured)
             current = self.sources.current()
@@ -132,12 +146,21 @@ class Compilation:
         return [*tensors, *captured]
 
     def shares_changes(self, inputs: list[Tensor]) -> bool:
-        """Whether an input that is changed shares memory with another one."""
-        for position in self.traced.mutated:
-            changed = inputs[position].array
-            for i, t in enumerate(inputs):
-                if i != position and may_share_memory(changed, t.array):
+        """Whether an input that is changed shares memory with another one. What the function has
+        from elsewhere is compared anew only where it has another array."""
+        mutated = self.traced.mutated
+        if not mutated:
+            return False
+        count = len(inputs) - len(self.traced.captured)
+        arrays = [t.array for t in inputs]
+        known = self._apart
+        new = [i for i, a in enumerate(arrays) if i < count or known.get(i) is not a]
+        for i in new:
+            is_changed = i in mutated
+            for j in range(len(arrays)) if is_changed else mutated:
+                if i != j and may_share_memory(arrays[i], arrays[j]):
                     return True
+        self._apart = dict(enumerate(arrays[count:], count))
         return False
 
     def __call__(self, inputs: list[Tensor]) -> Any:
@@ -162,7 +185,7 @@ class Refused:
         return self.tries < 2 and isinstance(self.error, Effect)
 
 
-class Compiled:
+class Compiled(Entry):
     """A function with its compilations; made by `compile`."""
 
     def __init__(
@@ -188,22 +211,20 @@ class Compiled:
         #: Kinds of calls that run uncompiled.
         self._refused: dict[tuple, Refused] = {}
         self._counts: Counter[tuple] = Counter()  # of compilations, by the objects they are for
-        self._given_up = False
         self._passed = 0
         self._calls_before = -1
-        self._lane: Any = None
+        #: Floats among the arguments that are inputs of graphs, by structure and number of these;
+        #: those, and places elsewhere, whose values the function needs.
+        self._loose: dict[tuple, set[int]] = {}
+        self._needed: set[tuple] = set()
+        self._places: dict[tuple, Place] = {}
         self._sorts_keywords = not _takes_any_keywords(function)
         functools.update_wrapper(self, function, updated=())
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        lane = self._lane
-        if lane is not None and not kwargs:
-            found = lane.take(args)
-            if found is not NotImplemented:
-                return found
+    def take(self, args: tuple, kwargs: dict[str, Any]) -> Any:
+        """The result of a call."""
         state = thread_state()
-        around = state.levels or state.modes or state.function_modes or state.dual_level >= 0
-        if around or self._given_up:
+        if state.levels or state.modes or state.function_modes or state.dual_level >= 0:
             return self.function(*args, **kwargs)  # what is around must see each operator
         if kwargs and self._sorts_keywords:
             kwargs = dict(sorted(kwargs.items()))
@@ -216,27 +237,46 @@ class Compiled:
         if repeats is not None:
             tensors = list({id(t): t for t in tensors}.values())
         key = (structure, tuple([leaf_key(leaf) for leaf in leaves]), repeats, modes_key())
+        exact = key
+        if self._loose:
+            key = masked(key, self._loose.get((structure, len(leaves)), ()))
         made = self._known(key, tensors)
         if made is None:
             refused = self._refused.get(key)
             if refused is None or refused.tries_again:
-                made = self._compiled(key, args, kwargs, tensors)
+                with uncollected():
+                    made = self._compiled(exact, key, args, kwargs, tensors)
         if made is None:
             return self._uncompiled(key, args, kwargs)
         if not made.is_spent:
-            inputs = made.inputs(tensors)
+            inputs = made.inputs(tensors, leaves)
             if not made.shares_changes(inputs):
-                result = made(inputs)
+                if made.calls:
+                    result = made(inputs)
+                else:
+                    with uncollected():
+                        result = made(inputs)
                 if structure is None and made.calls > 1:
-                    self._lane = lane_for(made, args, key[3])
+                    self.lane = lane_for(made, args, key[3])
                 return result
+        elif all(each.is_spent for each in self.compilations):
+            self._run_plain()
         return self.function(*args, **kwargs)
+
+    def _run_plain(self) -> None:
+        """Count a call that runs uncompiled where nothing is compiled: after many of them nothing
+        is looked at any more."""
+        self._passed += 1
+        if self._passed >= LIMIT:
+            self.plain = self.function
 
     def _uncompiled(self, key: tuple, args: tuple, kwargs: dict[str, Any]) -> Any:
         """Run the function as it is. If that fails as tracing did, the program is wrong, and what
         it does when it is right is not known yet."""
         refused = self._refused.get(key)
         if refused is None or refused.is_warned:
+            if refused is not None and not self.compilations:
+                self._run_plain()
             return self.function(*args, **kwargs)
         try:
             result = self.function(*args, **kwargs)
@@ -259,9 +299,10 @@ class Compiled:
         return None
 
     def _compiled(
-        self, key: tuple, args: tuple, kwargs: dict[str, Any], tensors: list[Tensor]
+        self, exact: tuple, key: tuple, args: tuple, kwargs: dict[str, Any], tensors: list[Tensor]
     ) -> Compilation | None:
-        """A new compilation; None where the function has to run as it is."""
+        """A new compilation; None where the function has to run as it is. `exact` is the key of the
+        call with the values of all floats."""
         with self._lock:
             known = self._known(key, tensors)  # another thread may have made it meanwhile
             if known is not None:
@@ -273,7 +314,7 @@ class Compiled:
             reason = self._reason(key, tensors)
             _recompiles.info("compiling %s: %s", self._name(), reason)
             try:
-                made = self._made(key, args, kwargs, tensors, reason)
+                made = self._made_general(exact, key, args, kwargs, tensors, reason)
             except SharedMemory as error:
                 _recompiles.info("%s runs uncompiled: %s", self._name(), error)
                 return None
@@ -285,7 +326,7 @@ class Compiled:
             self._refused.pop(key, None)
             self._counts[_objects(key)] += 1
             self.compilations.append(made)
-            self._by_key.setdefault(key, []).append(made)
+            self._by_key.setdefault(made.key, []).insert(0, made)
             if made.surroundings.unwatchable is not None:
                 self._warn_uncompiled(
                     f"it reads {made.surroundings.unwatchable}, which cannot be watched. Read it "
@@ -301,15 +342,74 @@ class Compiled:
             warnings.warn(
                 f"{self._name()} was compiled {LIMIT} times; calls of other kinds run uncompiled "
                 f"from now on. This one differs: {self._reason(key, tensors)}",
-                stacklevel=4,
+                stacklevel=_OUTSIDE,
             )
         calls = sum(made.calls for made in self.compilations)
         self._passed = self._passed + 1 if calls == self._calls_before else 1
         self._calls_before = calls
-        self._given_up = self._passed >= LIMIT
+        if self._passed >= LIMIT:
+            self.plain = self.function
+
+    def _made_general(
+        self,
+        exact: tuple,
+        key: tuple,
+        args: tuple,
+        kwargs: dict[str, Any],
+        tensors: list[Tensor],
+        reason: str,
+    ) -> Compilation:
+        """A compilation that takes floats as inputs where another one differs in these alone and
+        the function does not need their values."""
+        kind = (key[0], len(key[1]))
+        places = self._changed_floats(key)
+        loose = self._loose.get(kind, set())
+        needed: set[tuple] = set()
+        while True:
+            numbers = [i for i in loose if (*kind, i) not in needed]
+            held = [place for place in places if place.identity not in needed]
+            general = masked(exact, numbers)
+            floats = Floats(general, held)
+            try:
+                made = self._made(general, args, kwargs, tensors, reason, floats)
+            except Exception:
+                if not floats:
+                    raise
+                arguments, others = floats.needed()
+                needed.update((*kind, i) for i in arguments)
+                needed.update(place.identity for place in others)
+                continue
+            self._needed |= needed
+            loose.intersection_update(numbers)
+            return made
+
+    def _changed_floats(self, key: tuple) -> list[Place]:
+        """Note which arguments differ from those of an earlier call as floats alone; the places
+        of floats elsewhere that have had other values."""
+        for made in self._by_key.get(key, ())[:1]:
+            for place in float_changes(made.surroundings.changes()):
+                self._places[place.identity] = place
+        for made in reversed(self.compilations):
+            numbers = differing_floats(made.key, key)
+            if numbers:
+                kind = (key[0], len(key[1]))
+                known = self._loose.setdefault(kind, set())
+                known.update(i for i in numbers if (*kind, i) not in self._needed)
+                break
+        return [
+            place
+            for identity, place in self._places.items()
+            if identity not in self._needed and type(place.read()) is float
+        ]
 
     def _made(
-        self, key: tuple, args: tuple, kwargs: dict[str, Any], tensors: list[Tensor], reason: str
+        self,
+        key: tuple,
+        args: tuple,
+        kwargs: dict[str, Any],
+        tensors: list[Tensor],
+        reason: str,
+        floats: Floats,
     ) -> Compilation:
         """Trace the function; afterwards all is as if it had not run."""
         objects = [part.value for part in _objects(key)]
@@ -324,26 +424,37 @@ class Compiled:
         snapshot = Snapshot(self.function, objects)
         stores = Stores(snapshot, surroundings)
         args, kwargs = tree_map_only(np.ndarray, np.copy, (args, kwargs))
+
+        def stored() -> list[Any]:
+            floats.put_back()
+            return stores.leaves()
+
         try:
-            with surroundings.watching(), uncollected():
+            if floats:
+                args, kwargs = floats.put(args, kwargs)
+            with surroundings.watching():
                 # What the function sets of context variables ends with the copy.
                 traced = copy_context().run(
-                    record, DifferentiableLevel(), self.function, args, kwargs, True, stores.leaves
+                    record, DifferentiableLevel(), self.function, args, kwargs, True, stored
                 )
+            floats.check(traced.literals, surroundings.code)
         finally:
+            floats.put_back()
             snapshot.restore()
         if stores.each:
             traced.store = stores.put
+        floats.close(traced.captured)
         sources = Sources(stores.each, traced.captured)
-        surroundings.note(self.function, objects, sources.skipped)
+        surroundings.note(self.function, objects, sources.skipped | floats.skipped)
         _graphs.info("%s:\n%s", self._name(), traced.graph)
         if self.rerolls:
-            with uncollected():
-                reroll(traced.graph)
+            reroll(traced.graph)
         executable = Executable(
             traced.graph, self.passes, self.recompute, traced.mutated, self.make
         )
-        made = Compilation(key, traced, executable, surroundings, sources, tensors, reason)
+        made = Compilation(
+            key, traced, executable, surroundings, sources, tensors, reason, floats
+        )
         made.seconds = time.perf_counter() - begin
         return made
 
@@ -351,13 +462,14 @@ class Compiled:
         """Run calls of this kind uncompiled, or all of them if none was ever compiled."""
         tries = self._refused[key].tries if key in self._refused else 0
         self._refused[key] = Refused(error, tries + 1)
-        self._given_up = len(self._refused) >= LIMIT and not self.compilations
+        if len(self._refused) >= LIMIT and not self.compilations:
+            self.plain = self.function
         _recompiles.info("%s runs uncompiled: %s", self._name(), error)
 
     def _warn_uncompiled(self, reason: str) -> None:
         if not self._warned_uncompiled:
             self._warned_uncompiled = True
-            warnings.warn(f"{self._name()} runs uncompiled: {reason}", stacklevel=4)
+            warnings.warn(f"{self._name()} runs uncompiled: {reason}", stacklevel=_OUTSIDE)
 
     def _reason(self, key: tuple, tensors: list[Tensor]) -> str:
         """Why none of the compilations serves a call."""
@@ -365,7 +477,7 @@ class Compiled:
             return "the first call"
         alike = self._by_key.get(key)
         if alike:
-            return str(alike[-1].obstacle(tensors))
+            return str(alike[0].obstacle(tensors))
         # The one that differs least tells most; of several, the last.
         keys = [made.key for made in reversed(self.compilations)]
         keys = [known for known in keys if same_structure(known, key)] or keys
@@ -378,6 +490,9 @@ class Compiled:
 
     def __repr__(self) -> str:
         return f"<compiled {self._name()}, {len(self.compilations)} compilations>"
+
+
+by_vector(Compiled)
 
 
 def _objects(key: tuple) -> tuple[ByIdentity, ...]:
@@ -478,6 +593,8 @@ def explain(function: Any, details: bool = False) -> str:
             )
         if made.traced.mutated:
             lines.append(f"     changes its inputs {made.traced.mutated}")
+        if made.floats.sources:
+            lines.append(f"     takes {len(made.floats.sources)} floats of any value")
         if details:
             lines.append(f"     traced in {made.seconds * 1e3:.1f} ms")
             for name, program in made.executable.made():

@@ -278,6 +278,10 @@ class CompiledFunction(Function):
         return (None, *gradient.by_input(results))
 
 
+# An attribute that is there already: through what it knows of a call, no cycle leads back.
+CompiledFunction._backward_cls.call = None
+
+
 def distinct(outputs: tuple) -> tuple:
     """Outputs of which none is there twice: each may get gradients of its own."""
     seen: set[int] = set()

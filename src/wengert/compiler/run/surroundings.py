@@ -22,6 +22,7 @@ from typing import Any
 from ...core.tensor import Tensor
 from ..trace.refusals import TraceError
 from .checks import Additions, Cell, Contents, Each, Elements, Fields, Tensors, all_hold
+from .places import Change
 from .purity import LIBRARIES, STANDARD, reaches_outside, shown
 from .reads import names_read
 from .walk import Walk
@@ -159,6 +160,15 @@ class Surroundings:
             return self._hold()
         except Exception:  # something is gone
             return False
+
+    def changes(self) -> Iterator[Change]:
+        """What is not as it was, as far as that can be told."""
+        for check in self.checks:
+            try:
+                if check.changed() is not None:
+                    yield from check.changes()
+            except Exception:  # something is gone
+                continue
 
     def changed(self) -> str | None:
         """The name of something that is not what it was, None if all is."""

@@ -14,7 +14,7 @@ import types
 import typing
 import weakref
 from array import array as plain_array
-from collections import OrderedDict, defaultdict, deque
+from collections import OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Callable, ItemsView, Iterable, KeysView, ValuesView
 from contextvars import ContextVar
 from typing import Any
@@ -59,7 +59,7 @@ _CONSTANT = (
     types.GenericAlias, types.UnionType, typing.TypeVar, datetime.date, datetime.time,
     datetime.datetime, datetime.timedelta, datetime.timezone, datetime.tzinfo, decimal.Decimal,
     re.Pattern, np.generic, np.dtype, np.ufunc, type(np.append), type(_thread.allocate_lock()),
-    type(threading.RLock()),
+    type(threading.RLock()), type(namedtuple("_", "field").field),  # type: ignore[attr-defined]
 )  # fmt: skip
 _CONSTANT_TYPES = frozenset(_CONSTANT)
 #: Bound to an object by being read from it.

@@ -6,6 +6,7 @@ it makes become constants. What it has changed of either kind of input is an out
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -124,7 +125,7 @@ class CaptureLevel(TraceLevel):
 
     __slots__ = (
         "inputs", "stand_ins", "originals", "input_values", "arguments", "met", "gradients",
-        "replaced", "memories", "offsets",
+        "replaced", "memories", "offsets", "roots",
     )  # fmt: skip
 
     def __init__(self, graph: Graph | None = None) -> None:
@@ -139,6 +140,7 @@ class CaptureLevel(TraceLevel):
         self.replaced: set[int] = set()  # inputs whose gradients were assigned before being read
         self.memories: dict[Memory, Tensor] = {}  # of the inputs, and whose they are
         self.offsets: dict[int, tuple[Tensor, int]] = {}  # where their memory begins, if read
+        self.roots: Counter[int] = Counter()  # arrays whose memory results share, by identity
 
     def add_input(self, example: Tensor, name: str | None = None) -> Tensor:
         """A further input of the graph, of the type of `example`; the tensor that stands for it."""
@@ -246,6 +248,7 @@ class CaptureLevel(TraceLevel):
         """Close the graph with the function's results and the inputs that it has changed."""
         traced = Traced(self.graph)
         known: dict[int, Recipe] = {}
+        self.roots = Counter([id(self._root(t)) for t in results if isinstance(t, Tensor)])
         for leaf in results:
             if not isinstance(leaf, Tensor):
                 traced.literals.append(leaf)
@@ -301,6 +304,25 @@ class CaptureLevel(TraceLevel):
                 pending.extend(node.next_nodes)
         return False
 
+    def _root(self, t: Tensor) -> Any:
+        """The array whose memory a tensor shares."""
+        array: Any = self.inside(t).array
+        while array.origin is not None:
+            array = array.origin[0].array
+        return array
+
+    def _is_detached_alone(self, array: Any) -> bool:
+        """Whether an array is something that was computed here, detached, and the only result in
+        its memory: then it need not share that with anything."""
+        if array.origin is None or array.origin[1].operator is not None:
+            return False
+        root: Any = array
+        while root.origin is not None:
+            if root.origin[1].operator is not None:
+                return False
+            root = root.origin[0].array
+        return self.roots[id(root)] == 1 and all(x.array is not root for x in self.inputs)
+
     def recipe(self, t: Tensor, known: dict[int, Recipe]) -> Recipe:
         """How a tensor is made from inputs and outputs of the graph."""
         array: Any = t.array
@@ -310,7 +332,7 @@ class CaptureLevel(TraceLevel):
             origin = array.origin
             if place is not None:
                 found = Recipe(True, place)
-            elif origin is not None:
+            elif origin is not None and not self._is_detached_alone(array):
                 source, step = origin
                 found = Recipe(before=self.recipe(source, known), step=step)
                 symbol = self.symbol_of(t)
@@ -320,6 +342,8 @@ class CaptureLevel(TraceLevel):
                 value = self.symbol_of(t)
                 if value.node.kind == prim.CONSTANT:  # each call returns a tensor of its own
                     value = self.insert("wengert::clone", value, value)
+                elif origin is not None:
+                    value = self.cut_off(value)
                 found = Recipe(False, self.graph.register_output(value))
                 found.strides = _strides(array)
             known[id(array)] = found

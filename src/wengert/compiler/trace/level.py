@@ -21,6 +21,7 @@ from ...autograd.function_call import call_recorded
 from ...backends.placement import of_array, transfer
 from ...core.arrays import LevelArray
 from ...core.dtypes import from_numpy
+from ...core.registry import operator_named
 from ...core.state import ThreadState, thread_state
 from ...core.tensor import Tensor, set_fields, wrap, wrap_as
 from ...creation.drawing import DRAWS
@@ -36,6 +37,7 @@ from ..ir.nodes import Value, split_arguments
 from ..ir.types import type_of, without_grad
 from ..passes.barriers import STOP_GRADIENT, WITH_VALUE
 from ..passes.shapes import example_of
+from .floats import TracedFloat, without_floats
 from .refusals import SharedMemory, TraceError, where
 from .shapes import KnownShapes
 from .steps import Memory, Step, single_step, text_of_step, way_back
@@ -174,6 +176,9 @@ class TraceLevel(ControlFlowLevel):
     # Calls -----------------------------------------------------------------------------------
 
     def call(self, state: ThreadState, operator: Any, args: tuple) -> Any:
+        if TracedFloat in map(type, args):
+            args = without_floats(operator, args, operator_named("mul"))
+            args = tuple([self.inside(a) if isinstance(a, Tensor) else a for a in args])
         if getattr(operator, "mutated", ()):
             return self.write_custom(operator, args)
         if operator.mutates:
