@@ -67,9 +67,12 @@ MACROS = [
 UNIX_FLAGS = {True: ["-O3", "-fno-math-errno", "-g0"], False: ["-O1", "-g0"]}
 WRITTEN_IN_C_TYPES = {
     "wengert.backends.loops",
+    "wengert.backends.kernels",
     "wengert.backends.matrices",
+    "wengert.backends.reduction_kernels",
     "wengert.backends.reductions",
     "wengert.backends.row_loops",
+    "wengert.backends.strips",
     "wengert.backends.systems",
     "wengert.backends.vector_loops",
     "wengert.compiler.native.runtime",

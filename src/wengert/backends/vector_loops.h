@@ -26,6 +26,29 @@ typedef struct {
                                 const char* scale, char* out, int64_t rows, int64_t n);
     void (*layer_norm_weight)(const char* g, const char* x, const char* mean, const char* scale,
                               double* to, int64_t rows, int64_t n);
+    /* Loops down columns, see strips.h. */
+    void (*spread)(const char* x, const char* mean, double* to, int64_t count, int64_t columns,
+                   int64_t width);
+    void (*affine)(const char* x, const char* mean, const char* factor, const char* bias, char* to,
+                   int64_t count, int64_t columns, int64_t width);
+    void (*products)(const char* g, const char* x, const char* mean, double* plain,
+                     double* weighted, int64_t count, int64_t columns, int64_t width);
+    void (*centred)(const char* g, const char* x, const char* mean, const char* less,
+                    const char* factor, const char* slope, char* to, int64_t count, int64_t columns,
+                    int64_t width);
+    void (*strip_softmax)(int is_log, const char* x, char* y, int64_t count, int64_t columns,
+                          int64_t width);
+    void (*strip_logsumexp)(const char* x, char* y, int64_t count, int64_t columns, int64_t width);
+    void (*strip_softmax_gradient)(int is_log, const char* g, const char* y, char* to,
+                                   int64_t count, int64_t columns, int64_t width);
+    void (*shares)(const char* g, const char* x, const char* y, char* to, int64_t count,
+                   int64_t columns, int64_t width);
+    void (*strip_cumsum)(int backward, const char* x, char* y, int64_t count, int64_t columns,
+                         int64_t width);
+    void (*arg)(int sign, const char* x, char* values, int64_t* to, int64_t count,
+                int64_t columns, int64_t width);
+    void (*ties)(const char* g, const char* x, const char* y, char* to, int64_t count,
+                 int64_t columns, int64_t width);
 } wengert_rows;
 
 enum { WENGERT_SUM, WENGERT_SQUARES, WENGERT_LARGEST, WENGERT_LEAST, WENGERT_PRODUCT };

@@ -213,8 +213,20 @@ cdef void merge(Job* job, int ndim) noexcept:
         job.inner[i] = job.strides[i][kept - 1]
 
 
+cdef class NativeLoop:
+    """What computes an operator or a gradient rule on plain arrays, where they suit it."""
+
+    cpdef object run(self, tuple values):
+        """The result for arrays and other arguments in order; None if they do not suit."""
+        return None
+
+    cpdef bint run_into(self, tuple values, object out):
+        """Write the result into an array; False, with nothing written, if it does not suit."""
+        return False
+
+
 @cython.final
-cdef class VectorLoop:
+cdef class VectorLoop(NativeLoop):
     """A loop in single and double precision; `other` holds for other values of literals."""
 
     cpdef object run(self, tuple values):

@@ -291,6 +291,8 @@ def run_loops(task: GraphTask, node: Node, state: ThreadState) -> None:
             fresh = False
         elif value is total:
             value = None
+        elif fresh and step.vector is not None:
+            fresh = _ndarrays.owns_memory(value.array)
         if (
             value is None
             or not _ndarrays.has_shape(value.array, following.out_shape)
