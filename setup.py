@@ -67,8 +67,11 @@ MACROS = [
 UNIX_FLAGS = {True: ["-O3", "-fno-math-errno", "-g0"], False: ["-O1", "-g0"]}
 WRITTEN_IN_C_TYPES = {
     "wengert.backends.loops",
+    "wengert.backends.copy_kernels",
+    "wengert.backends.index_kernels",
     "wengert.backends.kernels",
     "wengert.backends.matrices",
+    "wengert.backends.network_kernels",
     "wengert.backends.reduction_kernels",
     "wengert.backends.reductions",
     "wengert.backends.row_loops",

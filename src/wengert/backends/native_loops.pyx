@@ -3,11 +3,13 @@
 `native_loops.py` beside this file is the interface without C.
 """
 
-from . import reduction_kernels
+from . import copy_kernels, index_kernels, network_kernels, reduction_kernels
 from .kernels import kernel_of
 from .vector_loops import vector_loop
 
-__all__ = ["native_loop", "reduction_kernels"]
+__all__ = [
+    "copy_kernels", "index_kernels", "native_loop", "network_kernels", "reduction_kernels",
+]
 
 
 def native_loop(str key):

@@ -408,7 +408,15 @@ def apply_vector(
         values.append(t.array)
     for i in step.indices:
         item = saved if step.alone else saved[i]
-        if item is not None and type(item) is not str:
+        if (type(item) is tuple or type(item) is list) and holds_tensors(tuple(item)):
+            found = []
+            for each in item:
+                value = read_saved(each)
+                if value is None and each is not None:
+                    return None
+                found.append(value)
+            item = found
+        elif item is not None and type(item) is not str:
             item = read_saved(item)
             if item is None:
                 return None
