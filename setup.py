@@ -72,6 +72,8 @@ WRITTEN_IN_C_TYPES = {
     "wengert.backends.kernels",
     "wengert.backends.matrices",
     "wengert.backends.network_kernels",
+    "wengert.backends.product_kernels",
+    "wengert.backends.programs",
     "wengert.backends.reduction_kernels",
     "wengert.backends.reductions",
     "wengert.backends.row_loops",

@@ -3,12 +3,15 @@
 `native_loops.py` beside this file is the interface without C.
 """
 
-from . import copy_kernels, index_kernels, network_kernels, reduction_kernels
+from . import (
+    copy_kernels, index_kernels, network_kernels, product_kernels, reduction_kernels,
+)
 from .kernels import kernel_of
 from .vector_loops import vector_loop
 
 __all__ = [
-    "copy_kernels", "index_kernels", "native_loop", "network_kernels", "reduction_kernels",
+    "copy_kernels", "index_kernels", "native_loop", "network_kernels", "product_kernels",
+    "reduction_kernels",
 ]
 
 

@@ -315,4 +315,5 @@ static TARGET void wengert_layer_norm_weight(
 #define WENGERT_ROWS { \
     wengert_reduce, wengert_softmax, wengert_log_softmax, wengert_logsumexp, wengert_cumsum, \
     wengert_softmax_gradient, wengert_log_softmax_gradient, wengert_layer_norm, \
-    wengert_layer_norm_gradient, wengert_layer_norm_weight, WENGERT_STRIPS}
+    wengert_layer_norm_gradient, wengert_layer_norm_weight, WENGERT_STRIPS, \
+    wengert_run_program}

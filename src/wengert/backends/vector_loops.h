@@ -49,8 +49,16 @@ typedef struct {
                 int64_t columns, int64_t width);
     void (*ties)(const char* g, const char* x, const char* y, char* to, int64_t count,
                  int64_t columns, int64_t width);
+    /* See programs.h. */
+    void (*run_program)(const int32_t* code, int length, const double* numbers, int count,
+                        char* const* data, int operands, const int32_t* outputs, int results,
+                        int64_t n);
 } wengert_rows;
 
+enum {
+    WENGERT_ADD, WENGERT_SUBTRACT, WENGERT_MULTIPLY, WENGERT_DIVIDE, WENGERT_NEGATE, WENGERT_ROOT,
+    WENGERT_SIZE, WENGERT_MAXIMUM
+};
 enum { WENGERT_SUM, WENGERT_SQUARES, WENGERT_LARGEST, WENGERT_LEAST, WENGERT_PRODUCT };
 
 #define LOOP(place) static TARGET void loop_##place( \

@@ -237,7 +237,9 @@ def overloaded(whole: Any, along: Any) -> Callable[..., Any]:
                 return whole.call1(args[0])
             if "dim" not in kwargs and "axis" not in kwargs:
                 return whole(*args, **kwargs)
-        return call_function(along, args, kwargs)
+        if isinstance(along, Operator):
+            return call_function(along, args, kwargs)
+        return along(*args, **kwargs)
 
     presented(function, whole.name, whole.kernel.__module__, along)
     function.forms = (whole, along)  # type: ignore[attr-defined]
