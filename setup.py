@@ -37,6 +37,7 @@ COMPILED_WITHOUT_PXD = [
     "wengert/operators/fitting.py",
     "wengert/operators/getitem.py",
     "wengert/operators/joining.py",
+    "wengert/operators/losses.py",
     "wengert/operators/products.py",
     "wengert/operators/reduce.py",
     "wengert/operators/selection.py",

@@ -3,7 +3,7 @@
 cimport numpy as cnp
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
-from libc.math cimport isfinite, sqrt
+from libc.math cimport sqrt
 from libc.stdint cimport int64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memchr, memset
@@ -185,79 +185,47 @@ cdef object sum_dims_gradient(tuple v):
 # Products and norms: gradients by elements --------------------------------------------------------
 
 
-cdef bint ratio_loop(
-    real* g, real* x, real* y, real* out, Py_ssize_t outer, Py_ssize_t count, Py_ssize_t columns,
-    bint is_norm
+cdef void ratio_work(
+    Strips* job, int64_t full, int64_t single, int64_t partial, int64_t rows, int64_t width
 ) noexcept nogil:
-    """g * y / x for products, g * (x / y) for norms; False if a product is zero or not finite."""
-    cdef Py_ssize_t i, j, k
-    cdef real factor, value
-    for i in range(outer):
-        for j in range(count):
-            if columns == 1:
-                factor, value = g[i], y[i]
-                if is_norm:
-                    if j == 0:
-                        for k in range(count):
-                            out[k] = factor * (x[k] / value) if value != 0 else factor * 0
-                        x += count
-                        out += count
-                else:
-                    if j == 0:
-                        if value == 0 or not isfinite(<double>value):
-                            return False
-                        for k in range(count):
-                            out[k] = factor * (value / x[k])
-                        x += count
-                        out += count
-                continue
-            for k in range(columns):
-                value = y[i * columns + k]
-                if is_norm:
-                    out[k] = g[i * columns + k] * (x[k] / value) if value != 0 else (
-                        g[i * columns + k] * 0)
-                else:
-                    if value == 0 or not isfinite(<double>value):
-                        return False
-                    out[k] = g[i * columns + k] * (value / x[k])
-            x += columns
-            out += columns
-    return True
+    job.table.ratio(
+        job.kind, job.b + single, job.a + full, job.c + single, job.out + full, rows, job.columns,
+        width)
+
+
+cdef bint has_zeros(cnp.ndarray a) noexcept:
+    cdef Py_ssize_t i
+    cdef bint found = False
+    if cnp.PyArray_TYPE(a) == cnp.NPY_FLOAT:
+        for i in range(cnp.PyArray_SIZE(a)):
+            found |= (<float*>cnp.PyArray_DATA(a))[i] == 0
+    else:
+        for i in range(cnp.PyArray_SIZE(a)):
+            found |= (<double*>cnp.PyArray_DATA(a))[i] == 0
+    return found
 
 
 cdef object by_ratio(object gradient, object x, object value, object dim, bint is_norm):
-    cdef int first, last, i
-    cdef Py_ssize_t outer = 1, count = 1, columns = 1
-    cdef cnp.ndarray a, g, y, out
-    cdef bint done
+    """The gradient of a norm, or of a product without zeros."""
+    cdef Strips job
+    cdef int first, last
+    cdef cnp.ndarray a, out
     if not is_plain(x):
         return None
     a = <cnp.ndarray>x
-    if not span(dim, cnp.PyArray_NDIM(a), &first, &last):
+    if not span(dim, cnp.PyArray_NDIM(a), &first, &last) or not start(&job, a, first, last):
         return None
     if not is_reduced(gradient, a, first, last) or not is_reduced(value, a, first, last):
         return None
-    for i in range(cnp.PyArray_NDIM(a)):
-        if i < first:
-            outer *= cnp.PyArray_DIM(a, i)
-        elif i <= last:
-            count *= cnp.PyArray_DIM(a, i)
-        else:
-            columns *= cnp.PyArray_DIM(a, i)
-    g, y = <cnp.ndarray>gradient, <cnp.ndarray>value
+    if not is_norm and has_zeros(a):
+        return None
     out = empty_like(a)
-    with nogil:
-        if cnp.PyArray_TYPE(a) == cnp.NPY_FLOAT:
-            done = ratio_loop[float](
-                <float*>cnp.PyArray_DATA(g), <float*>cnp.PyArray_DATA(a),
-                <float*>cnp.PyArray_DATA(y), <float*>cnp.PyArray_DATA(out), outer, count, columns,
-                is_norm)
-        else:
-            done = ratio_loop[double](
-                <double*>cnp.PyArray_DATA(g), <double*>cnp.PyArray_DATA(a),
-                <double*>cnp.PyArray_DATA(y), <double*>cnp.PyArray_DATA(out), outer, count,
-                columns, is_norm)
-    return out if done else None
+    job.kind = is_norm
+    job.b = cnp.PyArray_BYTES(<cnp.ndarray>gradient)
+    job.c = cnp.PyArray_BYTES(<cnp.ndarray>value)
+    job.out = cnp.PyArray_BYTES(out)
+    run(&job, ratio_work, True)
+    return out
 
 
 cdef object prod_all_gradient(tuple v):

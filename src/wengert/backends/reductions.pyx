@@ -94,6 +94,17 @@ def reduce(int kind, x, tuple dims, bint keepdim):
     return reduced(kind, <cnp.ndarray>x, first, last, keepdim, 1, False)
 
 
+def reduce_all(x, bint is_mean):
+    """The sum of all elements, or their mean; None where NumPy has to do it."""
+    cdef int ndim
+    if not cnp.PyArray_CheckExact(x):
+        return None
+    ndim = cnp.PyArray_NDIM(<cnp.ndarray>x)
+    return reduced(
+        0, <cnp.ndarray>x, 0, ndim - 1, False,
+        <double>cnp.PyArray_SIZE(<cnp.ndarray>x) if is_mean else 1.0, False) if ndim else None
+
+
 cdef object reduced(
     int kind, cnp.ndarray a, int first, int last, bint keepdim, double divisor, bint root
 ):

@@ -198,6 +198,11 @@ static TARGET void wengert_strip_cumsum(
     int64_t step = backward ? -columns : columns, start = backward ? (count - 1) * columns : 0;
     const wengert_real* x = (const wengert_real*)from + start;
     wengert_real* y = (wengert_real*)to + start;
+    if (columns == 1) {
+        double sum = 0;
+        for (int64_t i = 0; i < count; i++, x += step, y += step) *y = (wengert_real)(sum += *x);
+        return;
+    }
     double total[STRIP] = {0};
     for (int64_t i = 0; i < count; i++, x += step, y += step)
         for (int j = 0; j < width; j++) y[j] = (wengert_real)(total[j] += x[j]);
@@ -257,7 +262,28 @@ static TARGET void wengert_strip_ties(
         for (int j = 0; j < width; j++) out[j] = x[j] == y[j] ? part[j] : part[j] * 0;
 }
 
+/* g * (x / y), and nothing where y is zero, or g * (y / x): gradients of norms and products. */
+static TARGET void wengert_strip_ratio(
+        int is_norm, const char* gradient, const char* from, const char* value, char* to,
+        int64_t count, int64_t columns, int64_t width) {
+    const wengert_real *g = (const wengert_real*)gradient, *x = (const wengert_real*)from;
+    const wengert_real* y = (const wengert_real*)value;
+    wengert_real* out = (wengert_real*)to;
+    if (columns == 1) {
+        wengert_real factor = *g, total = *y;
+        if (!is_norm) for (int64_t i = 0; i < count; i++) out[i] = factor * (total / x[i]);
+        else if (total == 0) for (int64_t i = 0; i < count; i++) out[i] = factor * 0;
+        else for (int64_t i = 0; i < count; i++) out[i] = factor * (x[i] / total);
+        return;
+    }
+    for (int64_t i = 0; i < count; i++, x += columns, out += columns) {
+        if (!is_norm) for (int j = 0; j < width; j++) out[j] = g[j] * (y[j] / x[j]);
+        else for (int j = 0; j < width; j++) out[j] = g[j] * (y[j] == 0 ? 0 : x[j] / y[j]);
+    }
+}
+
 #define WENGERT_STRIPS \
     wengert_strip_spread, wengert_strip_affine, wengert_strip_products, wengert_strip_centred, \
     wengert_strip_softmax, wengert_strip_logsumexp, wengert_strip_softmax_gradient, \
-    wengert_strip_shares, wengert_strip_cumsum, wengert_strip_arg, wengert_strip_ties
+    wengert_strip_shares, wengert_strip_cumsum, wengert_strip_arg, wengert_strip_ties, \
+    wengert_strip_ratio

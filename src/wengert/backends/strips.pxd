@@ -38,6 +38,9 @@ cdef extern from "vector_loops.h":
         void (*ties)(
             const char*, const char*, const char*, char*, int64_t, int64_t,
             int64_t) noexcept nogil
+        void (*ratio)(
+            int, const char*, const char*, const char*, char*, int64_t, int64_t,
+            int64_t) noexcept nogil
 
 # What a strip of some rows is given: offsets in bytes of operands of the whole shape and of those
 # of the reduced one, the number of the first result of a chunk, how many rows and columns.

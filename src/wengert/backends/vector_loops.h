@@ -49,6 +49,8 @@ typedef struct {
                 int64_t columns, int64_t width);
     void (*ties)(const char* g, const char* x, const char* y, char* to, int64_t count,
                  int64_t columns, int64_t width);
+    void (*ratio)(int is_norm, const char* g, const char* x, const char* y, char* to,
+                  int64_t count, int64_t columns, int64_t width);
     /* See programs.h. */
     void (*run_program)(const int32_t* code, int length, const double* numbers, int count,
                         char* const* data, int operands, const int32_t* outputs, int results,
@@ -64,14 +66,14 @@ enum { WENGERT_SUM, WENGERT_SQUARES, WENGERT_LARGEST, WENGERT_LEAST, WENGERT_PRO
 #define LOOP(place) static TARGET void loop_##place( \
     const char* const* in, const double* numbers, char* to, int64_t n)
 
-#define WENGERT_SETS 2
+#define WENGERT_SETS 3
 extern const wengert_entry wengert_entries[];
 extern const int wengert_entry_count;
 /* By the instruction set, from the best, then by the precision, single before double. */
 extern const wengert_loop* const wengert_loops_of[WENGERT_SETS][2];
 extern const wengert_rows* const wengert_rows_of[WENGERT_SETS][2];
 
-/* The instruction set of the processor, -1 if it is none for which there are loops. */
+/* The best instruction set of the processor; the last one is plain C. */
 static inline int wengert_instruction_set(void) {
 #if defined(__x86_64__) && defined(__GNUC__)
     __builtin_cpu_init();
@@ -79,6 +81,6 @@ static inline int wengert_instruction_set(void) {
         && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl")) return 0;
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return 1;
 #endif
-    return -1;
+    return 2;
 }
 #endif

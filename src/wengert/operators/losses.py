@@ -10,6 +10,7 @@ from functools import reduce
 from typing import Any
 
 from ..backends.layout import laid_out
+from ..backends.reductions import reduce_all
 from ..backends.vector_loops import vector_loop
 from ..core import dtypes
 from ..core.errors import shape_text
@@ -53,6 +54,11 @@ def _kernel(
     loop = vector_loop(key)
 
     def kernel(xp: Any, *args: Any) -> Any:
+        if loop is not None and args[-1] != NONE:
+            loss = loop.run(args[:-1])
+            total = None if loss is None else reduce_all(loss, args[-1] == MEAN)
+            if total is not None:
+                return total
         tensors = [each for each in args if hasattr(each, "dtype")]
         goal = reduce(dtypes.promote_types, [dtypes.from_numpy(t.dtype) for t in tensors]).numpy
         if goal.kind in "biuc":

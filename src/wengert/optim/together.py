@@ -1,8 +1,8 @@
-"""The update of all parameters of a group in one call, by the program that their rule comes down to.
+"""The update of all parameters of a group in one call, by the program that a rule comes down to.
 
-A rule is called once with placeholders, which note what is done to them; options and the counter of
-steps are numbers in it. What it computes is then done to each parameter, block by block, in C. Rules
-that do more than arithmetic on elements, such as reductions, are not for this.
+A rule is called once with placeholders, which note what is done to them; options and the counter
+of steps are numbers in it. What it computes is then done to each parameter, block by block, in C.
+Rules that do more than arithmetic on elements, such as reductions, are not for this.
 """
 
 from __future__ import annotations
