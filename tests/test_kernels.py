@@ -108,7 +108,9 @@ def assert_same(found, wanted, tolerance):
 
 @compiled_only
 @pytest.mark.parametrize("double", [False, True])
-@pytest.mark.parametrize(("name", "args"), CALLS, ids=[f"{n}-{i}" for i, (n, _) in enumerate(CALLS)])
+@pytest.mark.parametrize(
+    ("name", "args"), CALLS, ids=[f"{n}-{i}" for i, (n, _) in enumerate(CALLS)]
+)
 def test_kernels_agree_with_those_that_are_declared(name, args, double):
     """The declared kernel, in NumPy's terms, says what the one in C has to compute."""
     wide = tuple([in_double(a) for a in args])

@@ -484,6 +484,23 @@ cdef bint fits(Picking* job, cnp.ndarray like, int dim, cnp.ndarray index) noexc
     return cnp.PyArray_SIZE(index) > 0 and within(index, 0, job.count)
 
 
+ctypedef fused word:
+    uint32_t
+    uint64_t
+
+
+cdef void gather_row(const word* x, const int64_t* index, word* out, int64_t n) noexcept nogil:
+    cdef int64_t i
+    for i in range(n):
+        out[i] = x[index[i]]
+
+
+cdef void scatter_row(const real* x, const int64_t* index, real* out, int64_t n) noexcept nogil:
+    cdef int64_t i
+    for i in range(n):
+        out[index[i]] += x[i]
+
+
 cdef void gather_part(void* data, int64_t part) noexcept nogil:
     cdef Picking* job = <Picking*>data
     cdef int64_t i = part * job.per_part, end = min(i + job.per_part, job.outer), j, k, at, base
@@ -492,7 +509,14 @@ cdef void gather_part(void* data, int64_t part) noexcept nogil:
     while i < end:
         index = job.index + i * step
         base = i * job.count * columns
-        if job.itemsize == 4:
+        if columns == 1:
+            if job.itemsize == 4:
+                gather_row[uint32_t](
+                    <const uint32_t*>job.data + base, index, <uint32_t*>job.out + i * step, step)
+            else:
+                gather_row[uint64_t](
+                    <const uint64_t*>job.data + base, index, <uint64_t*>job.out + i * step, step)
+        elif job.itemsize == 4:
             for j in range(job.taken):
                 for k in range(columns):
                     at = i * step + j * columns + k
@@ -515,7 +539,14 @@ cdef void scatter_part(void* data, int64_t part) noexcept nogil:
     while i < end:
         index = job.index + i * step
         base = i * job.count * columns
-        if job.itemsize == 4:
+        if columns == 1:
+            if job.itemsize == 4:
+                scatter_row[float](
+                    <const float*>job.data + i * step, index, <float*>job.out + base, step)
+            else:
+                scatter_row[double](
+                    <const double*>job.data + i * step, index, <double*>job.out + base, step)
+        elif job.itemsize == 4:
             for j in range(job.taken):
                 for k in range(columns):
                     at = i * step + j * columns + k

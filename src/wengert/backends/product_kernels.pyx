@@ -7,6 +7,8 @@ from ..core.array_checks cimport empty_like
 from ..core.pool cimport split
 from .kernels cimport is_plain, known
 from .matrices cimport raw_product
+from .strips cimport wengert_rows
+from .vector_loops cimport rows_of
 
 cnp.import_array()
 
@@ -14,7 +16,8 @@ cdef enum:
     PART = 500_000     # multiplications that a thread takes at a time
     QUICK = 20_000     # multiplications below which the interpreter's lock is kept
     SMALL = 6000       # multiplications of a matrix and a vector that BLAS is not called for
-    SHORT = 4096       # elements of a vector that BLAS is not called for
+    SHORT = 512        # elements of a vector for which no vectors are needed
+    LONG = 65536       # elements of a vector that one thread takes
 
 ctypedef fused real:
     float
@@ -136,16 +139,61 @@ cdef object times_vector(object matrix, object vector, int turned):
     a, x = <cnp.ndarray>matrix, <cnp.ndarray>vector
     item = cnp.PyArray_ITEMSIZE(a)
     rows, k = cnp.PyArray_DIM(a, turned), cnp.PyArray_DIM(a, 1 - turned)
-    if cnp.PyArray_TYPE(a) != cnp.PyArray_TYPE(x) or cnp.PyArray_DIM(x, 0) != k or (
-        rows * k > SMALL
-    ):
+    if cnp.PyArray_TYPE(a) != cnp.PyArray_TYPE(x) or cnp.PyArray_DIM(x, 0) != k:
         return None
+    if rows * k > SMALL:
+        if turned or rows * k > LONG or not is_plain(a) or not is_plain(x):
+            return None
+        return by_rows(a, x)
     out = cnp.PyArray_EMPTY(1, &rows, cnp.PyArray_TYPE(a), 0)
     # The vector as a matrix of one column, of which the stride does not matter but is not one.
     raw_product(
         item == 8, cnp.PyArray_BYTES(a), cnp.PyArray_BYTES(x), cnp.PyArray_BYTES(out), rows, k, 1,
         cnp.PyArray_STRIDE(a, turned) // item, cnp.PyArray_STRIDE(a, 1 - turned) // item,
         cnp.PyArray_STRIDE(x, 0) // item, 0)
+    return out
+
+
+cdef struct Rows:
+    const wengert_rows* table
+    const char* a
+    const char* x
+    char* out
+    int64_t rows, n, per_part
+    int itemsize
+
+
+cdef void rows_part(void* data, int64_t part) noexcept nogil:
+    cdef Rows* job = <Rows*>data
+    cdef int64_t i = part * job.per_part, end = min(i + job.per_part, job.rows)
+    cdef double plain, product, zero = 0
+    while i < end:
+        job.table.products(
+            job.x, job.a + i * job.n * job.itemsize, <char*>&zero, &plain, &product, job.n, 1, 1)
+        if job.itemsize == 4:
+            (<float*>job.out)[i] = <float>product
+        else:
+            (<double*>job.out)[i] = product
+        i += 1
+
+
+cdef object by_rows(cnp.ndarray a, cnp.ndarray x):
+    """The sums of the products of each row of an array with a vector."""
+    cdef Rows job
+    cdef cnp.ndarray out
+    job.table = <const wengert_rows*>rows_of(cnp.PyArray_TYPE(a))
+    if job.table == NULL:
+        return None
+    job.n = cnp.PyArray_SIZE(x)
+    job.rows = cnp.PyArray_SIZE(a) // job.n
+    job.itemsize = cnp.PyArray_ITEMSIZE(a)
+    out = cnp.PyArray_EMPTY(
+        cnp.PyArray_NDIM(a) - 1, cnp.PyArray_DIMS(a), cnp.PyArray_TYPE(a), 0)
+    job.a, job.x = cnp.PyArray_BYTES(a), cnp.PyArray_BYTES(x)
+    job.out = cnp.PyArray_BYTES(out)
+    job.per_part = max(1, 32768 // job.n)
+    with nogil:
+        split(rows_part, &job, (job.rows + job.per_part - 1) // job.per_part)
     return out
 
 
@@ -216,9 +264,10 @@ cdef object dot(tuple v):
     if (
         cnp.PyArray_TYPE(a) != cnp.PyArray_TYPE(b) or cnp.PyArray_NDIM(a) != 1
         or cnp.PyArray_NDIM(b) != 1 or cnp.PyArray_SIZE(a) != cnp.PyArray_SIZE(b)
-        or cnp.PyArray_SIZE(a) > SHORT
     ):
         return None
+    if cnp.PyArray_SIZE(a) > SHORT:
+        return by_rows(a, b) if cnp.PyArray_SIZE(a) <= LONG else None
     out = cnp.PyArray_EMPTY(0, NULL, cnp.PyArray_TYPE(a), 0)
     if cnp.PyArray_TYPE(a) == cnp.NPY_FLOAT:
         (<float*>cnp.PyArray_DATA(out))[0] = <float>dot_loop[float](
