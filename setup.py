@@ -44,6 +44,8 @@ COMPILED_WITHOUT_PXD = [
     "wengert/operators/softmax.py",
     "wengert/operators/transcendental.py",
     "wengert/operators/views.py",
+    "wengert/optim/rule.py",
+    "wengert/optim/together.py",
     "wengert/tensor/attributes.py",
     "wengert/transforms/batching/moving.py",
     "wengert/transforms/batching/products.py",

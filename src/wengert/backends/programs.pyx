@@ -7,6 +7,7 @@ cimport numpy as cnp
 from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport free, malloc
 
+from ..core.array_checks cimport same_dims
 from ..core.pool cimport split
 from .vector_loops cimport rows_of
 
@@ -78,8 +79,7 @@ cdef bint describe(Program* job, list rows, int kind) except -1:
             a = <cnp.ndarray>row[j]
             if (
                 cnp.PyArray_TYPE(a) != kind or not cnp.PyArray_ISCARRAY(a)
-                or cnp.PyArray_SIZE(a) != cnp.PyArray_SIZE(first)
-                or cnp.PyArray_NDIM(a) != cnp.PyArray_NDIM(first)
+                or not same_dims(a, first)
             ):
                 return False
             job.data[i * job.operands + j] = cnp.PyArray_BYTES(a)

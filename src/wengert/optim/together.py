@@ -10,8 +10,6 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
-
 from ..backends import programs
 from ..core.state import overriding, thread_state
 from ..core.tensor import Tensor, bump_version
@@ -117,17 +115,21 @@ def update_together(rule: Any, params: list, states: list[dict], o: Any, maximiz
         return False
     names = [name for name in states[0] if name != "step"]
     rows = []
+    steps = []
     for p, state in zip(params, states, strict=True):
-        tensors = [p, p.grad, *[state.get(name) for name in names]]
-        row = [getattr(t, "array", None) for t in tensors]
-        if any(type(t.array) is not np.ndarray or t.inference if isinstance(t, Tensor) else True
-               for t in tensors):  # fmt: skip
-            return False
-        if any(array.shape != row[0].shape for array in row):
+        row = [p.array]
+        tensors = [p.grad]
+        for name in names:
+            tensors.append(state.get(name))
+        for t in tensors:
+            if not isinstance(t, Tensor) or t.inference:
+                return False
+            row.append(t.array)
+        if p.inference:
             return False
         rows.append(tuple(row))
+        steps.append(state["step"].item() + 1 if "step" in state else None)
     done = False
-    steps = [state["step"].item() + 1 if "step" in state else None for state in states]
     for step in set(steps):
         chosen = [i for i, own in enumerate(steps) if own == step]
         program = _program(rule, names, step, o, maximize)
