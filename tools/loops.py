@@ -365,7 +365,7 @@ def _float(value: float, kind: str) -> str:
 
 
 #: Instruction sets in the order of the table, by the numbers that backends/vectors.h knows.
-SETS = (4, 3)
+SETS = (4, 3, 0)
 #: Functions of one vector, for the fused loops that are written by hand.
 INLINE = ("exp", "log")
 GUARD = "#if defined(__x86_64__) && defined(__GNUC__)\n"
@@ -384,11 +384,11 @@ def loops_of_set(found: list[Loop], number: int, kind: str) -> str:
     """The C file of all loops for an instruction set and a precision."""
     names = ", ".join(f"loop_{place}" for place in range(len(found)))
     return "".join([
-        f"/* Written by tools/loops.py. */\n{GUARD}"
+        f"/* Written by tools/loops.py. */\n{GUARD if number else '#if 1'}\n"
         f"#define WENGERT_SET {number}\n#define WENGERT_{kind.upper()}\n"
         '#include "vectors.h"\n#include "vector_loops.h"\n',
         *[_inline(name, kind) for name in INLINE],
-        '#include "rows.h"\n',
+        '#include "rows.h"\n#include "strips.h"\n#include "programs.h"\n',
         *[f"/* {x.key} {x.literals or ''} */\n{_text(x, i, kind)}" for i, x in enumerate(found)],
         f"const wengert_loop wengert_loops_{number}_{kind}[] = {{{names}}};\n",
         f"const wengert_rows wengert_rows_{number}_{kind} = WENGERT_ROWS;\n#endif\n",
@@ -399,18 +399,21 @@ def table(found: list[Loop]) -> str:
     """The C file that has the names of the loops, and where they are."""
     entries = "".join(f'    {{"{x.key}", "{x.roles}", "{x.literals!r}"}},\n' for x in found)
     places = [f"{number}_{kind}" for number in SETS for kind in KINDS]
+    missing = "{0, 0}, " * (len(SETS) - 1)
     return (
         '/* Written by tools/loops.py. */\n#include "vector_loops.h"\n'
         f"const wengert_entry wengert_entries[] = {{\n{entries}}};\n"
-        f"const int wengert_entry_count = {len(found)};\n{GUARD}"
+        f"const int wengert_entry_count = {len(found)};\n"
         + "".join(f"extern const wengert_loop wengert_loops_{x}[];\n"
                   f"extern const wengert_rows wengert_rows_{x};\n" for x in places)
-        + "const wengert_loop* const wengert_loops_of[][2] = {"
+        + f"{GUARD}const wengert_loop* const wengert_loops_of[][2] = {{"
         + ", ".join("{" + ", ".join(f"wengert_loops_{n}_{k}" for k in KINDS) + "}" for n in SETS)
         + "};\nconst wengert_rows* const wengert_rows_of[][2] = {"
         + ", ".join("{" + ", ".join(f"&wengert_rows_{n}_{k}" for k in KINDS) + "}" for n in SETS)
-        + "};\n#else\nconst wengert_loop* const wengert_loops_of[WENGERT_SETS][2];\n"
-        "const wengert_rows* const wengert_rows_of[WENGERT_SETS][2];\n#endif\n"
+        + f"}};\n#else\nconst wengert_loop* const wengert_loops_of[][2] = {{{missing}"
+        "{wengert_loops_0_f32, wengert_loops_0_f64}};\n"
+        f"const wengert_rows* const wengert_rows_of[][2] = {{{missing}"
+        "{&wengert_rows_0_f32, &wengert_rows_0_f64}};\n#endif\n"
     )  # fmt: skip
 
 

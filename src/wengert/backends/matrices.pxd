@@ -1,6 +1,12 @@
 cimport cython
 
 
+cdef bint raw_product(
+    bint is_double, const char* a, const char* b, char* out, Py_ssize_t m, Py_ssize_t k,
+    Py_ssize_t n, Py_ssize_t a_row, Py_ssize_t a_column, Py_ssize_t b_row, Py_ssize_t b_column
+) noexcept nogil
+
+
 @cython.final
 cdef class Matrices:
     cdef public bint blas

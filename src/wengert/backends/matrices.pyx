@@ -37,6 +37,7 @@ cdef enum:
 
 cdef Loops shared_loops = loops
 cdef int add_code = ADD
+cdef bint has_blas = False
 
 
 cdef inline bint is_target(object value) noexcept:
@@ -152,12 +153,59 @@ cdef Py_ssize_t blas_step(cnp.ndarray a, Py_ssize_t item, bint* turned) noexcept
     return 0
 
 
+cdef bint raw_product(
+    bint is_double, const char* a, const char* b, char* out, Py_ssize_t m, Py_ssize_t k,
+    Py_ssize_t n, Py_ssize_t a_row, Py_ssize_t a_column, Py_ssize_t b_row, Py_ssize_t b_column
+) noexcept nogil:
+    """A product of matrices by their addresses; False if BLAS cannot read them by their strides,
+    which are in elements."""
+    cdef Py_ssize_t a_step, b_step
+    cdef bint a_turned, b_turned
+    if m * k * n <= MATMUL_LIMIT:
+        if is_double:
+            matmul_loop[double](
+                <double*>a, <double*>b, <double*>out, m, k, n, a_row, a_column, b_row, b_column,
+                False)
+        else:
+            matmul_loop[float](
+                <float*>a, <float*>b, <float*>out, m, k, n, a_row, a_column, b_row, b_column, False)
+        return True
+    a_step = step_of(m, k, a_row, a_column, &a_turned)
+    b_step = step_of(k, n, b_row, b_column, &b_turned)
+    if not has_blas or a_step == 0 or b_step == 0 or not wengert_serves(
+        max(m, n, k, a_step, b_step)
+    ):
+        return False
+    wengert_gemm(is_double, a_turned, b_turned, m, n, k, a, a_step, b, b_step, False, out)
+    return True
+
+
+cdef Py_ssize_t step_of(
+    Py_ssize_t rows, Py_ssize_t columns, Py_ssize_t down, Py_ssize_t across, bint* turned
+) noexcept nogil:
+    """What `blas_step` tells of an array, by its lengths and strides in elements."""
+    turned[0] = False
+    if across == 1 or columns == 1:
+        if rows == 1:
+            return columns
+        if down >= columns:
+            return down
+    turned[0] = True
+    if down == 1 or rows == 1:
+        if columns == 1:
+            return rows
+        if across >= rows:
+            return across
+    return 0
+
+
 cdef class Matrices:
     """Products of real matrices; one instance, `matrices`. `blas` may be switched off."""
 
     def __cinit__(self):
         # without the matrix products of NumPy's own library, NumPy is called for them
-        self.blas = wengert_find_blas(umath.__file__.encode())
+        global has_blas
+        self.blas = has_blas = wengert_find_blas(umath.__file__.encode())
 
     cpdef object matmul(self, object a, object b):
         """Product of two small matrices of one dtype, any strides; None when not small."""

@@ -6,6 +6,7 @@ so that the number of threads does not matter. `reductions.py` beside this file 
 without C.
 """
 cimport numpy as cnp
+from libc.math cimport sqrt
 from libc.stdint cimport int64_t
 from libc.stdlib cimport free, malloc
 
@@ -59,8 +60,8 @@ cdef inline double combined(int kind, double a, double b) noexcept nogil:
     return a * b if kind == 4 else a + b
 
 
-cdef void combine(Job* job, char* out, bint single) noexcept nogil:
-    """Put the results of chunks together, in order."""
+cdef void combine(Job* job, char* out, bint single, double divisor, bint root) noexcept nogil:
+    """Put the results of chunks together, in order, and finish them."""
     cdef int64_t i, j, k
     cdef double value
     cdef double* partial
@@ -70,6 +71,10 @@ cdef void combine(Job* job, char* out, bint single) noexcept nogil:
             value = partial[0]
             for k in range(1, job.chunks):
                 value = combined(job.kind, value, partial[k * job.columns])
+            if divisor != 1:
+                value /= divisor
+            if root:
+                value = sqrt(value)
             if single:
                 (<float*>out)[i * job.columns + j] = <float>value
             else:
@@ -78,15 +83,41 @@ cdef void combine(Job* job, char* out, bint single) noexcept nogil:
 
 def reduce(int kind, x, tuple dims, bint keepdim):
     """The reduction of an array over neighbouring dimensions; None where NumPy has to do it."""
-    cdef Job job
-    cdef cnp.ndarray a, out
-    cdef double few[FEW]
-    cdef cnp.npy_intp shape[32]
-    cdef int i, ndim, first, last, kept = 0
-    cdef int64_t results
+    cdef int i, first, last
     if not cnp.PyArray_CheckExact(x) or not dims:
         return None
-    a = <cnp.ndarray>x
+    first = last = dims[0]
+    for i in range(1, <int>len(dims)):
+        if dims[i] != last + 1:
+            return None
+        last = dims[i]
+    return reduced(kind, <cnp.ndarray>x, first, last, keepdim, 1, False)
+
+
+def reduce_all(x, bint is_mean):
+    """The sum of all elements, or their mean; None where NumPy has to do it."""
+    cdef int ndim
+    if not cnp.PyArray_CheckExact(x):
+        return None
+    ndim = cnp.PyArray_NDIM(<cnp.ndarray>x)
+    return reduced(
+        0, <cnp.ndarray>x, 0, ndim - 1, False,
+        <double>cnp.PyArray_SIZE(<cnp.ndarray>x) if is_mean else 1.0, False) if ndim else None
+
+
+cdef object reduced(
+    int kind, cnp.ndarray a, int first, int last, bint keepdim, double divisor, bint root
+):
+    """The reduction over dimensions from `first` to `last`, divided, of which then the root is taken.
+
+    None where the array does not suit.
+    """
+    cdef Job job
+    cdef cnp.ndarray out
+    cdef double few[FEW]
+    cdef cnp.npy_intp shape[32]
+    cdef int i, ndim, kept = 0
+    cdef int64_t results
     job.table = <const wengert_rows*>rows_of(cnp.PyArray_TYPE(a))
     ndim = cnp.PyArray_NDIM(a)
     if (
@@ -94,11 +125,6 @@ def reduce(int kind, x, tuple dims, bint keepdim):
         or not cnp.PyArray_ISCARRAY_RO(a)
     ):
         return None
-    first = last = dims[0]
-    for i in range(1, <int>len(dims)):
-        if dims[i] != last + 1:
-            return None
-        last = dims[i]
     job.kind = kind
     job.outer = job.count = job.columns = 1
     for i in range(ndim):
@@ -129,11 +155,11 @@ def reduce(int kind, x, tuple dims, bint keepdim):
     if cnp.PyArray_SIZE(a) < QUICK:
         job.units_per_part = job.units
         run_part(&job, 0)
-        combine(&job, cnp.PyArray_BYTES(out), job.itemsize == 4)
+        combine(&job, cnp.PyArray_BYTES(out), job.itemsize == 4, divisor, root)
     else:
         with nogil:
             split(run_part, &job, (job.units + job.units_per_part - 1) // job.units_per_part)
-            combine(&job, cnp.PyArray_BYTES(out), job.itemsize == 4)
+            combine(&job, cnp.PyArray_BYTES(out), job.itemsize == 4, divisor, root)
     if job.partial != few:
         free(job.partial)
     return out

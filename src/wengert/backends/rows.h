@@ -131,13 +131,15 @@ static inline TARGET double wengert_row_extreme(const wengert_real* x, int64_t n
 }
 
 static inline TARGET double wengert_row_product(const wengert_real* x, int64_t n) {
-    double parts[8] = {1, 1, 1, 1, 1, 1, 1, 1};
+    double parts[64];
     int64_t i = 0;
-    for (; i + 8 <= n; i += 8)
-        for (int k = 0; k < 8; k++) parts[k] *= x[i + k];
-    for (; i < n; i++) parts[0] *= x[i];
-    return ((parts[0] * parts[1]) * (parts[2] * parts[3]))
-        * ((parts[4] * parts[5]) * (parts[6] * parts[7]));
+    for (int k = 0; k < 64; k++) parts[k] = 1;
+    for (; i + 64 <= n; i += 64)
+        for (int k = 0; k < 64; k++) parts[k] *= x[i + k];
+    for (int k = 0; i < n; i++, k++) parts[k] *= x[i];
+    for (int half = 32; half; half /= 2)
+        for (int k = 0; k < half; k++) parts[k] *= parts[k + half];
+    return parts[0];
 }
 
 static inline double wengert_combined(int kind, double a, double b) {
@@ -315,4 +317,5 @@ static TARGET void wengert_layer_norm_weight(
 #define WENGERT_ROWS { \
     wengert_reduce, wengert_softmax, wengert_log_softmax, wengert_logsumexp, wengert_cumsum, \
     wengert_softmax_gradient, wengert_log_softmax_gradient, wengert_layer_norm, \
-    wengert_layer_norm_gradient, wengert_layer_norm_weight}
+    wengert_layer_norm_gradient, wengert_layer_norm_weight, WENGERT_STRIPS, \
+    wengert_run_program}

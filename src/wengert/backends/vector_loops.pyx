@@ -30,10 +30,10 @@ cdef extern from "vector_loops.h":
         const char* literals
     const wengert_entry wengert_entries[]
     const int wengert_entry_count
-    const loop_t* wengert_loops_of[2][2]
+    const loop_t* wengert_loops_of[3][2]
     ctypedef struct wengert_rows:
         pass
-    const wengert_rows* wengert_rows_of[2][2]
+    const wengert_rows* wengert_rows_of[3][2]
     int wengert_instruction_set()
 
 cdef extern from "numpy/arrayobject.h":
@@ -93,7 +93,18 @@ cdef void fill_block(
 ) noexcept nogil:
     """Elements that are not contiguous, one behind the other."""
     cdef int64_t i
-    if itemsize == 4:
+    cdef float single
+    cdef double real
+    if stride == 0:
+        if itemsize == 4:
+            single = (<const float*>source)[0]
+            for i in range(count):
+                (<float*>block)[i] = single
+        else:
+            real = (<const double*>source)[0]
+            for i in range(count):
+                (<double*>block)[i] = real
+    elif itemsize == 4:
         for i in range(count):
             (<float*>block)[i] = (<const float*>(source + i * stride))[0]
     else:
@@ -213,8 +224,20 @@ cdef void merge(Job* job, int ndim) noexcept:
         job.inner[i] = job.strides[i][kept - 1]
 
 
+cdef class NativeLoop:
+    """What computes an operator or a gradient rule on plain arrays, where they suit it."""
+
+    cpdef object run(self, tuple values):
+        """The result for arrays and other arguments in order; None if they do not suit."""
+        return None
+
+    cpdef bint run_into(self, tuple values, object out):
+        """Write the result into an array; False, with nothing written, if it does not suit."""
+        return False
+
+
 @cython.final
-cdef class VectorLoop:
+cdef class VectorLoop(NativeLoop):
     """A loop in single and double precision; `other` holds for other values of literals."""
 
     cpdef object run(self, tuple values):
@@ -437,12 +460,14 @@ cdef bint overlaps(char* a, char* b, int64_t size) noexcept:
 
 
 cdef int chosen_set():
-    """The best instruction set that the processor has and WENGERT_INSTRUCTIONS allows, or -1."""
+    """The best instruction set that the processor has and WENGERT_INSTRUCTIONS allows; -1: none."""
     cdef int best = wengert_instruction_set()
     cdef str wish = os.environ.get("WENGERT_INSTRUCTIONS", "")
-    if wish == "none" or best < 0:
+    if wish == "none":
         return -1
-    return 1 if wish == "avx2" else best
+    if wish == "plain":
+        return 2
+    return 1 if wish == "avx2" and best < 2 else best
 
 
 cdef int instruction_set = chosen_set()

@@ -1,6 +1,9 @@
 /* The instructions of vector loops, for AVX-512 and for AVX2 with FMA, in single or double precision.
-   A file that includes this one defines WENGERT_SET as 4 or 3, and WENGERT_F32 or WENGERT_F64. Loads
+   A file that includes this one defines WENGERT_SET as 4, 3 or 0 (see scalars.h), and WENGERT_F32 or WENGERT_F64. Loads
    and stores are given how many elements are left, of which they take no more. */
+#if WENGERT_SET == 0
+#include "scalars.h"
+#else
 #include <immintrin.h>
 #include <math.h>
 #include <stdint.h>
@@ -235,3 +238,4 @@ static __attribute__((noinline, unused)) TARGET FLOATS wengert_rescue(
         if (lanes >> i & 1) values[i] = function(points[i]);
     return OF(loadu)(values);
 }
+#endif

@@ -14,6 +14,7 @@ cdef class NDArrays:
     cpdef bint is_real_float(self, object array)
     cpdef bint is_half(self, object array)
     cpdef bint is_differentiable(self, object array)
+    cpdef bint owns_memory(self, object array)
     cpdef bint is_empty(self, object array)
     cpdef bint in_row_order(self, tuple values)
     cpdef object order_of_first(self, tuple values)

@@ -66,6 +66,10 @@ class NDArrays:
         """Whether the dtype is floating or complex; the V kind is bfloat16's."""
         return array.dtype.kind in "fcV"
 
+    def owns_memory(self, array: Any) -> bool:
+        """Whether an array is no view of another."""
+        return array.base is None
+
     def is_empty(self, array: Any) -> bool:
         return array.size == 0
 

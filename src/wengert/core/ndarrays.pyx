@@ -144,6 +144,10 @@ cdef class NDArrays:
         kind = cnp.PyArray_TYPE(<cnp.ndarray>array)
         return (cnp.NPY_FLOAT <= kind <= cnp.NPY_CDOUBLE) or kind == NPY_HALF or kind >= 256
 
+    cpdef bint owns_memory(self, object array):
+        """Whether an array is no view of another."""
+        return cnp.PyArray_BASE(<cnp.ndarray>array) == NULL
+
     cpdef bint is_empty(self, object array):
         return cnp.PyArray_SIZE(<cnp.ndarray>array) == 0
 

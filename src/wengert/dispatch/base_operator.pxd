@@ -16,3 +16,6 @@ cdef class BaseOperator(AbstractOperator):
     cdef public str doc
     cdef public dict facts
     cdef public object aliases
+
+    cpdef tuple bind(self, tuple args, dict kwargs)
+    cpdef object call_bound(self, tuple args, dict kwargs)

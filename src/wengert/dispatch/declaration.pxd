@@ -1,5 +1,5 @@
 cimport cython
-from ..backends.vector_loops cimport VectorLoop
+from ..backends.vector_loops cimport NativeLoop
 from ..core.classes cimport Classes
 from ..core.ndarrays cimport NDArrays
 from ..core.tensor cimport Tensor
@@ -19,7 +19,7 @@ cdef class Declaration(BaseOperator):
     cdef public object ufunc
     cdef public object dtype_rule
     cdef public int native_code
-    cdef public VectorLoop vector_loop
+    cdef public NativeLoop vector_loop
     cdef public int arity
     cdef public int operands
     cdef public int outputs
@@ -66,6 +66,8 @@ cpdef bint any_foreign(tuple args)
 cpdef bint only_tensors(tuple args, int count)
 @cython.locals(t=Tensor)
 cpdef tuple arrays_of(tuple args)
+@cython.locals(t=Tensor, out=list, inner=list)
+cpdef tuple plain_arrays(tuple args)
 cdef bint _has_half(tuple args)
 @cython.locals(found=cython.bint)
 cdef bint _only_halves(tuple args)

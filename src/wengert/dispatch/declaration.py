@@ -90,6 +90,10 @@ class Declaration(BaseOperator):
 
         This is the short way for NumPy's arrays; `run_on` is the one for every other class.
         """
+        if self.vector_loop is not None:
+            out = self._run_vector_loop(args)
+            if out is not None:
+                return out
         for position in self.tensor_positions:
             value = args[position]
             if type(value) is not _ndarray and _is_array(value):
@@ -103,10 +107,6 @@ class Declaration(BaseOperator):
             if _ndarrays.is_empty(args[0]):
                 return self.kernel(np, with_steps(args[0]), *args[1:])
             return self.kernel(np, *args)
-        if self.vector_loop is not None:
-            out = self._run_vector_loop(args)
-            if out is not None:
-                return out
         if not self.guarded:
             return np.asanyarray(self.kernel(np, *args))
         token = _quiet_set(_quiet_ignore)
@@ -280,6 +280,31 @@ def arrays_of(args: tuple) -> tuple:
             out.append(t.array)
         elif type(a) is list:
             out.append([i.array if isinstance(i, Tensor) else i for i in a])
+        else:
+            out.append(a)
+    return tuple(out)
+
+
+def plain_arrays(args: tuple) -> tuple | None:
+    """What `arrays_of` gives, None if an array is not NumPy's."""
+    out = []
+    for a in args:
+        if isinstance(a, Tensor):
+            t = a
+            if type(t.array) is not _ndarray:
+                return None
+            out.append(t.array)
+        elif type(a) is list:
+            inner = []
+            for i in a:
+                if isinstance(i, Tensor):
+                    t = i
+                    if type(t.array) is not _ndarray:
+                        return None
+                    inner.append(t.array)
+                else:
+                    inner.append(i)
+            out.append(inner)
         else:
             out.append(a)
     return tuple(out)

@@ -1,7 +1,7 @@
 cimport cython
 from ..tape.node cimport Node
 from .binding cimport bind_arguments, check_operand
-from .declaration cimport Declaration, any_foreign, arrays_of, is_foreign, only_tensors
+from .declaration cimport Declaration, is_foreign, only_tensors, plain_arrays
 from ..backends.loops cimport Loops
 from ..core.collector cimport Collector
 from ..core.ndarrays cimport NDArrays
@@ -28,3 +28,9 @@ cdef class Operator(Declaration):
     cpdef object call(self, tuple args)
     @cython.locals(node=Node, t=Tensor, i=cython.int, index=cython.int, outs=tuple)
     cpdef object finish(self, ThreadState state, tuple args, object out)
+    @cython.locals(node=Node, result=Tensor)
+    cdef Tensor _finish_one(self, ThreadState state, tuple args, object out)
+    cpdef tuple bind(self, tuple args, dict kwargs)
+
+
+cpdef object call_function(Operator operator, tuple args, dict kwargs)

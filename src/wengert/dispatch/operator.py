@@ -20,7 +20,7 @@ from ..core.state import ThreadState, overriding, thread_state
 from ..core.tensor import Tensor, any_requires, requires_of, wrap_as, wrapped
 from .base_operator import function_attribute, present, without_getattr
 from .binding import bind_arguments, check_operand
-from .declaration import Declaration, any_foreign, arrays_of, is_foreign, only_tensors
+from .declaration import Declaration, is_foreign, only_tensors, plain_arrays
 from .layers import call_layers
 from .out import bound_for_out, casts_to_out, copy_to_out
 from .presentation import presented
@@ -115,9 +115,10 @@ class Operator(Declaration):
     def call(self, args: tuple) -> Any:
         """All arguments, in schema order."""
         state = thread_state()
-        if state.layers or any_foreign(args):
+        arrays = None if state.layers else plain_arrays(args)
+        if arrays is None:
             return call_layers(state, self, args)
-        return self.finish(state, args, self.run_kernel(arrays_of(args)))
+        return self.finish(state, args, self.run_kernel(arrays))
 
     def call_recorded(self, state: ThreadState, args: tuple, below: Any) -> Any:
         """Record a call whose result is computed by `below(state, operator, args)`."""
@@ -126,6 +127,8 @@ class Operator(Declaration):
 
     def finish(self, state: ThreadState, args: tuple, out: Any) -> Any:
         """Wrap what the kernel returned, record the call, relate views to their base."""
+        if type(out) is _ndarray and self.outputs == 1 and not self.is_view:
+            return self._finish_one(state, args, out)
         outs = (
             (wrapped(out, state.inference),)
             if type(out) is not tuple and type(out) is not list
@@ -162,6 +165,24 @@ class Operator(Declaration):
         if self.is_view:
             set_view(self, state, args, outs)
         return outs[0] if self.outputs == 1 and type(out) is not list else outs
+
+    def _finish_one(self, state: ThreadState, args: tuple, out: Any) -> Tensor:
+        """What `finish` does for one array that is no view."""
+        result = wrap_as(out, state.inference)
+        if (
+            state.grad_enabled
+            and not state.inference
+            and self.grad_positions
+            and any_requires(args, self.grad_positions)
+        ):
+            node = record(self, state, args, out)
+            if _ndarrays.is_differentiable(out):
+                result.node = node
+                result.needs_grad = True
+                if node.shown:
+                    _collector.show(result)
+            fill_saved(node, args, (result,))
+        return result
 
     # As a Python function and as a method ----------------------------------------------------
 
@@ -203,16 +224,25 @@ if not COMPILED:
     without_getattr(Operator)
 
 
+def call_function(operator: Operator, args: tuple, kwargs: dict[str, Any]) -> Any:
+    """A call of an operator with some arguments beside its operands, as Python makes it."""
+    if kwargs and kwargs.get("out") is not None:
+        return operator.call_into(args, kwargs)
+    return operator.call_bound(args, kwargs)
+
+
 def overloaded(whole: Any, along: Any) -> Callable[..., Any]:
     """One function of two operators: `along` dimensions where any are given, else the `whole`."""
 
-    def function(input: Tensor, *args: Any, **kwargs: Any) -> Any:
-        if not args:
-            if not kwargs and isinstance(input, Tensor):
-                return whole.call1(input)
+    def function(*args: Any, **kwargs: Any) -> Any:
+        if len(args) <= 1:
+            if not kwargs and args and isinstance(args[0], Tensor):
+                return whole.call1(args[0])
             if "dim" not in kwargs and "axis" not in kwargs:
-                return whole(input, **kwargs)
-        return along(input, *args, **kwargs)
+                return whole(*args, **kwargs)
+        if isinstance(along, Operator):
+            return call_function(along, args, kwargs)
+        return along(*args, **kwargs)
 
     presented(function, whole.name, whole.kernel.__module__, along)
     function.forms = (whole, along)  # type: ignore[attr-defined]

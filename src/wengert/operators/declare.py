@@ -39,7 +39,7 @@ import numpy as np
 from ..backends.backend import backend_of, is_array
 from ..backends.layout import copied
 from ..backends.meta import sampled
-from ..backends.vector_loops import vector_loop
+from ..backends.native_loops import native_loop
 from ..core import dtypes
 from ..core.dtypes import result_dtype
 from ..core.registry import register
@@ -145,7 +145,6 @@ def elementwise(
     operator.native_code = native
     operator.refuses, operator.refusal = refuses, refusal
     operator.ordering = ordering
-    operator.vector_loop = vector_loop(operator.name)
     return _known(operator, inplace, facts)
 
 
@@ -270,6 +269,7 @@ def _operator(
     operator = Operator(parsed.name, parsed, family, function)
     if isinstance(kernel, str):
         operator.ufunc = getattr(np, kernel)
+    operator.vector_loop = native_loop(parsed.name)
     operator.facts = facts
     operator.doc = facts.get("doc", "")
     operator.aliases = facts.get("aliases", {})
@@ -289,7 +289,7 @@ def _operator(
         for argument, rule in operator.rules.items():
             if rule is not None:
                 operator.loops[argument] = _LOOPS.get(rule, -1)
-                operator.vector_loops[argument] = vector_loop(f"{parsed.name}.{argument}")
+                operator.vector_loops[argument] = native_loop(f"{parsed.name}.{argument}")
                 for read in rule_reads(rule):
                     slot_of(operator, read)
     return operator

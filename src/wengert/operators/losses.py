@@ -10,9 +10,11 @@ from functools import reduce
 from typing import Any
 
 from ..backends.layout import laid_out
+from ..backends.reductions import reduce_all
 from ..backends.vector_loops import vector_loop
 from ..core import dtypes
 from ..core.errors import shape_text
+from ..core.state import thread_state
 from ..core.tensor import Tensor
 from ..dispatch.operator import Operator
 from ..transforms.batching.moving import (
@@ -53,6 +55,11 @@ def _kernel(
     loop = vector_loop(key)
 
     def kernel(xp: Any, *args: Any) -> Any:
+        if loop is not None and args[-1] != NONE:
+            loss = loop.run(args[:-1])
+            total = None if loss is None else reduce_all(loss, args[-1] == MEAN)
+            if total is not None:
+                return total
         tensors = [each for each in args if hasattr(each, "dtype")]
         goal = reduce(dtypes.promote_types, [dtypes.from_numpy(t.dtype) for t in tensors]).numpy
         if goal.kind in "biuc":
@@ -169,6 +176,16 @@ def _difference_terms(tangents: dict, slope: Tensor) -> list[Tensor]:
     return terms
 
 
+def _is_value() -> bool:
+    """Whether only the value of a slope is asked for, and not how it changes at the width."""
+    state = thread_state()
+    return not state.grad_enabled and not state.layers
+
+
+def _clipped(difference: Tensor, width: float) -> Tensor:
+    return clamp.call((difference, -width, width))
+
+
 def _square(xp: Any, x: Any, target: Any) -> Any:
     difference = x - target
     return difference * difference
@@ -206,8 +223,10 @@ mse_loss = primitive(
 smooth_l1_loss = _loss(
     "_smooth_l1_loss(Tensor self, Tensor target, float width, int reduction) -> Tensor",
     _smooth,
-    lambda difference, beta: where(
-        difference.abs() < beta, difference / beta, sign(difference)
+    lambda difference, beta: (
+        _clipped(difference / beta, 1.0)
+        if _is_value()
+        else where(difference.abs() < beta, difference / beta, sign(difference))
     ),
     "smooth_l1_cpu",
     "Differences in size, squared where they are smaller than `width`.",
@@ -216,8 +235,10 @@ huber_loss = _loss(
     "_huber_loss(Tensor self, Tensor target, float width, int reduction) -> Tensor",
     _huber,
     # At the width itself the second derivative is that outside.
-    lambda difference, delta: where(
-        difference.abs() >= delta, delta * difference.sign(), difference
+    lambda difference, delta: (
+        _clipped(difference, delta)
+        if _is_value()
+        else where(difference.abs() >= delta, delta * difference.sign(), difference)
     ),
     "huber_cpu",
     "Squared differences, which grow only linearly beyond `width`.",

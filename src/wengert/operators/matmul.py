@@ -14,7 +14,7 @@ import numpy as np
 from ..backends.loop_codes import PRODUCT
 from ..core.classes import classes
 from ..core.registry import operator_named
-from ..core.state import overriding
+from ..core.state import overriding, thread_state
 from ..core.tensor import Tensor
 from ..dispatch.base_operator import present
 from ..dispatch.binding import check_operand
@@ -234,6 +234,10 @@ def _matmul(x: Tensor, y: Tensor) -> Tensor:
         return dot.call2(x, y)
     if left == 2 and right == 1:
         return mv.call2(x, y)
+    if left == 3 and right == 3 and x.array.shape[0] == y.array.shape[0]:
+        state = thread_state()
+        if not state.layers and not (state.grad_enabled and (x.requires() or y.requires())):
+            return bmm.call2(x, y)  # without the views that a graph would have
     if left == 1 and right == 2:
         return mm.call2(views.unsqueeze.call((x, 0)), y).squeeze_(0)
     if right <= 2 and (x.array.flags.c_contiguous or y.requires()):

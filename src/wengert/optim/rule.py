@@ -29,6 +29,7 @@ from ..creation.factories import full_like, tensor
 from ..dispatch.levels import trace_around
 from ..operators.complex import view_as_complex, view_as_real
 from .optimizer import Group, Optimizer
+from .together import update_together
 
 #: What an option is called where it is refused because it is negative.
 _NOT_NEGATIVE = {
@@ -129,6 +130,10 @@ class UpdateRule(Optimizer):
             )
         o = _options_of(group)
         initial = self.initial_state(o)
+        if params and not group.get("differentiable"):
+            states = [self._state_of(p, initial, group) if initial else {} for p in params]
+            if update_together(self, params, states, o, bool(group.get("maximize"))):
+                return
         for p in params:
             g = -p.grad if group.get("maximize") else p.grad
             state = self._state_of(p, initial, group) if initial else {}

@@ -297,6 +297,8 @@ def run_loops(task: GraphTask, node: Node, state: ThreadState) -> None:
             fresh = False
         elif value is total:
             value = None
+        elif fresh and step.vector is not None:
+            fresh = _ndarrays.owns_memory(value.array)
         owned = owned and fresh
         if (
             value is None

@@ -80,8 +80,8 @@ cpdef list apply_rules(Node node, object grads, list values)
 cpdef Tensor apply_loop(
     GradientStep step, Tensor g, object saved, bint inference, Tensor total, bint last
 )
-@cython.locals(values=list)
-cdef Tensor apply_vector(GradientStep step, Tensor g, object saved, bint inference)
+@cython.locals(values=list, t=Tensor)
+cpdef Tensor apply_vector(GradientStep step, object g, object saved, bint inference)
 @cython.locals(t=Tensor, variable=SavedVariable)
 cdef object read_saved(object value)
 @cython.locals(indices=tuple, count=cython.int)

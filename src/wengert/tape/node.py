@@ -335,7 +335,10 @@ def apply_rules(node: Node, grads: Any, values: list) -> list:
             continue
         value = None
         if loops and step.loop >= 0:
-            value = apply_loop(step, grads, saved, state.inference, None, False)
+            if type(grads) is list:
+                value = apply_vector(step, grads, saved, state.inference)
+            else:
+                value = apply_loop(step, grads, saved, state.inference, None, False)
         if value is None:
             value = apply_rule(step, grads, values)
             if conjugate and value is not None:
@@ -397,13 +400,29 @@ def apply_loop(
 
 
 def apply_vector(
-    step: GradientStep, g: Tensor, saved: Any, inference: bool
+    step: GradientStep, g: Any, saved: Any, inference: bool
 ) -> Tensor | None:
     """What a rule's own loop in C makes of a gradient and all that the rule reads, or None."""
-    values = [g.array]
+    values = []
+    if type(g) is list:
+        for t in g:
+            if t is None:
+                return None
+            values.append(t.array)
+    else:
+        t = g
+        values.append(t.array)
     for i in step.indices:
         item = saved if step.alone else saved[i]
-        if item is not None and type(item) is not str:
+        if (type(item) is tuple or type(item) is list) and holds_tensors(tuple(item)):
+            found = []
+            for each in item:
+                value = read_saved(each)
+                if value is None and each is not None:
+                    return None
+                found.append(value)
+            item = found
+        elif item is not None and type(item) is not str:
             item = read_saved(item)
             if item is None:
                 return None

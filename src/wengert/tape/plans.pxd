@@ -1,6 +1,6 @@
 cimport cython
 
-from ..backends.vector_loops cimport VectorLoop
+from ..backends.vector_loops cimport NativeLoop
 
 
 @cython.final
@@ -10,7 +10,7 @@ cdef class GradientStep:
     cdef public int first
     cdef public int loop
     cdef public object rule
-    cdef public VectorLoop vector
+    cdef public NativeLoop vector
     cdef public tuple indices
     cdef public bint spreads
     cdef public bint is_product

@@ -74,7 +74,9 @@ class GradientPlan:
         self.saved_names = saved_names
         self.conjugates = conjugates
         self.several_outputs = several_outputs
-        self.loops = bool(steps) and all(step.loop >= 0 for step in steps)
+        self.loops = (
+            bool(steps) and not several_outputs and all(step.loop >= 0 for step in steps)
+        )
 
 
 def custom_plan(name: str, node_class: type) -> GradientPlan:

@@ -67,15 +67,18 @@ def normalized(
         for name, value in (("running_mean", running_mean), ("running_var", running_var)):
             if value is None:
                 raise RuntimeError(f"{name} must be defined in evaluation mode")
-    given = {
-        "running_mean": running_mean, "running_var": running_var, "weight": weight, "bias": bias,
-    }  # fmt: skip
     x = input.array
-    check_normalized(x, **{k: None if t is None else t.array for k, t in given.items()})
+    if not training or running_mean is not None or running_var is not None:
+        given = {
+            "running_mean": running_mean, "running_var": running_var, "weight": weight,
+            "bias": bias,
+        }  # fmt: skip
+        check_normalized(x, **{k: None if t is None else t.array for k, t in given.items()})
     if not training:
         return _by_statistics(input, running_mean, running_var, weight, bias, eps)
     out, mean, _, spread = normalize_channels.call((input, weight, bias, float(eps)))
-    _track(running_mean, mean.reshape(-1), momentum)
+    if running_mean is not None:
+        _track(running_mean, mean.reshape(-1), momentum)
     if running_var is not None:
         count = math.prod([x.shape[0], *x.shape[2:]])
         unbiased = count / (count - 1) if count > 1 else math.nan

@@ -1,0 +1,818 @@
+# cython: boundscheck=False, wraparound=False
+"""Kernels of indexing: rows at indices, gathering and scattering, masks, order; with gradients.
+
+Indices that are not there are not theirs to complain of: they answer None.
+"""
+cimport numpy as cnp
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
+from libc.string cimport memcpy, memset
+
+from ..core.array_checks cimport empty_like, same_dims
+from ..core.pool cimport split
+from .kernels cimport is_plain, known, span
+
+cnp.import_array()
+
+cdef extern from "numpy/arrayobject.h":
+    int NPY_HALF
+    int PyArray_Sort(cnp.ndarray a, int axis, cnp.NPY_SORTKIND kind) except -1
+
+cdef enum:
+    PART = 32768       # elements that a thread takes at a time
+    QUICK = 4096       # elements below which the interpreter's lock is kept
+    SHORT_ROW = 48     # elements that are sorted by insertion
+    MOST_PICKED = 32   # elements that are picked by insertion
+
+ctypedef fused real:
+    float
+    double
+
+
+cdef bint is_data(object value) noexcept:
+    """Whether a value is a contiguous array of numbers."""
+    cdef int kind
+    if not cnp.PyArray_CheckExact(value):
+        return False
+    kind = cnp.PyArray_TYPE(<cnp.ndarray>value)
+    return (kind < cnp.NPY_OBJECT or kind == NPY_HALF) and cnp.PyArray_ISCARRAY_RO(<cnp.ndarray>value)
+
+
+cdef bint is_index(object value) noexcept:
+    """Whether a value is a contiguous array of 64-bit integers."""
+    return (
+        cnp.PyArray_CheckExact(value) and cnp.PyArray_TYPE(<cnp.ndarray>value) == cnp.NPY_INT64
+        and cnp.PyArray_ISCARRAY_RO(<cnp.ndarray>value)
+    )
+
+
+cdef bint is_mask(object value) noexcept:
+    return (
+        cnp.PyArray_CheckExact(value) and cnp.PyArray_TYPE(<cnp.ndarray>value) == cnp.NPY_BOOL
+        and cnp.PyArray_ISCARRAY_RO(<cnp.ndarray>value)
+    )
+
+
+cdef bint within(cnp.ndarray index, int64_t least, int64_t count) noexcept:
+    """Whether all indices are at least `least` and below `count`."""
+    cdef const int64_t* at = <const int64_t*>cnp.PyArray_DATA(index)
+    cdef Py_ssize_t i, n = cnp.PyArray_SIZE(index)
+    cdef bint inside = True
+    for i in range(n):
+        inside &= (at[i] >= least) & (at[i] < count)
+    return inside
+
+
+# Rows at indices ---------------------------------------------------------------------------------
+
+
+cdef struct Rows:
+    # `outer` blocks of `count` rows of `width` bytes, of which `taken` are at the places of `index`.
+    const char* data
+    char* out
+    const int64_t* index
+    int64_t outer, count, taken, width, per_part
+    int64_t skipped
+
+
+cdef void take_part(void* data, int64_t part) noexcept nogil:
+    cdef Rows* job = <Rows*>data
+    cdef int64_t i = part * job.per_part, end = i + job.per_part, at, width = job.width
+    cdef const char* source
+    cdef char* to = job.out + i * width
+    if end > job.outer * job.taken:
+        end = job.outer * job.taken
+    while i < end:
+        at = job.index[i % job.taken]
+        if at < 0:
+            at += job.count
+        source = job.data + (i // job.taken * job.count + at) * width
+        if width == 4:
+            (<uint32_t*>to)[0] = (<const uint32_t*>source)[0]
+        elif width == 8:
+            (<uint64_t*>to)[0] = (<const uint64_t*>source)[0]
+        else:
+            memcpy(to, source, width)
+        to += width
+        i += 1
+
+
+cdef bint describe(Rows* job, cnp.ndarray x, int dim) noexcept:
+    cdef int i
+    job.outer = 1
+    job.width = cnp.PyArray_ITEMSIZE(x)
+    for i in range(cnp.PyArray_NDIM(x)):
+        if i < dim:
+            job.outer *= cnp.PyArray_DIM(x, i)
+        elif i > dim:
+            job.width *= cnp.PyArray_DIM(x, i)
+    job.count = cnp.PyArray_DIM(x, dim)
+    job.data = cnp.PyArray_BYTES(x)
+    return job.width > 0
+
+
+cdef object taken(object source, object dim, object places, bint negative):
+    """The rows at indices of a dimension, in the shape of the indices."""
+    cdef Rows job
+    cdef cnp.npy_intp shape[64]
+    cdef cnp.ndarray x, index, out
+    cdef int first, last, i, ndim = 0
+    if not is_data(source) or not is_index(places):
+        return None
+    x, index = <cnp.ndarray>source, <cnp.ndarray>places
+    if not span(dim, cnp.PyArray_NDIM(x), &first, &last) or cnp.PyArray_NDIM(index) > 30:
+        return None
+    if not describe(&job, x, first) or not within(index, -job.count if negative else 0, job.count):
+        return None
+    for i in range(cnp.PyArray_NDIM(x)):
+        if i != first:
+            shape[ndim] = cnp.PyArray_DIM(x, i)
+            ndim += 1
+        else:
+            for last in range(cnp.PyArray_NDIM(index)):
+                shape[ndim] = cnp.PyArray_DIM(index, last)
+                ndim += 1
+    if ndim > 32:
+        return None
+    out = cnp.PyArray_EMPTY(ndim, shape, cnp.PyArray_TYPE(x), 0)
+    job.taken = cnp.PyArray_SIZE(index)
+    if job.taken * job.outer == 0:
+        return out
+    job.index = <const int64_t*>cnp.PyArray_DATA(index)
+    job.out = cnp.PyArray_BYTES(out)
+    job.per_part = max(1, 4 * PART // job.width)
+    if job.outer * job.taken * job.width < 4 * QUICK:
+        job.per_part = job.outer * job.taken
+        take_part(&job, 0)
+    else:
+        with nogil:
+            split(take_part, &job, (job.outer * job.taken + job.per_part - 1) // job.per_part)
+    return out
+
+
+cdef object index_select(tuple v):
+    if type(v[1]) is not int or not cnp.PyArray_CheckExact(v[2]):
+        return None
+    return taken(v[0], v[1], v[2], False) if cnp.PyArray_NDIM(<cnp.ndarray>v[2]) == 1 else None
+
+
+cdef object embedding(tuple v):
+    if not cnp.PyArray_CheckExact(v[0]) or cnp.PyArray_NDIM(<cnp.ndarray>v[0]) != 2:
+        return None
+    return taken(v[0], 0, v[1], False)
+
+
+cdef void add_loop(real* out, const real* values, Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t i
+    for i in range(n):
+        out[i] += values[i]
+
+
+cdef void scaled_add_loop(real* out, const real* values, real factor, Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t i
+    for i in range(n):
+        out[i] += factor * values[i]
+
+
+cdef void add_all(
+    real* out, const real* values, const int64_t* index, int64_t outer, int64_t count,
+    int64_t taken, int64_t width, int64_t skipped, real factor
+) noexcept nogil:
+    """Add rows of `width` elements at indices, in order; those of one index are left out."""
+    cdef int64_t i, j, at
+    for i in range(outer):
+        for j in range(taken):
+            at = index[j]
+            if at < 0:
+                at += count
+            if at != skipped:
+                if width == 1:
+                    out[at] += factor * values[j]
+                elif factor == 1:
+                    add_loop(out + at * width, values + j * width, width)
+                else:
+                    scaled_add_loop(out + at * width, values + j * width, factor, width)
+        out += count * width
+        values += taken * width
+
+
+cdef bint added(
+    cnp.ndarray out, int dim, cnp.ndarray index, cnp.ndarray values, int64_t skipped, double factor
+) noexcept:
+    """Add rows of values to those of a contiguous array; False if there are not as many."""
+    cdef Rows job
+    cdef int64_t n = cnp.PyArray_SIZE(index), width
+    if not describe(&job, out, dim):
+        return False
+    width = job.width // cnp.PyArray_ITEMSIZE(out)
+    if cnp.PyArray_SIZE(values) != job.outer * n * width:
+        return False
+    with nogil:
+        if cnp.PyArray_TYPE(out) == cnp.NPY_FLOAT:
+            add_all[float](
+                <float*>cnp.PyArray_DATA(out), <const float*>cnp.PyArray_DATA(values),
+                <const int64_t*>cnp.PyArray_DATA(index), job.outer, job.count, n, width, skipped,
+                <float>factor)
+        else:
+            add_all[double](
+                <double*>cnp.PyArray_DATA(out), <const double*>cnp.PyArray_DATA(values),
+                <const int64_t*>cnp.PyArray_DATA(index), job.outer, job.count, n, width, skipped,
+                factor)
+    return True
+
+
+cdef cnp.ndarray zeros_of(tuple size, int kind):
+    cdef cnp.npy_intp shape[32]
+    cdef int i
+    if len(size) > 32:
+        return None
+    for i in range(<int>len(size)):
+        shape[i] = size[i]
+    return cnp.PyArray_ZEROS(<int>len(size), shape, kind, 0)
+
+
+cdef object summed_rows(
+    object gradient, object size, object dim, object places, int64_t skipped, bint negative
+):
+    """Zeros of a size with the rows of a gradient added at indices."""
+    cdef int first, last
+    cdef cnp.ndarray out
+    cdef int64_t count
+    if not is_plain(gradient) or not is_index(places) or type(size) is not tuple:
+        return None
+    if not span(dim, <int>len(<tuple>size), &first, &last):
+        return None
+    count = (<tuple>size)[first]
+    if not within(<cnp.ndarray>places, -count if negative else 0, count):
+        return None
+    out = zeros_of(<tuple>size, cnp.PyArray_TYPE(<cnp.ndarray>gradient))
+    if out is None or not added(
+        out, first, <cnp.ndarray>places, <cnp.ndarray>gradient, skipped, 1
+    ):
+        return None
+    return out
+
+
+cdef object index_select_gradient(tuple v):
+    """(gradient, shape, dim, index)"""
+    return summed_rows(v[0], v[1], v[2], v[3], -1, False) if type(v[2]) is int else None
+
+
+cdef object embedding_gradient(tuple v):
+    """(gradient, shape, indices, padding_idx, scale_grad_by_freq)"""
+    if v[4]:
+        return None
+    return summed_rows(v[0], v[1], 0, v[2], v[3], False)
+
+
+cdef object index_add(tuple v):
+    """(self, dim, index, source, alpha)"""
+    cdef int first, last, i
+    cdef cnp.ndarray x, out, source
+    if not is_plain(v[0]) or not is_plain(v[3]) or not is_index(v[2]) or type(v[1]) is not int:
+        return None
+    if type(v[4]) is not int and type(v[4]) is not float:
+        return None
+    x, source = <cnp.ndarray>v[0], <cnp.ndarray>v[3]
+    if (
+        cnp.PyArray_TYPE(x) != cnp.PyArray_TYPE(source)
+        or cnp.PyArray_NDIM(x) != cnp.PyArray_NDIM(source)
+        or cnp.PyArray_NDIM(<cnp.ndarray>v[2]) != 1
+        or not span(v[1], cnp.PyArray_NDIM(x), &first, &last)
+        or cnp.PyArray_DIM(source, first) != cnp.PyArray_SIZE(<cnp.ndarray>v[2])
+        or not within(<cnp.ndarray>v[2], 0, cnp.PyArray_DIM(x, first))
+    ):
+        return None
+    for i in range(cnp.PyArray_NDIM(x)):
+        if i != first and cnp.PyArray_DIM(x, i) != cnp.PyArray_DIM(source, i):
+            return None
+    out = empty_like(x)
+    memcpy(cnp.PyArray_DATA(out), cnp.PyArray_DATA(x), cnp.PyArray_NBYTES(x))
+    return out if added(out, first, <cnp.ndarray>v[2], source, -1, <double>v[4]) else None
+
+
+cdef object index_add_gradient(tuple v):
+    """(gradient, dim, index, source_shape, alpha)"""
+    if v[4] != 1 or type(v[1]) is not int:
+        return None
+    out = taken(v[0], v[1], v[2], False)
+    return out if out is not None and out.shape == v[3] else None
+
+
+# x[index] ----------------------------------------------------------------------------------------
+
+
+cdef object only_index(object indices, int* dim):
+    """The one index among those of several dimensions, and which it is of."""
+    cdef object found = None
+    cdef int i = 0
+    if type(indices) is not list:
+        return None
+    for value in <list>indices:
+        if value is not None:
+            if found is not None:
+                return None
+            found = value
+            dim[0] = i
+        i += 1
+    return found
+
+
+cdef object index(tuple v):
+    """(self, indices)"""
+    cdef int dim = 0
+    places = only_index(v[1], &dim)
+    if places is None:
+        return None
+    if is_mask(places):
+        return picked(v[0], places) if dim == 0 else None
+    return taken(v[0], dim, places, True)
+
+
+cdef object index_gradient(tuple v):
+    """(gradient, shape, indices)"""
+    cdef int dim = 0
+    places = only_index(v[2], &dim)
+    if places is None:
+        return None
+    if is_mask(places):
+        return unpicked(v[0], v[1], places) if dim == 0 else None
+    return summed_rows(v[0], v[1], dim, places, -1, True)
+
+
+cdef object picked(object x, object mask):
+    """The elements where a mask of the same shape is true."""
+    cdef cnp.ndarray a, m, out
+    cdef cnp.npy_intp count = 0
+    cdef Py_ssize_t i, n, j = 0
+    cdef const char* chosen
+    if not is_data(x) or not is_mask(mask) or not same_dims(<cnp.ndarray>x, <cnp.ndarray>mask):
+        return None
+    a, m = <cnp.ndarray>x, <cnp.ndarray>mask
+    if cnp.PyArray_ITEMSIZE(a) != 4 and cnp.PyArray_ITEMSIZE(a) != 8:
+        return None
+    chosen, n = cnp.PyArray_BYTES(m), cnp.PyArray_SIZE(m)
+    for i in range(n):
+        count += chosen[i]
+    out = cnp.PyArray_EMPTY(1, &count, cnp.PyArray_TYPE(a), 0)
+    if count == 0:
+        return out
+    with nogil:
+        # Every element is written, and the next over it unless it was chosen; the last place is safe.
+        if cnp.PyArray_ITEMSIZE(a) == 4:
+            for i in range(n):
+                if j == count:
+                    break
+                (<uint32_t*>cnp.PyArray_DATA(out))[j] = (<uint32_t*>cnp.PyArray_DATA(a))[i]
+                j += chosen[i]
+        else:
+            for i in range(n):
+                if j == count:
+                    break
+                (<uint64_t*>cnp.PyArray_DATA(out))[j] = (<uint64_t*>cnp.PyArray_DATA(a))[i]
+                j += chosen[i]
+    return out
+
+
+cdef object unpicked(object gradient, object size, object mask):
+    """Zeros with the elements of a gradient where a mask is true."""
+    cdef cnp.ndarray g, m, out
+    cdef Py_ssize_t i, n, j = 0, count = 0
+    cdef const char* chosen
+    if not is_plain(gradient) or not is_mask(mask) or type(size) is not tuple:
+        return None
+    g, m = <cnp.ndarray>gradient, <cnp.ndarray>mask
+    chosen, n = cnp.PyArray_BYTES(m), cnp.PyArray_SIZE(m)
+    for i in range(n):
+        count += chosen[i]
+    if cnp.PyArray_NDIM(g) != 1 or count != cnp.PyArray_SIZE(g):
+        return None
+    if cnp.PyArray_NDIM(m) != len(<tuple>size):
+        return None
+    for i in range(cnp.PyArray_NDIM(m)):
+        if cnp.PyArray_DIM(m, <int>i) != (<tuple>size)[i]:
+            return None
+    out = cnp.PyArray_EMPTY(cnp.PyArray_NDIM(m), cnp.PyArray_DIMS(m), cnp.PyArray_TYPE(g), 0)
+    with nogil:
+        if cnp.PyArray_TYPE(g) == cnp.NPY_FLOAT:
+            for i in range(n):
+                (<float*>cnp.PyArray_DATA(out))[i] = (
+                    (<float*>cnp.PyArray_DATA(g))[j] if chosen[i] else 0)
+                j += chosen[i]
+        else:
+            for i in range(n):
+                (<double*>cnp.PyArray_DATA(out))[i] = (
+                    (<double*>cnp.PyArray_DATA(g))[j] if chosen[i] else 0)
+                j += chosen[i]
+    return out
+
+
+cdef object masked_select(tuple v):
+    return picked(v[0], v[1])
+
+
+cdef object masked_select_gradient(tuple v):
+    """(gradient, shape, mask)"""
+    return unpicked(v[0], v[1], v[2])
+
+
+cdef object filled(object x, object mask, double value):
+    cdef cnp.ndarray a, out
+    cdef const char* chosen
+    cdef Py_ssize_t i, n
+    cdef float single = <float>value
+    if not is_plain(x) or not is_mask(mask) or not same_dims(<cnp.ndarray>x, <cnp.ndarray>mask):
+        return None
+    a = <cnp.ndarray>x
+    chosen, n = cnp.PyArray_BYTES(<cnp.ndarray>mask), cnp.PyArray_SIZE(a)
+    out = empty_like(a)
+    with nogil:
+        if cnp.PyArray_TYPE(a) == cnp.NPY_FLOAT:
+            for i in range(n):
+                (<float*>cnp.PyArray_DATA(out))[i] = (
+                    single if chosen[i] else (<float*>cnp.PyArray_DATA(a))[i])
+        else:
+            for i in range(n):
+                (<double*>cnp.PyArray_DATA(out))[i] = (
+                    value if chosen[i] else (<double*>cnp.PyArray_DATA(a))[i])
+    return out
+
+
+cdef object masked_fill(tuple v):
+    """(self, mask, value)"""
+    if type(v[2]) is float or type(v[2]) is int and -(1 << 24) < v[2] < 1 << 24:
+        return filled(v[0], v[1], <double>v[2])
+    return None
+
+
+cdef object masked_fill_gradient(tuple v):
+    """(gradient, mask)"""
+    return filled(v[0], v[1], 0)
+
+
+# Along one dimension, with an index for each element ----------------------------------------------
+
+
+cdef struct Picking:
+    # `outer` blocks; `count` rows of `columns` elements in the one array, `taken` in the other.
+    char* data
+    char* out
+    const int64_t* index
+    int64_t outer, count, taken, columns, per_part
+    int itemsize
+
+
+cdef bint fits(Picking* job, cnp.ndarray like, int dim, cnp.ndarray index) noexcept:
+    """Fill in the shapes; False unless the index differs from `like` in `dim` alone."""
+    cdef int i
+    cdef int64_t n
+    job.outer = job.columns = 1
+    if cnp.PyArray_NDIM(index) != cnp.PyArray_NDIM(like):
+        return False
+    for i in range(cnp.PyArray_NDIM(like)):
+        n = cnp.PyArray_DIM(like, i)
+        if i == dim:
+            job.count = n
+            continue
+        if cnp.PyArray_DIM(index, i) != n:
+            return False
+        if i < dim:
+            job.outer *= n
+        else:
+            job.columns *= n
+    job.taken = cnp.PyArray_DIM(index, dim)
+    job.index = <const int64_t*>cnp.PyArray_DATA(index)
+    return cnp.PyArray_SIZE(index) > 0 and within(index, 0, job.count)
+
+
+ctypedef fused word:
+    uint32_t
+    uint64_t
+
+
+cdef void gather_row(const word* x, const int64_t* index, word* out, int64_t n) noexcept nogil:
+    cdef int64_t i
+    for i in range(n):
+        out[i] = x[index[i]]
+
+
+cdef void scatter_row(const real* x, const int64_t* index, real* out, int64_t n) noexcept nogil:
+    cdef int64_t i
+    for i in range(n):
+        out[index[i]] += x[i]
+
+
+cdef void gather_part(void* data, int64_t part) noexcept nogil:
+    cdef Picking* job = <Picking*>data
+    cdef int64_t i = part * job.per_part, end = min(i + job.per_part, job.outer), j, k, at, base
+    cdef int64_t columns = job.columns, step = job.taken * columns
+    cdef const int64_t* index
+    while i < end:
+        index = job.index + i * step
+        base = i * job.count * columns
+        if columns == 1:
+            if job.itemsize == 4:
+                gather_row[uint32_t](
+                    <const uint32_t*>job.data + base, index, <uint32_t*>job.out + i * step, step)
+            else:
+                gather_row[uint64_t](
+                    <const uint64_t*>job.data + base, index, <uint64_t*>job.out + i * step, step)
+        elif job.itemsize == 4:
+            for j in range(job.taken):
+                for k in range(columns):
+                    at = i * step + j * columns + k
+                    (<uint32_t*>job.out)[at] = (<uint32_t*>job.data)[
+                        base + index[j * columns + k] * columns + k]
+        else:
+            for j in range(job.taken):
+                for k in range(columns):
+                    at = i * step + j * columns + k
+                    (<uint64_t*>job.out)[at] = (<uint64_t*>job.data)[
+                        base + index[j * columns + k] * columns + k]
+        i += 1
+
+
+cdef void scatter_part(void* data, int64_t part) noexcept nogil:
+    cdef Picking* job = <Picking*>data
+    cdef int64_t i = part * job.per_part, end = min(i + job.per_part, job.outer), j, k, at, base
+    cdef int64_t columns = job.columns, step = job.taken * columns
+    cdef const int64_t* index
+    while i < end:
+        index = job.index + i * step
+        base = i * job.count * columns
+        if columns == 1:
+            if job.itemsize == 4:
+                scatter_row[float](
+                    <const float*>job.data + i * step, index, <float*>job.out + base, step)
+            else:
+                scatter_row[double](
+                    <const double*>job.data + i * step, index, <double*>job.out + base, step)
+        elif job.itemsize == 4:
+            for j in range(job.taken):
+                for k in range(columns):
+                    at = i * step + j * columns + k
+                    (<float*>job.out)[base + index[j * columns + k] * columns + k] += (
+                        <float*>job.data)[at]
+        else:
+            for j in range(job.taken):
+                for k in range(columns):
+                    at = i * step + j * columns + k
+                    (<double*>job.out)[base + index[j * columns + k] * columns + k] += (
+                        <double*>job.data)[at]
+        i += 1
+
+
+cdef void pick_all(Picking* job, bint adds) noexcept:
+    cdef int64_t size = job.taken * job.columns
+    job.per_part = max(1, PART // size)
+    if job.outer * size < QUICK:
+        job.per_part = job.outer
+        if adds:
+            scatter_part(job, 0)
+        else:
+            gather_part(job, 0)
+        return
+    with nogil:
+        split(
+            scatter_part if adds else gather_part, job,
+            (job.outer + job.per_part - 1) // job.per_part)
+
+
+cdef object gathered(object x, object dim, object places):
+    cdef Picking job
+    cdef cnp.ndarray a, out
+    cdef int first, last
+    if not is_data(x) or not is_index(places) or type(dim) is not int:
+        return None
+    a = <cnp.ndarray>x
+    job.itemsize = cnp.PyArray_ITEMSIZE(a)
+    if job.itemsize != 4 and job.itemsize != 8:
+        return None
+    if not span(dim, cnp.PyArray_NDIM(a), &first, &last) or not fits(
+        &job, a, first, <cnp.ndarray>places
+    ):
+        return None
+    out = cnp.PyArray_EMPTY(
+        cnp.PyArray_NDIM(a), cnp.PyArray_DIMS(<cnp.ndarray>places), cnp.PyArray_TYPE(a), 0)
+    job.data, job.out = cnp.PyArray_BYTES(a), cnp.PyArray_BYTES(out)
+    pick_all(&job, False)
+    return out
+
+
+cdef object scattered(cnp.ndarray out, object dim, object places, object values):
+    """Add elements to a new array, along a dimension."""
+    cdef Picking job
+    cdef int first, last
+    if not is_plain(values) or not is_index(places) or type(dim) is not int:
+        return None
+    if (
+        cnp.PyArray_TYPE(out) != cnp.PyArray_TYPE(<cnp.ndarray>values)
+        or not span(dim, cnp.PyArray_NDIM(out), &first, &last)
+        or not same_dims(<cnp.ndarray>values, <cnp.ndarray>places)
+        or not fits(&job, out, first, <cnp.ndarray>places)
+    ):
+        return None
+    job.itemsize = cnp.PyArray_ITEMSIZE(out)
+    job.data, job.out = cnp.PyArray_BYTES(<cnp.ndarray>values), cnp.PyArray_BYTES(out)
+    pick_all(&job, True)
+    return out
+
+
+cdef object gather(tuple v):
+    return gathered(v[0], v[1], v[2])
+
+
+cdef object gather_gradient(tuple v):
+    """(gradient, shape, dim, index)"""
+    if not is_plain(v[0]) or type(v[1]) is not tuple:
+        return None
+    out = zeros_of(<tuple>v[1], cnp.PyArray_TYPE(<cnp.ndarray>v[0]))
+    return None if out is None else scattered(<cnp.ndarray>out, v[2], v[3], v[0])
+
+
+cdef object scatter_add(tuple v):
+    """(self, dim, index, src)"""
+    cdef cnp.ndarray out
+    if not is_plain(v[0]):
+        return None
+    out = empty_like(<cnp.ndarray>v[0])
+    memcpy(cnp.PyArray_DATA(out), cnp.PyArray_DATA(<cnp.ndarray>v[0]), cnp.PyArray_NBYTES(out))
+    return scattered(out, v[1], v[2], v[3])
+
+
+cdef object scatter_add_gradient(tuple v):
+    """(gradient, dim, index, src_shape)"""
+    if not cnp.PyArray_CheckExact(v[2]) or (<object>v[2]).shape != v[3]:
+        return None
+    return gathered(v[0], v[1], v[2])
+
+
+# Order -------------------------------------------------------------------------------------------
+
+
+cdef inline bint precedes(real a, real b, bint descending) noexcept nogil:
+    """Whether `a` comes before `b` for certain; NaN counts as largest."""
+    if descending:
+        return a > b or (a != a and b == b)
+    return a < b or (b != b and a == a)
+
+
+cdef void insertion_sort(
+    const real* x, real* values, int64_t* order, Py_ssize_t n, bint descending
+) noexcept nogil:
+    cdef Py_ssize_t i, j
+    cdef real value
+    for i in range(n):
+        value = x[i]
+        j = i
+        while j > 0 and precedes(value, values[j - 1], descending):
+            values[j] = values[j - 1]
+            order[j] = order[j - 1]
+            j -= 1
+        values[j] = value
+        order[j] = i
+
+
+cdef inline uint64_t sortable(float value, uint32_t place, bint descending) noexcept nogil:
+    """A number that is ordered as the value is, then by its place."""
+    cdef uint32_t bits
+    if value != value:
+        bits = 0xffffffff
+    else:
+        value = value + 0  # no negative zero
+        memcpy(&bits, &value, 4)
+        bits = ~bits if bits >> 31 else bits | 0x80000000u
+    if descending:
+        bits = ~bits
+    return <uint64_t>bits << 32 | place
+
+
+cdef object sort(tuple v):
+    """(self, dim, descending, stable) along the last dimension."""
+    cdef cnp.ndarray a, values, order, keys
+    cdef int first, last
+    cdef Py_ssize_t rows, n, i, j
+    cdef bint descending = v[2]
+    cdef uint64_t key
+    cdef const float* x
+    if not is_plain(v[0]) or type(v[1]) is not int:
+        return None
+    a = <cnp.ndarray>v[0]
+    if not span(v[1], cnp.PyArray_NDIM(a), &first, &last) or first != cnp.PyArray_NDIM(a) - 1:
+        return None
+    n = cnp.PyArray_DIM(a, first)
+    rows = cnp.PyArray_SIZE(a) // n
+    if n > SHORT_ROW and (cnp.PyArray_TYPE(a) != cnp.NPY_FLOAT or n > 0x7fffffff):
+        return None
+    values = empty_like(a)
+    order = cnp.PyArray_EMPTY(cnp.PyArray_NDIM(a), cnp.PyArray_DIMS(a), cnp.NPY_INT64, 0)
+    if n <= SHORT_ROW:
+        with nogil:
+            for i in range(rows):
+                if cnp.PyArray_TYPE(a) == cnp.NPY_FLOAT:
+                    insertion_sort[float](
+                        <float*>cnp.PyArray_DATA(a) + i * n,
+                        <float*>cnp.PyArray_DATA(values) + i * n,
+                        <int64_t*>cnp.PyArray_DATA(order) + i * n, n, descending)
+                else:
+                    insertion_sort[double](
+                        <double*>cnp.PyArray_DATA(a) + i * n,
+                        <double*>cnp.PyArray_DATA(values) + i * n,
+                        <int64_t*>cnp.PyArray_DATA(order) + i * n, n, descending)
+        return values, order
+    keys = cnp.PyArray_EMPTY(cnp.PyArray_NDIM(a), cnp.PyArray_DIMS(a), cnp.NPY_UINT64, 0)
+    x = <const float*>cnp.PyArray_DATA(a)
+    with nogil:
+        for i in range(rows):
+            for j in range(n):
+                (<uint64_t*>cnp.PyArray_DATA(keys))[i * n + j] = sortable(
+                    x[i * n + j], <uint32_t>j, descending)
+    PyArray_Sort(keys, first, cnp.NPY_QUICKSORT)
+    with nogil:
+        for i in range(rows):
+            for j in range(n):
+                key = (<uint64_t*>cnp.PyArray_DATA(keys))[i * n + j] & 0xffffffffu
+                (<int64_t*>cnp.PyArray_DATA(order))[i * n + j] = <int64_t>key
+                (<float*>cnp.PyArray_DATA(values))[i * n + j] = x[i * n + <Py_ssize_t>key]
+    return values, order
+
+
+cdef void pick_best(
+    const real* x, real* values, int64_t* order, Py_ssize_t n, Py_ssize_t k, bint largest
+) noexcept nogil:
+    """The first k elements of a row in order, by insertion of those that are better."""
+    cdef Py_ssize_t i, j, filled = 0
+    cdef real value
+    for i in range(n):
+        value = x[i]
+        if filled == k:
+            if not precedes(value, values[k - 1], largest):
+                continue
+            j = k - 1
+        else:
+            j = filled
+            filled += 1
+        while j > 0 and precedes(value, values[j - 1], largest):
+            values[j] = values[j - 1]
+            order[j] = order[j - 1]
+            j -= 1
+        values[j] = value
+        order[j] = i
+
+
+cdef object topk(tuple v):
+    """(self, k, dim, largest, sorted) along the last dimension."""
+    cdef cnp.npy_intp shape[32]
+    cdef cnp.ndarray a, values, order
+    cdef int first, last, i, ndim
+    cdef Py_ssize_t rows, n, k, row
+    cdef bint largest = v[3]
+    if not is_plain(v[0]) or type(v[2]) is not int or type(v[1]) is not int:
+        return None
+    a = <cnp.ndarray>v[0]
+    ndim = cnp.PyArray_NDIM(a)
+    if not span(v[2], ndim, &first, &last) or first != ndim - 1:
+        return None
+    n = cnp.PyArray_DIM(a, first)
+    if not 0 < v[1] <= n or v[1] > MOST_PICKED:
+        return None
+    k = v[1]
+    rows = cnp.PyArray_SIZE(a) // n
+    for i in range(ndim):
+        shape[i] = cnp.PyArray_DIM(a, i) if i != first else k
+    values = cnp.PyArray_EMPTY(ndim, shape, cnp.PyArray_TYPE(a), 0)
+    order = cnp.PyArray_EMPTY(ndim, shape, cnp.NPY_INT64, 0)
+    with nogil:
+        for row in range(rows):
+            if cnp.PyArray_TYPE(a) == cnp.NPY_FLOAT:
+                pick_best[float](
+                    <float*>cnp.PyArray_DATA(a) + row * n,
+                    <float*>cnp.PyArray_DATA(values) + row * k,
+                    <int64_t*>cnp.PyArray_DATA(order) + row * k, n, k, largest)
+            else:
+                pick_best[double](
+                    <double*>cnp.PyArray_DATA(a) + row * n,
+                    <double*>cnp.PyArray_DATA(values) + row * k,
+                    <int64_t*>cnp.PyArray_DATA(order) + row * k, n, k, largest)
+    return values, order
+
+
+known("index_select", index_select)
+known("index_select.self", index_select_gradient)
+known("embedding", embedding)
+known("embedding.weight", embedding_gradient)
+known("index_add", index_add)
+known("index_add.source", index_add_gradient)
+known("index", index)
+known("index.self", index_gradient)
+known("_index_backward", index_gradient)
+known("masked_select", masked_select)
+known("masked_select.self", masked_select_gradient)
+known("masked_fill", masked_fill)
+known("masked_fill.self", masked_fill_gradient)
+known("gather", gather)
+known("gather.self", gather_gradient)
+known("_gather_backward", gather_gradient)
+known("scatter_add", scatter_add)
+known("scatter_add.src", scatter_add_gradient)
+known("sort", sort)
+known("topk", topk)

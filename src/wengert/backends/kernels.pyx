@@ -1,0 +1,89 @@
+# cython: boundscheck=False, wraparound=False
+"""Kernels in C by the keys of `vector_loops`: an operator's name, or that and an argument's.
+
+The one under a name computes the operator, the one under a name and an argument what the rule of
+that argument does, from the gradient and what the rule reads. Each answers None for what it does not
+suit, errors among it, and the declared kernel or rule is called.
+"""
+cimport cython
+cimport numpy as cnp
+
+cnp.import_array()
+
+
+@cython.final
+cdef class Kernel(NativeLoop):
+    """A function of all values; see `known`."""
+
+    cpdef object run(self, tuple values):
+        return self.function(values)
+
+
+cdef dict _KERNELS = {}
+
+
+cdef int known(str key, kernel_t function) except -1:
+    """Make a kernel known by its key."""
+    cdef Kernel kernel = Kernel.__new__(Kernel)
+    kernel.function = function
+    _KERNELS[key] = kernel
+    return 0
+
+
+def kernel_of(str key):
+    """The kernel under a key, or None."""
+    return _KERNELS.get(key)
+
+
+cdef bint is_plain(object value) noexcept:
+    """Whether a value is a contiguous array of float32 or float64 with some elements."""
+    cdef int kind
+    if not cnp.PyArray_CheckExact(value):
+        return False
+    kind = cnp.PyArray_TYPE(<cnp.ndarray>value)
+    return (
+        (kind == cnp.NPY_FLOAT or kind == cnp.NPY_DOUBLE)
+        and cnp.PyArray_SIZE(<cnp.ndarray>value) > 0
+        and cnp.PyArray_ISCARRAY_RO(<cnp.ndarray>value)
+    )
+
+
+cdef bint span(object dim, int ndim, int* first, int* last) noexcept:
+    """The first and the last of neighbouring dimensions; False if they are not, or are wrong.
+
+    None and an empty tuple stand for all of them.
+    """
+    cdef int found[32]
+    cdef int i, j, d, count
+    if ndim == 0 or ndim > 32:
+        return False
+    first[0], last[0] = 0, ndim - 1
+    if dim is None:
+        return True
+    if type(dim) is tuple:
+        count = <int>len(<tuple>dim)
+        if count == 0:
+            return True
+        if count > ndim:
+            return False
+    elif type(dim) is int:
+        count = 1
+    else:
+        return False
+    for i in range(count):
+        value = (<tuple>dim)[i] if type(dim) is tuple else dim
+        if type(value) is not int or not -ndim <= value < ndim:
+            return False
+        d = value
+        if d < 0:
+            d += ndim
+        j = i
+        while j > 0 and found[j - 1] > d:
+            found[j] = found[j - 1]
+            j -= 1
+        found[j] = d
+    for i in range(1, count):
+        if found[i] != found[i - 1] + 1:
+            return False
+    first[0], last[0] = found[0], found[count - 1]
+    return True

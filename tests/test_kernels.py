@@ -1,0 +1,241 @@
+"""Kernels in C by the names of operators and rules: what they compute, and that rules agree."""
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import wengert
+from wengert.backends.native_loops import native_loop
+from wengert.core.registry import operator_named
+from wengert.nn import functional as F
+
+compiled_only = pytest.mark.compiled_only
+
+
+def normal(*shape, dtype=np.float32, seed=1):
+    return np.random.default_rng(seed).standard_normal(shape).astype(dtype)
+
+
+X = normal(3, 40, 300)
+SMALL = normal(4, 5, 6)
+INDEX = np.random.default_rng(2).integers(0, 40, 70)
+PLACES = np.random.default_rng(3).integers(0, 40, X.shape)
+CLASSES = np.random.default_rng(4).integers(0, 300, 40)
+MASK = X > 0.3
+
+#: An operator and what its kernel is given: arrays large enough for several strips and parts.
+CALLS = [
+    ("sum.dim_IntList", (X, (1,), False, None)),
+    ("sum.dim_IntList", (X, (0, 1), True, None)),
+    ("mean.dim", (X, (-1,), False, None)),
+    ("mean", (X, None)),
+    ("amax", (X, (1,), False)),
+    ("amin", (X, (), False)),
+    ("prod.dim_int", (SMALL, 1, True, None)),
+    ("linalg_vector_norm", (X, 2, (1,), False, None)),
+    ("var", (X, (1,), None, False)),
+    ("var", (X, None, 0, False)),
+    ("std", (X, (2,), 1, True)),
+    ("var_mean", (X, (0, 1), None, False)),
+    ("softmax", (X, 1, None)),
+    ("softmax", (X, -1, None)),
+    ("log_softmax", (X, 0, None)),
+    ("logsumexp", (X, (1,), True)),
+    ("cumsum", (X, 1, None)),
+    ("cumsum", (X, 2, None)),
+    ("argmax", (X, 1, False)),
+    ("argmin", (X, None, False)),
+    ("max.dim", (X, 2, False)),
+    ("min.dim", (X, 1, True)),
+    ("any", (MASK, (1,), False)),
+    ("all", (MASK, None, False)),
+    ("index_select", (X, 1, INDEX)),
+    ("embedding", (X[0], INDEX.reshape(7, 10), -1, False, False)),
+    ("index_add", (X, 1, INDEX, normal(3, 70, 300), 2.0)),
+    ("index", (X, [None, INDEX - 40])),
+    ("index", (X, [MASK])),
+    ("gather", (X, 1, PLACES, False)),
+    ("scatter_add", (X, 1, PLACES, normal(3, 40, 300, seed=5))),
+    ("masked_fill", (X, MASK, -2.5)),
+    ("masked_select", (X, MASK)),
+    ("sort", (X, 2, False, None)),
+    ("sort", (X, -1, True, True)),
+    ("sort", (SMALL, 2, True, None)),
+    ("topk", (X, 5, 2, True, True)),
+    ("topk", (SMALL, 3, -1, False, True)),
+    ("roll", (X, (7,), (1,))),
+    ("roll", (X, (-3,), ())),
+    ("flip", (X, (1,))),
+    ("flip", (X, (2,))),
+    ("tril", (X, 5)),
+    ("triu", (X, -45)),
+    ("stack", ([X, -X, X], 2)),
+    ("repeat", (SMALL, (2, 1, 3, 2))),
+    ("constant_pad_nd", (X, (1, -2, 3, 4), 1.5)),
+    ("_contiguous", (X[0].T,)),
+    ("native_layer_norm", (X, (40, 300), None, None, 1e-5)),
+    ("_normalize_channels", (X, normal(40), None, 1e-5)),
+    ("_normalize_channels", (X[0], None, normal(300), 1e-5)),
+    ("_nll_loss", (X[0], CLASSES, None, 1, 7)),
+    ("_nll_loss", (X[0], CLASSES, None, 0, 7)),
+    ("bmm", (normal(9, 32, 40), normal(9, 40, 33))),
+    ("_bmm_left", (normal(9, 5, 4), normal(9, 5, 6))),
+    ("_bmm_right", (normal(9, 5, 4), normal(9, 6, 4))),
+    ("mv", (SMALL[0], SMALL[1, 0])),
+    ("dot", (X[0, 0], X[1, 1])),
+]
+
+
+def in_double(value):
+    if isinstance(value, list):
+        return [in_double(each) for each in value]
+    return value.astype(np.float64) if getattr(value, "dtype", None) == np.float32 else value
+
+
+def assert_same(found, wanted, tolerance):
+    if isinstance(wanted, tuple):
+        for one, other in zip(found, wanted, strict=True):
+            assert_same(one, other, tolerance)
+        return
+    assert found.shape == wanted.shape
+    np.testing.assert_allclose(found, wanted, rtol=tolerance, atol=tolerance)
+
+
+@compiled_only
+@pytest.mark.parametrize("double", [False, True])
+@pytest.mark.parametrize(
+    ("name", "args"), CALLS, ids=[f"{n}-{i}" for i, (n, _) in enumerate(CALLS)]
+)
+def test_kernels_agree_with_those_that_are_declared(name, args, double):
+    """The declared kernel, in NumPy's terms, says what the one in C has to compute."""
+    wide = tuple([in_double(a) for a in args])
+    found = native_loop(name).run(wide if double else args)
+    if double and name == "sort" and args[0] is X:
+        assert found is None  # long rows of float64 are NumPy's
+        return
+    assert found is not None
+    wanted = operator_named(name).kernel(np, *wide)
+    assert_same(found, wanted, 1e-12 if double else 3e-4)
+    first = found[0] if isinstance(found, tuple) else found
+    assert first.flags.c_contiguous and not any(first is a for a in args)
+
+
+FUNCTIONS = {
+    "sum": lambda x: x.sum(1),
+    "mean": lambda x: x.mean((0, 1)),
+    "amax": lambda x: x.round().amax(1),
+    "prod": lambda x: x.prod(1),
+    "prod with a zero": lambda x: (x * (x.detach() > -1)).prod(1),
+    "norm": lambda x: x.norm(dim=1),
+    "var": lambda x: x.var(1),
+    "std": lambda x: x.std((0, 1)),
+    "softmax": lambda x: x.softmax(1),
+    "log_softmax": lambda x: x.log_softmax(0),
+    "logsumexp": lambda x: x.logsumexp(1),
+    "cumsum": lambda x: x.cumsum(1) + x.cumsum(-1),
+    "max": lambda x: x.max(1).values,
+    "sort": lambda x: x.sort(-1, True).values,
+    "topk": lambda x: x.topk(2, -1).values,
+    "index": lambda x: x[:, wengert.tensor([0, 4, 0, -1])],
+    "mask": lambda x: x[x.detach() > 0],
+    "masked_fill": lambda x: x.masked_fill(x.detach() > 0, 1.0),
+    "gather": lambda x: x.gather(1, wengert.tensor(PLACES[0, :3, :30].reshape(3, 5, 6) % 5)),
+    "roll": lambda x: x.roll(2, 1),
+    "flip": lambda x: x.flip(1),
+    "tril": lambda x: x.tril(),
+    "pad": lambda x: F.pad(x, (1, 2, -1, 1)),
+    "batch_norm": lambda x: F.batch_norm(x, None, None, x[0, :, 0], x[0, :, 1], True),
+    "layer_norm": lambda x: F.layer_norm(x, (6,), x[0, 0], x[0, 1]),
+    "nll_loss": lambda x: F.nll_loss(x[0], wengert.tensor([0, 1, -100, 3, 5])),
+    "bmm": lambda x: x @ x.transpose(1, 2),
+    "mv": lambda x: x[0] @ x[1, 0],
+    "dot": lambda x: x[0, 0] @ x[1, 0],
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_gradients_by_kernels_are_those_of_the_rules(name):
+    """With the graph of the gradient, rules run; without it, kernels where there are any."""
+    function = FUNCTIONS[name]
+    x = wengert.tensor(normal(3, 5, 6, dtype=np.float64), requires_grad=True)
+    out = function(x)
+    g = wengert.tensor(normal(*out.shape, dtype=np.float64, seed=9))
+    (wanted,) = wengert.autograd.grad(out, x, g, create_graph=True)
+    (found,) = wengert.autograd.grad(function(x), x, g)
+    np.testing.assert_allclose(found.numpy(), wanted.detach().numpy(), rtol=1e-10, atol=1e-12)
+    doubled = x * 1.0
+    total = function(doubled).reshape(-1) @ g.reshape(-1) + doubled.sum()
+    (shared,) = wengert.autograd.grad(total, x)
+    np.testing.assert_allclose(shared.numpy(), found.numpy() + 1, rtol=1e-10, atol=1e-12)
+
+
+@compiled_only
+def test_kernels_decline_what_is_wrong():
+    """Errors are raised by what is declared, in its words."""
+    assert native_loop("sum.dim_IntList").run((X, (3,), False, None)) is None
+    assert native_loop("sum.dim_IntList").run((X, (0, 0), False, None)) is None
+    assert native_loop("index_select").run((X, 1, np.array([0, 40]))) is None
+    assert native_loop("index_select").run((X, 1, np.array([0, -1]))) is None
+    assert native_loop("gather").run((X, 1, PLACES[:, :, :5], False)) is None
+    assert native_loop("topk").run((SMALL, 7, 2, True, True)) is None
+    assert native_loop("_nll_loss").run((X[0], CLASSES + 300, None, 1, 7)) is None
+    assert native_loop("bmm").run((X, X)) is None
+    assert native_loop("softmax").run((X.astype(np.int64), 1, None)) is None
+    assert native_loop("mean").run((X[:, :, :0], None)) is None
+
+
+@compiled_only
+def test_sorting_knows_nan_and_both_zeros():
+    row = np.array([3, np.nan, -0.0, 0.0, -np.inf, np.inf, 3, -1] * 10, np.float32)
+    for x in (row, row[:20], row.astype(np.float64)[:20]):
+        for descending in (False, True):
+            values, order = wengert.sort(wengert.tensor(x), descending=descending, stable=True)
+            wanted = operator_named("sort").kernel(np, x, 0, descending, True)
+            np.testing.assert_array_equal(order.numpy(), wanted[1])
+            np.testing.assert_array_equal(np.signbit(values.numpy()), np.signbit(wanted[0]))
+
+
+@compiled_only
+def test_kernels_give_the_same_bits_on_any_number_of_threads():
+    before = wengert.get_num_threads()
+    try:
+        kept = {}
+        for threads in (1, 2, 5):
+            wengert.set_num_threads(threads)
+            for place, (name, args) in enumerate(CALLS):
+                found = native_loop(name).run(args)
+                found = found if isinstance(found, tuple) else (found,)
+                for one, other in zip(found, kept.setdefault(place, found), strict=True):
+                    np.testing.assert_array_equal(one, other)
+    finally:
+        wengert.set_num_threads(before)
+
+
+@compiled_only
+@pytest.mark.parametrize("instructions", ["plain", "avx2", "none"])
+def test_other_instructions_compute_the_same(instructions):
+    """Loops in plain C stand in where the processor or the compiler has no vectors."""
+    program = (
+        "import numpy as np, wengert as w; from wengert.backends.native_loops import native_loop\n"
+        "x = w.linspace(-4, 4, 3000).reshape(60, 50)\n"
+        "found = [x.exp(), x.erf(), w.tanh(x), x.softmax(0), x.log_softmax(1), x.var(0),"
+        " x.cumsum(0), x.sum(1), w.nn.functional.gelu(x), x.sigmoid().log(), x.amax(0),"
+        " x.double().sin(), x.double().exp(), (x * x + 1).log().sqrt()]\n"
+        "assert (native_loop('exp') is None) == (%r == 'none')\n"
+        "np.save(%r, np.concatenate([t.double().numpy().ravel() for t in found]))"
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        kept = []
+        for wish in (instructions, ""):
+            path = str(Path(folder, f"found{wish}.npy"))
+            subprocess.run(
+                [sys.executable, "-P", "-c", program % (wish, path)], check=True,
+                env={**os.environ, "WENGERT_INSTRUCTIONS": wish},
+            )  # fmt: skip
+            kept.append(np.load(path))
+    np.testing.assert_allclose(*kept, rtol=2e-6, atol=2e-5)  # cumulative sums by NumPy are rough
