@@ -239,3 +239,24 @@ def test_other_instructions_compute_the_same(instructions):
             )  # fmt: skip
             kept.append(np.load(path))
     np.testing.assert_allclose(*kept, rtol=2e-6, atol=2e-5)  # cumulative sums by NumPy are rough
+
+
+#: Prints the keys of one module's kernels, of which the package itself imports those of copies.
+ONLY = """
+import wengert
+from wengert.backends import kernels
+before = set() if "{0}" == "copy_kernels" else kernels.kernel_keys()
+import wengert.backends.{0}
+print(*(kernels.kernel_keys() - before))
+"""
+
+
+@compiled_only
+def test_modules_of_kernels_are_known_by_all_their_operators():
+    from wengert.backends import native_loops
+
+    for module, names in native_loops.KERNELS.items():
+        done = subprocess.run(
+            [sys.executable, "-c", ONLY.format(module)], capture_output=True, text=True, check=True
+        )
+        assert {key.split(".")[0] for key in done.stdout.split()} == set(names.split()), module

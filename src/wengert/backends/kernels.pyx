@@ -35,6 +35,11 @@ def kernel_of(str key):
     return _KERNELS.get(key)
 
 
+def kernel_keys():
+    """The keys of all kernels of the modules that are imported."""
+    return set(_KERNELS)
+
+
 cdef bint is_plain(object value) noexcept:
     """Whether a value is a contiguous array of float32 or float64 with some elements."""
     cdef int kind
