@@ -54,6 +54,9 @@ LEFT_OUT = {
     "accelerator": "answers to programs that ask for devices",
     "as_torch": "described on the page for those who come from PyTorch",
     "backends": "answers to programs that ask what PyTorch was built with",
+    "distributed": "answers to programs that ask for other processes",
+    "jit": "answers to programs that ask for TorchScript",
+    "__future__": "answers to programs that ask how modules are converted",
     "storage": "PyTorch's old module of storages",
     "version": "the number of the version",
 }

@@ -4,6 +4,8 @@ import warnings
 
 import pytest
 
+import wengert
+
 
 def test_stft_as_pairs(lib):
     x = lib.arange(20.0)
@@ -59,8 +61,9 @@ def test_transforms_of_what_is_not_plain(lib):
     x = lib.arange(24.0).view(2, 3, 4)
     turned = x.transpose(0, 2)
     assert (lib.fft.fft(turned, dim=0) - lib.fft.fft(turned.clone(), dim=0)).abs().max() < 1e-5
-    assert lib.fft.fft(lib.zeros(0, 4)).shape == (0, 4)
-    assert lib.fft.irfft(lib.zeros(0, 3) + 0j, 4).shape == (0, 4)
+    if lib is wengert:  # some builds of PyTorch refuse an empty batch
+        assert lib.fft.fft(lib.zeros(0, 4)).shape == (0, 4)
+        assert lib.fft.irfft(lib.zeros(0, 3) + 0j, 4).shape == (0, 4)
     back = lib.fft.irfft(lib.fft.rfft(x, norm="ortho"), 4, norm="ortho")
     assert (back - x).abs().max() < 1e-5
     large = lib.sin(lib.arange(2.0**17)).view(32, -1)

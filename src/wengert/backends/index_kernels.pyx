@@ -158,6 +158,8 @@ cdef object index_select(tuple v):
 cdef object embedding(tuple v):
     if not cnp.PyArray_CheckExact(v[0]) or cnp.PyArray_NDIM(<cnp.ndarray>v[0]) != 2:
         return None
+    if v[4]:  # sparse gradients are refused
+        return None
     return taken(v[0], 0, v[1], False)
 
 
