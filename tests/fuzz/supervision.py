@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import math
 import multiprocessing
-import sys
 import warnings
 from typing import Any
 
@@ -22,7 +21,8 @@ def supervise(
 
     One that kills its process is reported and passed over.
     """
-    context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
+    # A fresh process: PyTorch refuses gradients in the fork of one that has computed some.
+    context = multiprocessing.get_context("spawn")
     at, runner.on_pytorch = context.Value("q", first), context.Value("b", 0)
     while report.seconds < seconds and at.value <= last:
         receiver, sender = context.Pipe(duplex=False)
