@@ -632,7 +632,7 @@ TABLE: list[Declared] = [
     ),
     Declared(
         "A view that may not be used can leave a transform: using it raises.",
-        lambda d: d.program.uses("func")
+        lambda d: d.program.uses("func", "vmap", "jacobian")
         and _refused(d, "its base or another view of its base has been modified inplace"),
     ),
     Declared(
