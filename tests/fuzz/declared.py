@@ -373,7 +373,8 @@ TABLE: list[Declared] = [
         "The graph and the memory of a gradient are those of our rules.",
         lambda d: _refused_by_us(d, "does not require grad and does not have a grad_fn")
         and bool(re.search(r"grad\(g\d|g\d+\.backward|backward\(\[g\d", d.source))
-        or _raises(d, "A view was created in no_grad mode")
+        or (_raises(d, "A view was created in no_grad mode")
+            or _refused_by_us(d, "A view was created in no_grad mode"))
         and bool(re.match(r"\s*[dgr]\d+[.\[ ]|.*\.apply\([dgr]\d", d.source)
                  or re.search(r"= [dgr]\d", _naming(d, _first_word(d.source)))),
     ),
