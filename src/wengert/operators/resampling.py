@@ -229,7 +229,7 @@ def _collect(xp: Any, g: Any, size: Sizes, mode: str, align: bool, scales: tuple
 
 
 def _collect_apart(xp: Any, g: Any, length: int, positions: Any, weights: Any) -> Any:
-    """The same along the last dimension, by each weight that is not zero.
+    """Gradients collected along the last dimension, by each weight that is not zero.
 
     In a product of matrices what is not a number would spread to elements that take no part.
     """
