@@ -228,3 +228,46 @@ def test_a_result_that_is_no_view_is_none_when_its_neutral_factor_is_left_out(fu
     for found, wanted in zip(results, expected, strict=True):
         assert not found._is_view()
         assert wengert.equal(found.mul_(2), wanted.mul_(2))
+
+
+def written_as_integers(x):
+    x.view(wengert.int32).add_(1)
+    return x * 1
+
+
+def written_below(x):
+    whole = x.view(wengert.int32)
+    x.mul_(2)
+    return whole * 1
+
+
+def part_written_as_integers(x):
+    x.view(wengert.int32)[0].zero_()
+    return x + x[1].view(wengert.float32)
+
+
+def halves_written(x):
+    y = x * 1
+    y.view(wengert.int16)[:, :1] = 0
+    return y
+
+
+def shared_as_integers(x):
+    return x.view(wengert.int32)
+
+
+@pytest.mark.parametrize("backend", ["interpreter", "native"])
+@pytest.mark.parametrize(
+    "function",
+    [written_as_integers, written_below, part_written_as_integers, halves_written,
+     shared_as_integers],
+)  # fmt: skip
+def test_memory_seen_as_another_dtype(function, backend):
+    x, y = (wengert.tensor([[1.0, 2.0], [3.0, 4.0]]) for _ in range(2))
+    expected = function(x)
+    found = wengert.compile(function, backend=backend)(y)
+    for mine, other in ((found, expected), (y, x)):
+        assert wengert.equal(mine.view(wengert.int32), other.view(wengert.int32))
+    expected.zero_()
+    found.zero_()
+    assert wengert.equal(y, x)

@@ -326,8 +326,14 @@ TABLE: list[Declared] = [
     ),
     Declared(
         "What is not a number spreads through a solution as its rows are combined.",
-        lambda d: d.field in ("values", "grad") and bool(MATRICES.search(d.program.text))
+        lambda d: d.field in ("values", "grad", "log") and bool(MATRICES.search(d.program.text))
         and "nan" in repr(d.theirs) and _differ_by_nan(d.ours, d.theirs),
+    ),
+    Declared(
+        "Which sign a zero has among the imaginary parts of a transform is not determined.",
+        lambda d: d.field in ("values", "grad", "log") and "fft" in d.program.text
+        and bool(re.search(r"\*\*|pow|log|sqrt|angle|atan2|asin|acos|atanh|acosh|polar|sgn",
+                           d.program.text)),
     ),
     Declared(
         "The logarithm of the determinant of a singular matrix has no derivative.",
@@ -367,7 +373,8 @@ TABLE: list[Declared] = [
         "The graph and the memory of a gradient are those of our rules.",
         lambda d: _refused_by_us(d, "does not require grad and does not have a grad_fn")
         and bool(re.search(r"grad\(g\d|g\d+\.backward|backward\(\[g\d", d.source))
-        or _refused(d, "A view was created in no_grad mode")
+        or (_raises(d, "A view was created in no_grad mode")
+            or _refused_by_us(d, "A view was created in no_grad mode"))
         and bool(re.match(r"\s*[dgr]\d+[.\[ ]|.*\.apply\([dgr]\d", d.source)
                  or re.search(r"= [dgr]\d", _naming(d, _first_word(d.source)))),
     ),
@@ -626,7 +633,7 @@ TABLE: list[Declared] = [
     ),
     Declared(
         "A view that may not be used can leave a transform: using it raises.",
-        lambda d: d.program.uses("func")
+        lambda d: d.program.uses("func", "vmap", "jacobian")
         and _refused(d, "its base or another view of its base has been modified inplace"),
     ),
     Declared(

@@ -216,11 +216,27 @@ def _collect(xp: Any, g: Any, size: Sizes, mode: str, align: bool, scales: tuple
     lead = g.ndim - count
     goal, g, here = g.dtype, widened(g), of_array(g)
     taps = _each(mode, size, g.shape[lead:], align, scales)
+    finite = bool(xp.isfinite(g).all().item())
     for axis, (positions, weights) in enumerate(taps, lead):
-        matrix = _matrix(size[axis - lead], positions, weights)
-        moved = xp.matmul(xp.moveaxis(g, axis, -1), transfer(matrix.astype(g.dtype), here))
-        g = xp.moveaxis(moved, -1, axis)
+        moved = xp.moveaxis(g, axis, -1)
+        if finite:
+            matrix = _matrix(size[axis - lead], positions, weights)
+            found = xp.matmul(moved, transfer(matrix.astype(g.dtype), here))
+        else:
+            found = _collect_apart(xp, moved, size[axis - lead], positions, weights)
+        g = xp.moveaxis(found, -1, axis)
     return xp.ascontiguousarray(g).astype(goal, copy=False)
+
+
+def _collect_apart(xp: Any, g: Any, length: int, positions: Any, weights: Any) -> Any:
+    """Gradients collected along the last dimension, by each weight that is not zero.
+
+    In a product of matrices what is not a number would spread to elements that take no part.
+    """
+    found = xp.zeros((*g.shape[:-1], length), g.dtype)
+    for new, tap in zip(*np.nonzero(weights), strict=True):
+        found[..., positions[new, tap]] += g[..., new] * g.dtype.type(weights[new, tap])
+    return found
 
 
 _WORDS = {"linear": {1: "Linear", 2: "Bilinear", 3: "Trilinear"}}

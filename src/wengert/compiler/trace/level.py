@@ -46,6 +46,8 @@ _OUTSIDE = (
     "as_strided() cannot be traced where it leaves the tensor that it is called on: the graph "
     "knows nothing of the memory around. Call it on the whole"
 )
+#: The operator of a view as elements of another type.
+_OTHER_DTYPE = "view.dtype"
 _OVERLAPPING = (
     "changing a part of an expanded tensor, or of another one in which elements are one in memory, "
     "cannot be traced: the graph would change that part alone. Change a clone()"
@@ -191,6 +193,8 @@ class TraceLevel(ControlFlowLevel):
             for i, array in enumerate(arrays):
                 part = None if array is out else i
                 self.relate(array, args[0], Step(operator, args[1:], part, recorded))
+        elif operator.name == _OTHER_DTYPE:  # for autograd no view, but it shares the memory
+            self.relate(out, args[0], Step(operator, args[1:], recorded=False))
         return out
 
     def node(self, operator: Any, symbols: tuple, args: tuple) -> Any:
@@ -419,7 +423,10 @@ class TraceLevel(ControlFlowLevel):
         elif array.origin is not None:
             source, step = array.origin
             whole = symbol
-            if step.operator is not None:
+            if step.operator is not None and step.operator.name == _OTHER_DTYPE:
+                old, dtype = self.symbol_of(source), from_numpy(source.array.dtype)
+                whole = self.insert(prim.OPERATOR + _OTHER_DTYPE, old, symbol, dtype)
+            elif step.operator is not None:
                 self._refuse_overlapping(source)
                 self._refuse_gaps(source, step)
                 old, text = self.symbol_of(source), text_of_step(step, source.array)
