@@ -181,7 +181,7 @@ class _Lowering:
         elif operator.family == "elementwise" or operator.broadcasts:
             try:
                 results = self._elementwise(node, arguments)
-            except Unsupported:
+            except (Unsupported, ValueError):  # operands that write to parts have other shapes
                 results = self._by_kernel(node, arguments)
         else:
             results = self._by_kernel(node, arguments)

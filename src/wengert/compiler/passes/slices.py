@@ -74,7 +74,7 @@ class _Run(NamedTuple):
 
     source: Value
     start: int
-    count: int
+    length: int
     step: int
 
 
@@ -139,12 +139,12 @@ def _joined_runs(graph: Graph, node: Node, parts: list[_Run | Value]) -> Value:
 
     made, lengths = [], []
     for part in parts:
-        lengths.append(part.count if isinstance(part, _Run) else 1)
+        lengths.append(part.length if isinstance(part, _Run) else 1)
         if isinstance(part, _Run):
-            low = part.start if part.step > 0 else part.start - part.count + 1
-            value, sizes = part.source, [part.count, *shape]
-            if (low, part.count) != (0, part.source.type.shape[0]):  # type: ignore[attr-defined]
-                value = insert("wengert::slice", sizes, value, 0, low, low + part.count)
+            low = part.start if part.step > 0 else part.start - part.length + 1
+            value, sizes = part.source, [part.length, *shape]
+            if (low, part.length) != (0, part.source.type.shape[0]):  # type: ignore[attr-defined]
+                value = insert("wengert::slice", sizes, value, 0, low, low + part.length)
             made.append(insert("wengert::flip", sizes, value, (0,)) if part.step < 0 else value)
         else:
             made.append(insert("wengert::unsqueeze", [1, *shape], part, 0))

@@ -76,8 +76,8 @@ class TracedFloat:
         self.roots = roots
         self._value = value
 
-    @property
-    def __class__(self) -> type:  # type: ignore[override, misc]
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:  # type: ignore[override]
         return float
 
     def is_traced(self) -> bool:
