@@ -120,7 +120,8 @@ import wengert.operators.sorting, wengert.tensor.printing
 
 public = {"_C", "__future__", "_library", "accelerator", "amp", "as_torch", "autograd", "backends",
           "compiler", "cuda", "demo", "distributed", "distributions", "fft", "func", "jit",
-          "library", "linalg", "masked", "nn", "ops", "optim", "overrides", "random", "serialization", "signal", "special", "storage",
+          "library", "linalg", "masked", "nn", "ops", "optim", "overrides", "random",
+          "serialization", "signal", "special", "storage",
           "testing", "types", "utils", "version", "viz"}
 shown = {name for name in dir(wengert) if isinstance(getattr(wengert, name), ModuleType)}
 assert shown == public, shown ^ public

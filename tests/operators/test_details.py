@@ -4,6 +4,8 @@ import warnings
 
 import pytest
 
+import wengert
+
 
 def test_stft_as_pairs(lib):
     x = lib.arange(20.0)
@@ -59,9 +61,24 @@ def test_transforms_of_what_is_not_plain(lib):
     x = lib.arange(24.0).view(2, 3, 4)
     turned = x.transpose(0, 2)
     assert (lib.fft.fft(turned, dim=0) - lib.fft.fft(turned.clone(), dim=0)).abs().max() < 1e-5
-    assert lib.fft.fft(lib.zeros(0, 4)).shape == (0, 4)
-    assert lib.fft.irfft(lib.zeros(0, 3) + 0j, 4).shape == (0, 4)
     back = lib.fft.irfft(lib.fft.rfft(x, norm="ortho"), 4, norm="ortho")
     assert (back - x).abs().max() < 1e-5
     large = lib.sin(lib.arange(2.0**17)).view(32, -1)
     assert (lib.fft.ifft(lib.fft.fft(large)).real - large).abs().max() < 1e-5
+
+
+def test_transforms_of_nothing():
+    """PyTorch's library for transforms refuses empty batches."""
+    assert wengert.fft.fft(wengert.zeros(0, 4)).shape == (0, 4)
+    assert wengert.fft.irfft(wengert.zeros(0, 3) + 0j, 4).shape == (0, 4)
+
+
+@pytest.mark.parametrize("shape", [(300, 256), (300, 255), (70_000, 1), (40_000, 2), (23_000, 3)])
+@pytest.mark.parametrize("norm", ["backward", "ortho", "forward"])
+def test_transforms_of_many_real_rows(shape, norm):
+    """Half of each is computed and mirrored."""
+    x = wengert.sin(wengert.arange(float(shape[0] * shape[1]), dtype=wengert.float64)).view(shape)
+    found, expected = wengert.fft.fft(x, norm=norm), wengert.fft.fft(x + 0j, norm=norm)
+    assert (found - expected).abs().max().item() < 1e-12
+    inverse = wengert.fft.ifft(x, norm=norm)
+    assert (inverse - wengert.fft.ifft(x + 0j, norm=norm)).abs().max().item() < 1e-12
