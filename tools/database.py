@@ -31,7 +31,7 @@ SAMPLES = 8
 INSIDE = "a step of another function's computation in PyTorch"
 RANDOM_MEMORY = "the elements have no particular values"
 TIES = "which of equal elements is named is not determined"
-ROUNDING = "16-bit sums are rounded once here"
+ROUNDING = "sums and casts are rounded at another place"
 PHASE = "eigenvectors and singular vectors are determined up to a factor"
 #: Operators that differ, by the reason; an asterisk at the end stands for any continuation.
 EXPLAINED = {
@@ -40,18 +40,21 @@ EXPLAINED = {
         _softmax_backward_data native_group_norm native_batch_norm _native_batch_norm_legit
         _batch_norm_with_update _upsample_bilinear2d_aa max_pool2d_with_indices_backward
         torch._scaled_mm* torch.ops.aten.* grid_sampler_2d grid_sampler_3d hash_tensor
-        native_dropout_backward _segment_reduce* _unsafe_masked_index* _chunk_cat jiterator_*
+        native_dropout_backward slice _segment_reduce* _unsafe_masked_index* _chunk_cat jiterator_*
     """,
     RANDOM_MEMORY: "empty* new_empty*",
     TIES: "kthvalue topk mode sort argsort",
     ROUNDING: """
         addbmm nn.functional.conv_transpose* nn.functional.scaled_dot_product_attention
-        div.trunc_rounding nn.functional.max_unpool2d.grad
+        div.trunc_rounding nn.functional.max_unpool2d.grad cfloat
     """,
     PHASE: "linalg.eig linalg.eigh svd_lowrank pca_lowrank",
     "the gradient is that of the triangle which is read, or Hermitian":
         "cholesky* linalg.cholesky*",
-    "memory is laid out otherwise": "unsafe_chunk fft.* linalg.solve linalg.solve_ex linalg.lstsq*",
+    "memory is laid out otherwise": """
+        unsafe_chunk fft.* linalg.solve linalg.solve_ex linalg.lstsq* lu_solve triangular_solve
+        argwhere linalg.ldl_factor* linalg.inv*
+    """,
     "PyTorch's gradient forgets where memory begins": "as_strided_scatter",
     "samples are views of memory that is not copied": "as_strided.partial_views",
     "draws have no derivative, PyTorch's is zero": "normal* bernoulli",
