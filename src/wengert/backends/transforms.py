@@ -6,6 +6,7 @@ below them is not found, or an array is empty or unaligned, the public ones serv
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,8 @@ from scipy import fft
 
 from ..core.pool import thread_count
 
-pocketfft: Any
 try:
-    from scipy.fft._pocketfft import pypocketfft as pocketfft
+    pocketfft: Any = import_module("scipy.fft._pocketfft.pypocketfft")
 except ImportError:  # another version of SciPy
     pocketfft = None
 
