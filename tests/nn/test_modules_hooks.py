@@ -233,11 +233,34 @@ def test_hooks_are_copied(lib):
     assert seen == [other]
 
 
-def test_older_backward_hooks_are_refused():
+@pytest.mark.filterwarnings("ignore")
+def test_older_backward_hooks(lib):
+    """They see the gradients of the last operation."""
+    seen = []
+
+    def note(module, grad_input, grad_output):
+        seen.append((module, grad_output[0].tolist()))
+        return tuple(None if g is None else 2 * g for g in grad_input)
+
+    layer = lib.nn.Tanh()
+    handle = layer.register_backward_hook(note)
+    x = lib.zeros(2, requires_grad=True)
+    layer(x).sum().backward()
+    assert seen == [(layer, [1, 1])] and x.grad.tolist() == [2, 2]
+    with pytest.raises(RuntimeError, match="both regular backward hooks and full backward hooks"):
+        layer.register_full_backward_hook(note)
+    handle.remove()
+    layer(x).sum().backward()
+    assert len(seen) == 1 and x.grad.tolist() == [3, 3]
+    pair = lib.nn.GRU(2, 3)
+    pair.register_backward_hook(lambda module, *gradients: seen.append(module))
+    pair(lib.ones(1, 2))[0].sum().backward()
+    assert seen[-1] is pair
+
+
+def test_older_hooks_of_all_modules_are_refused():
     import wengert
 
-    with pytest.raises(NotImplementedError, match="use register_full_backward_hook"):
-        wengert.nn.Tanh().register_backward_hook(print)
     with pytest.raises(NotImplementedError, match="register_module_full_backward_hook"):
         of_all(wengert).register_module_backward_hook(print)
     with pytest.raises(NotImplementedError, match="share_memory"):

@@ -68,3 +68,20 @@ def test_transforms_of_what_is_not_plain(lib):
     assert (back - x).abs().max() < 1e-5
     large = lib.sin(lib.arange(2.0**17)).view(32, -1)
     assert (lib.fft.ifft(lib.fft.fft(large)).real - large).abs().max() < 1e-5
+
+
+def test_transforms_of_nothing():
+    """PyTorch's library for transforms refuses empty batches."""
+    assert wengert.fft.fft(wengert.zeros(0, 4)).shape == (0, 4)
+    assert wengert.fft.irfft(wengert.zeros(0, 3) + 0j, 4).shape == (0, 4)
+
+
+@pytest.mark.parametrize("shape", [(300, 256), (300, 255), (70_000, 1), (40_000, 2), (23_000, 3)])
+@pytest.mark.parametrize("norm", ["backward", "ortho", "forward"])
+def test_transforms_of_many_real_rows(shape, norm):
+    """Half of each is computed and mirrored."""
+    x = wengert.sin(wengert.arange(float(shape[0] * shape[1]), dtype=wengert.float64)).view(shape)
+    found, expected = wengert.fft.fft(x, norm=norm), wengert.fft.fft(x + 0j, norm=norm)
+    assert (found - expected).abs().max().item() < 1e-12
+    inverse = wengert.fft.ifft(x, norm=norm)
+    assert (inverse - wengert.fft.ifft(x + 0j, norm=norm)).abs().max().item() < 1e-12

@@ -6,15 +6,16 @@ below them is not found, or an array is empty or unaligned, the public ones serv
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
+import numpy as np
 from scipy import fft
 
 from ..core.pool import thread_count
 
-pocketfft: Any
 try:
-    from scipy.fft._pocketfft import pypocketfft as pocketfft
+    pocketfft: Any = import_module("scipy.fft._pocketfft.pypocketfft")
 except ImportError:  # another version of SciPy
     pocketfft = None
 
@@ -39,7 +40,19 @@ def fftn(x: Any, axes: tuple[int, ...], norm: str) -> Any:
     """The transform along axes, of real or complex numbers."""
     if not _is_plain(x):
         return fft.fftn(x, axes=axes, norm=norm)
+    if x.size >= LARGE and x.dtype.kind == "f" and axes == (x.ndim - 1,):
+        return _mirrored(x, axes, norm)
     return pocketfft.c2c(x, axes, True, _SCALES[True, norm], None, _threads(x))
+
+
+def _mirrored(x: Any, axes: tuple[int, ...], norm: str) -> Any:
+    """The transform of real rows: half of it is computed, and the other half its mirror image."""
+    length = x.shape[-1]
+    middle = length // 2 + 1
+    out = np.empty(x.shape, np.result_type(x.dtype, np.complex64))
+    pocketfft.r2c(x, axes, True, _SCALES[True, norm], out[..., :middle], _threads(x))
+    np.conjugate(out[..., (length + 1) // 2 - 1 : 0 : -1], out=out[..., middle:])
+    return out
 
 
 def ifftn(x: Any, axes: tuple[int, ...], norm: str) -> Any:

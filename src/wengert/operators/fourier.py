@@ -224,6 +224,12 @@ def halved(name: str, x: Tensor, s: Any, dim: Any, norm: str | None) -> Tensor:
 def transformed_line(x: Tensor, n: int | None, dim: int, norm: str | None, forward: bool) -> Tensor:
     """A complex transform along one dimension, of a real tensor by half the work."""
     place = one_dim(x, dim)
+    if n is None and x.array.shape[place]:  # nothing is cut, padded or converted
+        if x.dtype in (dtypes.complex64, dtypes.complex128):
+            return c2c.call((x, (place,), normalization_of(norm, forward), forward))
+        if x.dtype in (dtypes.float32, dtypes.float64):
+            out = r2c.call((x, (place,), normalization_of(norm, forward), False))
+            return out if forward else conj(out)
     sizes = None if n is None else (n,)
     if x.is_complex():
         return transformed(x, sizes, place, norm, forward)

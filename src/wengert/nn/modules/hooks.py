@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 from ...autograd.function import Function
@@ -150,15 +151,25 @@ class Hooked:
 
         It may return other gradients of the inputs.
         """
-        self._is_full_backward_hook = True
+        self._choose_backward_hooks(full=True)
         return self._add_backward_hook(self._backward_hooks, hook, prepend)
 
     def register_backward_hook(self, hook: Callable) -> RemovableHandle:
-        """Refused: it saw the gradients of the last operation alone, not those of the module."""
-        raise NotImplementedError(
-            "register_backward_hook() is deprecated and not supported; use "
-            "register_full_backward_hook()"
-        )
+        """Call `hook(module, grad_input, grad_output)` for the last operation of the module.
+
+        The gradients are those of that operation alone; `register_full_backward_hook` has those of
+        the module.
+        """
+        self._choose_backward_hooks(full=False)
+        return self._add_backward_hook(self._backward_hooks, hook, False)
+
+    def _choose_backward_hooks(self, full: bool) -> None:
+        if self._is_full_backward_hook is not None and self._is_full_backward_hook is not full:
+            raise RuntimeError(
+                "Cannot use both regular backward hooks and full backward hooks on a single "
+                "Module. Please use only one of them."
+            )
+        self._is_full_backward_hook = full
 
     def _add_backward_hook(
         self, hooks: OrderedDict[int, Callable], hook: Callable, prepend: bool
@@ -189,6 +200,18 @@ class Hooked:
         return HookedCall(self, args, kwargs).run()
 
 
+def _watch_last(module: Any, result: Any, hooks: list[Callable]) -> None:
+    """Let hooks see the gradients of the operation that has made the first tensor of a result."""
+    while not isinstance(result, Tensor):
+        if isinstance(result, dict):
+            result = next(each for each in result.values() if isinstance(each, Tensor))
+        else:
+            result = result[0]
+    if result.grad_fn is not None:
+        for hook in hooks:
+            result.grad_fn.register_hook(partial(hook, module))
+
+
 class HookedCall:
     """One call of a module that has hooks; knows how far it has come."""
 
@@ -211,13 +234,17 @@ class HookedCall:
         module = self.module
         self._run_pre_hooks()
         pre_hooks = [*_global_backward_pre_hooks.values(), *module._backward_pre_hooks.values()]
-        hooks = [*_global_backward_hooks.values(), *module._backward_hooks.values()]
+        own = module._backward_hooks.values()
+        of_last = [] if module._is_full_backward_hook else list(own)
+        hooks = [*_global_backward_hooks.values(), *([] if of_last else own)]
         backward = BackwardHook(module, hooks, pre_hooks) if hooks or pre_hooks else None
         if backward is not None:
             self.args = backward.setup_input_hook(self.args)
         self.result = module.forward(*self.args, **self.kwargs)
         for _, number, hook, with_kwargs, _ in self._forward_hooks():
             self._run_forward_hook(number, hook, with_kwargs)
+        if of_last:
+            _watch_last(module, self.result, of_last)
         if backward is None:
             return self.result
         if not isinstance(self.result, (Tensor, tuple)):

@@ -8,7 +8,7 @@ from ...core.layouts import memory_format as memory_format_class
 from ..modules.conv import Conv2d, Conv3d, ConvTranspose2d, ConvTranspose3d
 
 
-def _convert(module: Any, kinds: tuple[type, ...], memory_format: memory_format_class) -> Any:
+def _convert(module: Any, kinds: tuple[Any, ...], memory_format: memory_format_class) -> Any:
     for each in module.modules():
         if isinstance(each, kinds):
             each.weight.data = each.weight.detach().clone(memory_format=memory_format)
