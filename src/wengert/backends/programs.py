@@ -18,6 +18,6 @@ def available() -> bool:
     return False
 
 
-def run_program(code: list[int], numbers: list[float], rows: list[Any], outputs: list[int]) -> bool:
-    """Run a program on each row of arrays; False, with nothing changed, if they do not suit."""
-    return False
+def run_program(code: list[int], numbers: list[float], rows: list[Any], outputs: list[int]) -> list:
+    """Run a program on each row of arrays; the places of those that do not suit: here all."""
+    return list(range(len(rows)))

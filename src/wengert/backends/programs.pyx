@@ -62,45 +62,56 @@ def available():
     return rows_of(cnp.NPY_FLOAT) != NULL
 
 
-cdef bint describe(Program* job, list rows, int kind) except -1:
-    """Note the arrays; False if they are not contiguous, of one type and of one shape in a row."""
+cdef bint suits(Program* job, tuple row, int kind):
+    """Whether the arrays of a row are contiguous, of one type and of one shape; if so, note them."""
     cdef cnp.ndarray first, a
-    cdef tuple row
-    cdef int64_t i, parts = 0
     cdef int j
-    for i in range(job.rows):
-        row = <tuple>rows[i]
-        first = <cnp.ndarray>row[0] if cnp.PyArray_CheckExact(row[0]) else None
-        if first is None or len(row) != job.operands:
+    if len(row) != job.operands:
+        return False
+    for j in range(job.operands):
+        if not cnp.PyArray_CheckExact(row[j]):
             return False
-        for j in range(job.operands):
-            if not cnp.PyArray_CheckExact(row[j]):
-                return False
-            a = <cnp.ndarray>row[j]
-            if (
-                cnp.PyArray_TYPE(a) != kind or not cnp.PyArray_ISCARRAY(a)
-                or not same_dims(a, first)
-            ):
-                return False
-            job.data[i * job.operands + j] = cnp.PyArray_BYTES(a)
-        job.sizes[i] = cnp.PyArray_SIZE(first)
-        job.firsts[i] = parts
-        parts += (job.sizes[i] + PART - 1) // PART
-    job.firsts[job.rows] = parts
+        first, a = <cnp.ndarray>row[0], <cnp.ndarray>row[j]
+        if (
+            cnp.PyArray_TYPE(a) != kind or not cnp.PyArray_ISCARRAY(a) or not same_dims(a, first)
+        ):
+            return False
+        job.data[job.rows * job.operands + j] = cnp.PyArray_BYTES(a)
+    job.sizes[job.rows] = cnp.PyArray_SIZE(first)
+    job.firsts[job.rows + 1] = job.firsts[job.rows] + (job.sizes[job.rows] + PART - 1) // PART
+    job.rows += 1
     return True
 
 
+cdef list run_all(Program* job, list rows, int kind):
+    cdef list left = []
+    cdef int64_t i, total = 0
+    job.rows = job.firsts[0] = 0
+    for i in range(len(rows)):
+        if not suits(job, <tuple>rows[i], kind):
+            left.append(i)
+    for i in range(job.rows):
+        total += job.sizes[i]
+    if total < QUICK:
+        for i in range(job.firsts[job.rows]):
+            run_part(job, i)
+    else:
+        with nogil:
+            split(run_part, job, job.firsts[job.rows])
+    return left
+
+
 def run_program(list code, list numbers, list rows, list outputs):
-    """Run a program on each row of arrays; False, with nothing changed, if they do not suit.
+    """Run a program on each row of arrays; the places of those that do not suit, and stay as they are.
 
     `code` has four numbers for an instruction, `outputs` a register and the operand to write it to.
     """
     cdef Program job
-    cdef int64_t i, total = 0
+    cdef int64_t i
     cdef int kind
-    cdef bint suits = False
+    cdef list all_rows = list(range(len(rows)))
     if not rows or not cnp.PyArray_CheckExact((<tuple>rows[0])[0]):
-        return False
+        return all_rows
     kind = cnp.PyArray_TYPE(<cnp.ndarray>(<tuple>rows[0])[0])
     job.table = <const wengert_rows*>rows_of(kind)
     job.length, job.count = <int>(len(code) // 4), <int>len(numbers)
@@ -108,33 +119,22 @@ def run_program(list code, list numbers, list rows, list outputs):
     if job.table == NULL or job.length > MOST_STEPS or job.operands > MOST_OPERANDS or (
         job.results > MOST_OPERANDS or job.operands + job.count + job.length > REGISTERS
     ):
-        return False
+        return all_rows
     for i in range(len(code)):
         job.code[i] = code[i]
     for i in range(len(outputs)):
         job.outputs[i] = outputs[i]
     for i in range(job.count):
         job.numbers[i] = numbers[i]
-    job.rows = len(rows)
     job.itemsize = 4 if kind == cnp.NPY_FLOAT else 8
-    job.data = <char**>malloc(job.rows * job.operands * sizeof(char*))
-    job.sizes = <int64_t*>malloc(job.rows * sizeof(int64_t))
-    job.firsts = <int64_t*>malloc((job.rows + 1) * sizeof(int64_t))
+    job.data = <char**>malloc(len(rows) * job.operands * sizeof(char*))
+    job.sizes = <int64_t*>malloc(len(rows) * sizeof(int64_t))
+    job.firsts = <int64_t*>malloc((len(rows) + 1) * sizeof(int64_t))
     try:
         if job.data == NULL or job.sizes == NULL or job.firsts == NULL:
-            return False
-        suits = describe(&job, rows, kind)
-        if suits:
-            for i in range(job.rows):
-                total += job.sizes[i]
-            if total < QUICK:
-                for i in range(job.firsts[job.rows]):
-                    run_part(&job, i)
-            else:
-                with nogil:
-                    split(run_part, &job, job.firsts[job.rows])
+            return all_rows
+        return run_all(&job, rows, kind)
     finally:
         free(job.data)
         free(job.sizes)
         free(job.firsts)
-    return suits

@@ -287,7 +287,7 @@ def arrays_of(args: tuple) -> tuple:
 
 def plain_arrays(args: tuple) -> tuple | None:
     """What `arrays_of` gives, None if an array is not NumPy's."""
-    out = []
+    out: list[Any] = []
     for a in args:
         if isinstance(a, Tensor):
             t = a
@@ -295,7 +295,7 @@ def plain_arrays(args: tuple) -> tuple | None:
                 return None
             out.append(t.array)
         elif type(a) is list:
-            inner = []
+            inner: list[Any] = []
             for i in a:
                 if isinstance(i, Tensor):
                     t = i

@@ -132,8 +132,7 @@ class UpdateRule(Optimizer):
         initial = self.initial_state(o)
         if params and not group.get("differentiable"):
             states = [self._state_of(p, initial, group) if initial else {} for p in params]
-            if update_together(self, params, states, o, bool(group.get("maximize"))):
-                return
+            params = update_together(self, params, states, o, bool(group.get("maximize")))
         for p in params:
             g = -p.grad if group.get("maximize") else p.grad
             state = self._state_of(p, initial, group) if initial else {}

@@ -106,13 +106,13 @@ class Placeholder:
         raise Unsuited
 
 
-def update_together(rule: Any, params: list, states: list[dict], o: Any, maximize: bool) -> bool:
-    """Change parameters of one group as `rule` does each; False, with nothing changed, if unsuited.
+def update_together(rule: Any, params: list, states: list[dict], o: Any, maximize: bool) -> list:
+    """Change parameters of one group as `rule` does each; those that it is not for are returned.
 
     All have state of the same names, in which counters are tensors without dimensions.
     """
     if not programs.available() or overriding.possible or thread_state().layers:
-        return False
+        return params
     names = [name for name in states[0] if name != "step"]
     rows = []
     steps = []
@@ -123,30 +123,32 @@ def update_together(rule: Any, params: list, states: list[dict], o: Any, maximiz
             tensors.append(state.get(name))
         for t in tensors:
             if not isinstance(t, Tensor) or t.inference:
-                return False
+                return params
             row.append(t.array)
         if p.inference:
-            return False
+            return params
         rows.append(tuple(row))
-        steps.append(state["step"].item() + 1 if "step" in state else None)
-    done = False
+        steps.append(state["step"].array.item() + 1 if "step" in state else None)
+    left: list = []
     for step in set(steps):
         chosen = [i for i, own in enumerate(steps) if own == step]
         program = _program(rule, names, step, o, maximize)
-        if program is None or not programs.run_program(
+        if program is None:
+            left += [params[i] for i in chosen]
+            continue
+        unsuited = programs.run_program(
             program[0], program[1], [rows[i] for i in chosen], program[2]
-        ):
-            if done:
-                raise RuntimeError("a rule suits some parameters of a group and not others")
-            return False
-        done = True
-        for i in chosen:
+        )
+        left += [params[chosen[place]] for place in unsuited]
+        for place, i in enumerate(chosen):
+            if place in unsuited:
+                continue
             if step is not None:
                 states[i]["step"] += 1
             bump_version(params[i], "copy_")
             for name in program[3]:
                 bump_version(states[i][name], "copy_")
-    return True
+    return left
 
 
 def _program(
