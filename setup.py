@@ -55,6 +55,7 @@ COMPILED_WITHOUT_PXD = [
     "wengert/optim/rule.py",
     "wengert/optim/together.py",
     "wengert/tensor/attributes.py",
+    "wengert/transforms/batching/copies.py",
     "wengert/transforms/batching/moving.py",
     "wengert/transforms/batching/products.py",
     "wengert/transforms/batching/rules.py",

@@ -39,7 +39,7 @@ cdef class Declaration(BaseOperator):
     cdef public dict vector_loops
     cdef public object jvp_rule
     cdef public object meta_rule
-    cdef public object batch_rule
+    cdef public object batch
     cdef public bint batches_by_loop
     cdef public dict plans
     cdef public list small_plans

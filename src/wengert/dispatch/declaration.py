@@ -69,7 +69,8 @@ class Declaration(BaseOperator):
         self.vector_loops: dict[str, Any] = {}
         self.jvp_rule: Any = None
         self.meta_rule: Any = None
-        self.batch_rule: Any = None
+        #: The rule for batches, or where it is found: "transforms.batching.rules.elementwise".
+        self.batch: Any = None
         self.batches_by_loop = False
         self.plans: dict = {}
         self.small_plans: list = [None] * 4
@@ -84,6 +85,15 @@ class Declaration(BaseOperator):
     def functional(self) -> Any:
         """The operator that computes what this one returns or writes."""
         return self
+
+    @property
+    def batch_rule(self) -> Any:
+        """What becomes of a batch of examples, see `transforms/batching`; None: a loop."""
+        rule = self.batch
+        if type(rule) is str:
+            module, _, name = rule.rpartition(".")
+            rule = self.batch = getattr(load(module), name)
+        return rule
 
     def run_kernel(self, args: tuple) -> Any:
         """The kernel on arrays, with promotion, quiet floating point and array results.

@@ -6,9 +6,8 @@ from typing import Any
 
 from ..backends import meta
 from ..core.tensor import Tensor
-from ..transforms.batching.rules import elementwise as batched
 from . import shapes
-from .declare import differentiable_in_place, nondifferentiable, promote
+from .declare import ELEMENTWISE, differentiable_in_place, nondifferentiable, promote
 
 __all__ = ["eq", "ge", "gt", "le", "lt", "ne"]
 
@@ -22,7 +21,7 @@ def _comparison(
         broadcasts=True,
         dtype=promote,
         refuses=refuses,
-        batch=batched,
+        batch=ELEMENTWISE,
         overload="Tensor",
         doc=summary,
         **facts,
@@ -52,7 +51,7 @@ zeros_like = nondifferentiable(
     "_zeros_like(Tensor self) -> Tensor",
     lambda xp, x: xp.zeros(x.shape, x.dtype),
     shape=shapes.as_first,
-    batch=batched,
+    batch=ELEMENTWISE,
     doc="Zeros in the shape and dtype of a tensor, as gradient rules need them.",
 )
 new_zeros = nondifferentiable(

@@ -5,8 +5,6 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from ..backends import meta
 from ..backends.casting import as_real_for
 from ..backends.layout import copied
@@ -19,28 +17,27 @@ from ..core.numbers import check_number
 from ..core.registry import operator_named
 from ..core.tensor import Tensor
 from ..dispatch.operator import Operator
-from ..transforms.batching import views as batched
-from ..transforms.batching.moving import at_front, batch_size, padded, rank_of, shape_of, with_batch
-from ..transforms.batching.rules import Rewriting, elementwise
 from . import shapes
 from .comparison import zeros_like
-from .declare import linear, nondifferentiable, primitive
+from .declare import ELEMENTWISE, linear, nondifferentiable, primitive
 
 __all__ = ["clone"]
+
+_IN_PLACE = "transforms.batching.views.in_place"
 
 clone = linear(
     "clone(Tensor self) -> Tensor",
     lambda xp, x: copied(x),
     lambda g: g,
     meta=copied,
-    batch=batched.in_place,
+    batch=_IN_PLACE,
     doc="A copy that gradients flow through.",
 )
 stop_gradient = nondifferentiable(
     "_stop_gradient(Tensor(a) self) -> Tensor(a)",
     lambda xp, x: x.view(),
     view=True,
-    batch=batched.in_place,
+    batch=_IN_PLACE,
     doc="A view of this memory that no gradient passes: detach() in a graph.",
 )
 with_value = primitive(
@@ -49,7 +46,7 @@ with_value = primitive(
     {"self": lambda g: g, "value": None},
     lambda tangents: tangents.get("self"),
     meta=lambda x, value: copied(value),
-    batch=elementwise,
+    batch=ELEMENTWISE,
     doc="Another value with the gradient of `self`: what a change outside the graph means in it.",
 )
 cast = linear(
@@ -58,7 +55,7 @@ cast = linear(
     lambda g: g,
     meta=lambda x, dtype: copied(x, dtype.numpy),
     name="ToCopyBackward0",
-    batch=batched.in_place,
+    batch=_IN_PLACE,
     doc="A copy with another dtype; the engine casts the gradient back.",
 )
 
@@ -68,18 +65,13 @@ pack = linear(
     lambda g: g,
     name="CloneBackward0",
     shape=shapes.as_first,
-    batch=batched.in_front,
+    batch="transforms.batching.views.in_front",
     doc="A copy in row-major order.",
 )
 
 
 def _packed_in_order(xp: Any, x: Any, order: tuple[int, ...]) -> Any:
     return x.transpose(order).copy("C").transpose(inverse_order(order))
-
-
-def _order_batched(operator: Any, args: tuple, dims: tuple) -> tuple[Any, int]:
-    order = (0, *[d + 1 for d in args[1]])
-    return operator.call((at_front(args[0], dims[0]), order)), 0
 
 
 pack_in_order = linear(
@@ -90,7 +82,7 @@ pack_in_order = linear(
     meta=lambda x, order: meta.empty(
         tuple([x.shape[d] for d in order]), x.dtype
     ).transpose(inverse_order(order)),
-    batch=_order_batched,
+    batch="transforms.batching.copies.in_order",
     doc="A copy whose dimensions follow each other in memory in the given order.",
 )
 to_device = linear(
@@ -99,7 +91,7 @@ to_device = linear(
     lambda g, source: g.to(source),
     name="ToCopyBackward0",
     meta=lambda x, device, source: transfer(x, device),
-    batch=batched.in_place,
+    batch=_IN_PLACE,
     doc="A copy on another device.",
 )
 
@@ -130,29 +122,6 @@ def _copy_kernel(xp: Any, target: Any, source: Any, non_blocking: bool) -> Any:
     return xp.broadcast_to(source, target.shape)
 
 
-def _copy_rewritten(operator: Any, args: tuple, dims: tuple) -> tuple[tuple, int]:
-    target, source, non_blocking = args
-    if not isinstance(source, Tensor):
-        return args, dims[0]
-    rank = rank_of(target, dims[0])
-    if rank_of(source, dims[1]) > rank:
-        seen = np.empty(shape_of(target, dims[0]))
-        _copy_kernel(np, seen, np.empty(shape_of(source, dims[1])), non_blocking)
-    target = with_batch(target, dims[0], batch_size(args, dims))
-    if dims[1] is not None:
-        source = padded(source, dims[1], rank)
-    return (target, source, non_blocking), 0
-
-
-def _fill_rewritten(operator: Any, args: tuple, dims: tuple) -> tuple[tuple, int] | None:
-    return (args, dims[0]) if dims[1] is None else None
-
-
-def _fill_each(operator: Any, args: tuple, dims: tuple) -> tuple[Any, int]:
-    target = with_batch(args[0], dims[0], batch_size(args, dims))
-    return copy.call((target, padded(args[1], dims[1], target.array.ndim - 1), False)), 0
-
-
 copy: Operator = primitive(
     "copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor",
     _copy_kernel,
@@ -163,7 +132,7 @@ copy: Operator = primitive(
     inplace=True,
     widens=False,
     shape=shapes.as_first,
-    batch=Rewriting(_copy_rewritten),
+    batch="transforms.batching.copies.copy",
     name="CopyBackwards",
     doc="The values of `src` in the shape and dtype of the tensor.",
 )
@@ -177,7 +146,7 @@ fill: Operator = primitive(
     inplace=True,
     widens=False,
     shape=shapes.as_first,
-    batch=Rewriting(_fill_rewritten, _fill_each),
+    batch="transforms.batching.copies.fill",
     name=lambda self, value: f"FillBackward{2 + int(isinstance(value, Tensor))}",
     doc="One value in the shape and dtype of the tensor.",
     overload="Tensor",
@@ -190,7 +159,7 @@ zero = primitive(
     inplace=True,
     widens=False,
     shape=shapes.as_first,
-    batch=elementwise,
+    batch=ELEMENTWISE,
     doc="Zeros in the shape and dtype of the tensor.",
 )
 

@@ -48,9 +48,11 @@ from ..dispatch.operator import Operator
 from ..dispatch.schema import Schema
 from ..dispatch.schema_parser import parse
 from ..tape.plans import rule_reads, slot_of
-from ..transforms.batching import rules as batch_rules
 
 Rules = Callable | dict[str, Callable | None]
+
+#: The rule for batches of operators that broadcast, which is imported when a batch comes.
+ELEMENTWISE = "transforms.batching.rules.elementwise"
 
 _LOOPS: dict[Callable, int] = {}
 
@@ -129,7 +131,7 @@ def elementwise(
     refusal: str = "",
     inplace: bool | str = True,
     ordering: Callable[..., tuple] | None = None,
-    batch: Callable | None = None,
+    batch: Callable | str | None = None,
     **facts: Unpack[Facts],
 ) -> Operator:
     """Declare a broadcasting operator. `kernel` is a ufunc's name or a function of (xp, *args).
@@ -139,7 +141,7 @@ def elementwise(
     picks the operands that decide on the order of the result in memory; by default all do, in turn.
     """
     operator = _operator(schema, "elementwise", kernel, differentials, facts)
-    operator.batch_rule = batch or batch_rules.elementwise
+    operator.batch = batch or ELEMENTWISE
     operator.broadcasts = True
     operator.dtype_rule = dtype or promote
     operator.native_code = native
@@ -159,7 +161,7 @@ def linear(
     guarded: bool = True,
     shape: Callable | None = None,
     meta: Callable | None = None,
-    batch: Callable | None,
+    batch: Callable | str | None,
     **facts: Unpack[Facts],
 ) -> Operator:
     """Declare an operator that is linear in each argument that has a transpose.
@@ -167,7 +169,7 @@ def linear(
     A kernel that cannot meet NumPy's floating-point warnings need not be `guarded` from them.
     """
     operator = _operator(schema, "linear", kernel, transpose, facts)
-    operator.batch_rule = batch
+    operator.batch = batch
     operator.is_view = view
     operator.widens = widens
     operator.guarded = guarded
@@ -189,7 +191,7 @@ def primitive(
     guarded: bool = True,
     shape: Callable | None = None,
     meta: Callable | None = None,
-    batch: Callable | None,
+    batch: Callable | str | None,
     **facts: Unpack[Facts],
 ) -> Operator:
     """Declare an operator by its reverse rules and its forward rule.
@@ -200,7 +202,7 @@ def primitive(
     returns the tangent of the output (a tuple for several).
     """
     operator = _operator(schema, "primitive", kernel, vjp, facts)
-    operator.batch_rule = batch
+    operator.batch = batch
     operator.jvp_rule = jvp
     operator.dtype_rule = dtype
     operator.nondifferentiable_outputs = nondifferentiable_outputs
@@ -222,12 +224,12 @@ def nondifferentiable(
     view: bool = False,
     shape: Callable | None = None,
     meta: Callable | None = None,
-    batch: Callable | None,
+    batch: Callable | str | None,
     **facts: Unpack[Facts],
 ) -> Operator:
     """Declare an operator whose results carry no gradient: comparisons, indices, samplers."""
     operator = _operator(schema, "nondifferentiable", kernel, None, facts)
-    operator.batch_rule = batch
+    operator.batch = batch
     operator.refuses = refuses
     operator.broadcasts = broadcasts
     operator.dtype_rule = dtype
@@ -250,7 +252,7 @@ def _twin(operator: Operator, family: str, rules: Rules, name: str | Callable) -
         operator.schema.text, family, operator.kernel, rules, {**operator.facts, "name": name}
     )
     for field in (
-        "ufunc", "batch_rule", "broadcasts", "dtype_rule", "refuses", "refusal", "meta_rule",
+        "ufunc", "batch", "broadcasts", "dtype_rule", "refuses", "refusal", "meta_rule",
         "ordering", "native_code", "vector_loop", "widens", "guarded", "jvp_rule",
     ):  # fmt: skip
         setattr(twin, field, getattr(operator, field))

@@ -101,7 +101,7 @@ def _inplace(
     twin.rules = view.rules
     twin.grad_positions = view.grad_positions
     twin.is_view = True
-    twin.batch_rule = view.batch_rule
+    twin.batch = view.batch
     if isinstance(node_name, str):
         twin.node_name = node_name
     else:
