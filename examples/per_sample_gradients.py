@@ -7,6 +7,8 @@ all of them in one pass.
 
 from __future__ import annotations
 
+from tqdm import trange
+
 import wengert as torch
 from wengert import Tensor
 from wengert.func import grad, vmap
@@ -66,20 +68,20 @@ def train(steps: int = 200, rate: float = 2.0, longest: float = 0.5) -> tuple[Pa
     """Parameters after descent along clipped gradients, and the share of points they get right."""
     x, labels = two_rings(128)
     parameters = initial_parameters()
-    for _ in range(steps):
+    for _ in trange(steps, desc="clipped descent", unit="step"):
         step = clipped_mean(per_sample_gradients(parameters, x, labels), longest)
         parameters = {name: p - rate * step[name] for name, p in parameters.items()}
     scores = vmap(network, in_dims=(None, 0))(parameters, x)
     return parameters, float((scores * labels > 0).float().mean())
 
 
-def main() -> None:
+def main(steps: int = 200) -> None:
     x, labels = two_rings(128)
     gradients = per_sample_gradients(initial_parameters(), x, labels)
     print("gradients of all examples:", {name: tuple(g.shape) for name, g in gradients.items()})
     lengths = norms(gradients)
     print(f"their lengths: {lengths.min():.3f} to {lengths.max():.3f}")
-    _, right = train()
+    _, right = train(steps)
     print(f"trained with clipped gradients: {right:.1%} of the points are right")
 
 

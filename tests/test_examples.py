@@ -33,7 +33,7 @@ REDUCED = {
     "bundle_adjustment": {"steps": 2}, "char_gpt": {"steps": 2}, "digits": {"steps": 2},
     "gaussian_process": {"steps": 1}, "heat": {"steps": 2}, "hmc": {"steps": 6, "chains": 3},
     "kalman": {"steps": 1, "count": 8}, "maml": {"steps": 2}, "n_body": {"steps": 1},
-    "neural_ode": {"steps": 2}, "vae": {"steps": 2},
+    "neural_ode": {"steps": 2}, "per_sample_gradients": {"steps": 2}, "vae": {"steps": 2},
 }  # fmt: skip
 
 

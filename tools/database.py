@@ -66,6 +66,7 @@ EXPLAINED = {
     "quotients of whole numbers are rounded down": "nn.functional.avg_pool*",
     "an empty batch keeps its shape": "nn.functional.batch_norm",
     "variances are real, and logarithms of sums are floating": "masked.var masked.std masked.log*",
+    "a name that division had in Python 2": "__rdiv__",
     "a gradient that is always zero is not recorded": "linalg.householder_product",
 }  # fmt: skip
 
