@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import wengert
-from wengert.backends.native_loops import native_loop
+from wengert.backends.kernels import native_loop
 from wengert.core.registry import operator_named
 from wengert.nn import functional as F
 
@@ -221,7 +221,7 @@ def test_kernels_give_the_same_bits_on_any_number_of_threads():
 def test_other_instructions_compute_the_same(instructions):
     """Loops in plain C stand in where the processor or the compiler has no vectors."""
     program = (
-        "import numpy as np, wengert as w; from wengert.backends.native_loops import native_loop\n"
+        "import numpy as np, wengert as w; from wengert.backends.kernels import native_loop\n"
         "x = w.linspace(-4, 4, 3000).reshape(60, 50)\n"
         "found = [x.exp(), x.erf(), w.tanh(x), x.softmax(0), x.log_softmax(1), x.var(0),"
         " x.cumsum(0), x.sum(1), w.nn.functional.gelu(x), x.sigmoid().log(), x.amax(0),"
@@ -253,9 +253,9 @@ print(*(kernels.kernel_keys() - before))
 
 @compiled_only
 def test_modules_of_kernels_are_known_by_all_their_operators():
-    from wengert.backends import native_loops
+    from wengert.backends import kernels
 
-    for module, names in native_loops.KERNELS.items():
+    for module, names in kernels.KERNELS.items():
         done = subprocess.run(
             [sys.executable, "-c", ONLY.format(module)], capture_output=True, text=True, check=True
         )

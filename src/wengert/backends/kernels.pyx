@@ -4,11 +4,36 @@
 The one under a name computes the operator, the one under a name and an argument what the rule of
 that argument does, from the gradient and what the rule reads. Each answers None for what it does not
 suit, errors among it, and the declared kernel or rule is called.
+
+`kernels.py` beside this file is the interface without C.
 """
 cimport cython
 cimport numpy as cnp
 
+from importlib import import_module
+
+from .vector_loops import vector_loop
+
 cnp.import_array()
+
+#: The operators that modules have kernels of, which are imported when one of them is declared.
+KERNELS = {
+    "copy_kernels": "_contiguous clone constant_pad_nd flip repeat roll stack tril triu",
+    "index_kernels": """
+        _gather_backward _index_backward embedding gather index index_add index_select masked_fill
+        masked_select scatter_add sort topk
+    """,
+    "network_kernels": "_nll_loss _nll_loss_backward _normalize_channels native_layer_norm",
+    "product_kernels": "_bmm_left _bmm_right bmm dot mv",
+    "reduction_kernels": """
+        all amax amin any argmax argmin cumsum kthvalue linalg_vector_norm log_softmax logsumexp max
+        mean median min mode prod softmax sort std std_mean sum topk var var_mean
+    """,
+}
+cdef dict _MODULES = {}
+for _module, _names in KERNELS.items():
+    for _name in _names.split():
+        _MODULES.setdefault(_name, []).append("wengert.backends." + _module)
 
 
 @cython.final
@@ -30,9 +55,12 @@ cdef int known(str key, kernel_t function) except -1:
     return 0
 
 
-def kernel_of(str key):
-    """The kernel under a key, or None."""
-    return _KERNELS.get(key)
+def native_loop(str key):
+    """What computes the operator or rule of this key on plain arrays; None if nothing does."""
+    for module in _MODULES.get(key.partition(".")[0], ()):
+        import_module(module)
+    found = _KERNELS.get(key)
+    return vector_loop(key) if found is None else found
 
 
 def kernel_keys():

@@ -39,7 +39,7 @@ import numpy as np
 from ..backends.backend import backend_of, is_array
 from ..backends.layout import copied
 from ..backends.meta import sampled
-from ..backends.native_loops import native_loop
+from ..backends.kernels import native_loop
 from ..core import dtypes
 from ..core.dtypes import result_dtype
 from ..core.registry import register

@@ -1,6 +1,6 @@
 """Kernels in C of operators and gradient rules, of which an uncompiled installation has none.
 
-`native_loops.pyx` beside this file is the compiled form.
+`kernels.pyx` beside this file is the compiled form.
 """
 
 from __future__ import annotations
