@@ -209,3 +209,14 @@ def test_gradients_of_slices_that_are_used_twice_or_partly():
         before = Program(graph)(inputs)
         reroll(graph).lint()
         assert_alike(Program(graph)(inputs), before, 1e-12)
+
+
+def test_a_reverse_whose_last_round_reads_where_the_loop_began():
+    def loss(y, w):
+        for _ in range(ROUNDS):
+            y = y + 0.01 * (w @ y).tanh()
+        return y.square().sum()
+
+    gradients = wengert.func.grad(loss, (0, 1))
+    graph = assert_rolled(gradients, randn(3), randn(3, 3, seed=1), scans=2)
+    assert len(kinds(graph)) < 60

@@ -189,15 +189,16 @@ class _Loop:
         """Replace the stretch by a scan, if what its nodes read allows it."""
         first, last = self.limits
         best = self._cut(first, last)
-        # The first round may read what others do not.
+        # The first round may read what others do not, and so may the last one of a reverse.
         return any(
-            self._roll_from(start)
+            self._roll_from(start, left_out)
+            for left_out in (0, 1)
             for start in dict.fromkeys([best, first, best + self.period])
         )
 
-    def _roll_from(self, start: int) -> bool:
+    def _roll_from(self, start: int, left_out: int) -> bool:
         self.first = start
-        self.rounds = (self.limits[1] - start) // self.period
+        self.rounds = (self.limits[1] - start) // self.period - left_out
         self.end = self.first + self.rounds * self.period
         if self.rounds < FEWEST_ROUNDS or self.rounds * self.period < FEWEST_NODES:
             return False

@@ -12,6 +12,12 @@ from .expressions import Scalar, Unsupported, is_float, is_signed, type_of
 from .functions import FUNCTIONS, is_nan, library
 
 
+def _is_float(kind: str) -> bool:
+    """Whether elements of a type may be infinite or no numbers; `is_float` is for those that have
+    instructions of their own."""
+    return kind == "bf16" or is_float(kind)
+
+
 def _in_floats(*args: Any) -> list[Scalar]:
     """Operands in their common floating-point type."""
     scalars = [a for a in args if isinstance(a, Scalar)]
@@ -51,28 +57,28 @@ def maximum(x: Any, y: Any) -> Scalar:
     """The larger of two; NaN if either is."""
     x, y = _paired(x, y)
     wins = x.compare("gt", y)
-    return (wins | is_nan(x) if is_float(x.kind) else wins).choose(x, y)
+    return (wins | is_nan(x) if _is_float(x.kind) else wins).choose(x, y)
 
 
 def minimum(x: Any, y: Any) -> Scalar:
     """The smaller of two; NaN if either is."""
     x, y = _paired(x, y)
     wins = x.compare("lt", y)
-    return (wins | is_nan(x) if is_float(x.kind) else wins).choose(x, y)
+    return (wins | is_nan(x) if _is_float(x.kind) else wins).choose(x, y)
 
 
 def _ignoring_nan(relation: str) -> Callable[[Any, Any], Scalar]:
     def choose(x: Any, y: Any) -> Scalar:
         x, y = _paired(x, y)
         wins = x.compare(relation, y)
-        return (wins | is_nan(y) if is_float(x.kind) else wins).choose(x, y)
+        return (wins | is_nan(y) if _is_float(x.kind) else wins).choose(x, y)
 
     return choose
 
 
 def power(x: Any, y: Any) -> Scalar:
     x, y = _paired(x, y)
-    if not is_float(x.kind):
+    if not _is_float(x.kind):
         raise Unsupported("powers of integers")
     if y.known == 2:
         return x * x
@@ -85,7 +91,7 @@ def power(x: Any, y: Any) -> Scalar:
 
 def _rounded(name: str) -> Callable[[Any], Scalar]:
     def call(x: Scalar) -> Scalar:
-        return x.write(name, x) if is_float(x.kind) else x
+        return x.write(name, x) if _is_float(x.kind) else x
 
     return call
 
@@ -101,7 +107,7 @@ def _divisors(x: Any, y: Any) -> tuple[Scalar, Scalar]:
     x, y = _paired(x, y)
     if x.kind == "bool":
         raise Unsupported("quotients of truth values")
-    if not is_float(x.kind):
+    if not _is_float(x.kind):
         y = (y == 0).choose(y.number(1), y)
     return x, y
 
@@ -117,7 +123,7 @@ def _truncated(x: Scalar, y: Scalar) -> Scalar:
 
 def fmod(x: Any, y: Any) -> Scalar:
     x, y = _divisors(x, y)
-    if is_float(x.kind):
+    if _is_float(x.kind):
         return library("fmod", x, y)
     return x - _truncated(x, y) * y
 
@@ -126,7 +132,7 @@ def remainder(x: Any, y: Any) -> Scalar:
     """The remainder with the sign of the divisor."""
     x, y = _divisors(x, y)
     r = fmod(x, y)
-    if is_float(x.kind):
+    if _is_float(x.kind):
         adjusted = ((r < 0) != (y < 0)).choose(r + y, r)
         return (r == 0).choose(y.write("copysign", y.number(0.0), y), adjusted)
     return ((r != 0) & ((r < 0) != (y < 0))).choose(r + y, r) if is_signed(x.kind) else r
@@ -134,7 +140,7 @@ def remainder(x: Any, y: Any) -> Scalar:
 
 def floor_divide(x: Any, y: Any) -> Scalar:
     x, y = _divisors(x, y)
-    if not is_float(x.kind):
+    if not _is_float(x.kind):
         q = _truncated(x, y)
         if not is_signed(x.kind):
             return q
@@ -198,19 +204,19 @@ def _comparison(relation: str) -> Callable[[Any, Any], Scalar]:
 
 
 def isfinite(x: Scalar) -> Scalar:
-    if not is_float(x.kind):
+    if not _is_float(x.kind):
         return x.number(True, "bool")
     return abs(x) < math.inf
 
 
 def isinf(x: Scalar) -> Scalar:
-    if not is_float(x.kind):
+    if not _is_float(x.kind):
         return x.number(False, "bool")
     return abs(x) == math.inf
 
 
 def isnan(x: Scalar) -> Scalar:
-    return is_nan(x) if is_float(x.kind) else x.number(False, "bool")
+    return is_nan(x) if _is_float(x.kind) else x.number(False, "bool")
 
 
 def _float_instruction(name: str) -> Callable[..., Scalar]:
@@ -222,7 +228,7 @@ def _float_instruction(name: str) -> Callable[..., Scalar]:
 
 
 def signbit(x: Scalar) -> Scalar:
-    if not is_float(x.kind):
+    if not _is_float(x.kind):
         return x < 0
     integer = {"f16": "i16", "f32": "i32", "f64": "i64"}[x.kind]
     return x.bits(integer) < 0
@@ -236,7 +242,7 @@ def clip(x: Scalar, low: Any, high: Any) -> Scalar:
 
 def sign(x: Scalar) -> Scalar:
     signs = (x > 0).to(x.kind) - (x < 0).to(x.kind)
-    return is_nan(x).choose(x, signs) if is_float(x.kind) else signs
+    return is_nan(x).choose(x, signs) if _is_float(x.kind) else signs
 
 
 def _unary(function: Callable[[Scalar], Scalar]) -> Callable[[Any], Scalar]:
