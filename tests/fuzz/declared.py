@@ -275,6 +275,8 @@ TABLE: list[Declared] = [
              or d.program.uses("reshape", "flatten", "contiguous")
              and (_refused(d, "modified by an inplace operation")
                   or _refused_by_us(d, "modified by an inplace operation"))
+             or d.field in ("requires_grad", "leaf", "retains_grad")
+             and d.program.uses("reshape", "flatten", "contiguous")
              or d.field in ("values", "grad")
              and (d.program.uses("as_strided")
                   # A view here may be a copy there, which a change tells apart.
@@ -397,7 +399,8 @@ TABLE: list[Declared] = [
         "Some functions are made of other operators, and their graphs show it.",
         lambda d: d.field == "log" and _hears_other_nodes(d)
         or bool(re.search(r"(split|split_with_sizes|unbind)_copy\(", d.program.text))
-        and (_refused(d, "'NoneType'") or d.field == "log" and "register_" in d.program.text),
+        and (d.field == "log" or d.field == "error" and d.ours is None)
+        and "register_" in d.program.text,
     ),
     Declared(
         "Some functions are made of other operators, and their graphs show it.",
