@@ -275,7 +275,7 @@ TABLE: list[Declared] = [
              or d.program.uses("reshape", "flatten", "contiguous")
              and (_refused(d, "modified by an inplace operation")
                   or _refused_by_us(d, "modified by an inplace operation"))
-             or d.field in ("requires_grad", "leaf", "retains_grad")
+             or d.field in ("requires_grad", "leaf", "retains_grad", "inference")
              and d.program.uses("reshape", "flatten", "contiguous")
              or d.field in ("values", "grad")
              and (d.program.uses("as_strided")
