@@ -662,7 +662,9 @@ TABLE: list[Declared] = [
     Declared(
         "What PyTorch refuses may go on here to another error.",
         lambda d: d.field == "error" and None not in (d.ours, d.theirs)
-        and d.program.uses("out_dims") and "Dimension out of range" in d.ours.message,
+        and d.program.uses("out_dims") and "Dimension out of range" in d.ours.message
+        or d.field == "message" and "Inference tensors cannot be" in d.theirs.message
+        and "should be between 0 and 1" in d.ours.message,
     ),
     Declared(
         "A call with out= that is refused writes nothing.",
