@@ -655,3 +655,25 @@ def test_post_accumulate_hook_is_called_without_a_gradient_too(lib):
     x.register_post_accumulate_grad_hook(lambda p: seen.append(p.grad))
     Forget.apply(x * 3).sum().backward()
     assert seen == [None]
+
+
+@pytest.mark.parametrize("name", ["mul", "chunk", "unbind"])
+def test_no_gradient_stays_none_on_its_way_to_a_hook(lib, name):
+    """Also through a node with several results, none of which has a gradient."""
+
+    class Nothing(lib.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, g):
+            return None
+
+    x = lib.ones(2, requires_grad=True)
+    seen = []
+    x.register_hook(lambda g: seen.append(g))
+    made = {"mul": lambda: x * 1, "chunk": lambda: x.chunk(2)[0], "unbind": lambda: x.unbind()[1]}
+    Nothing.apply(made[name]()).sum().backward()
+    assert seen == [None]
+    assert x.grad is None

@@ -54,8 +54,9 @@ def _refused(d: Difference, *phrases: str) -> bool:
 
 
 def is_refused_change(d: Difference) -> bool:
-    """Whether PyTorch alone finds that what it has saved was changed."""
-    return _refused(d, "modified by an inplace operation")
+    """Whether PyTorch alone finds that what it has saved was changed, or has found it earlier."""
+    changed = "modified by an inplace operation"
+    return _refused(d, changed) or d.field in ("log", "grad") and _after(d, changed)
 
 
 def _refused_by_us(d: Difference, *phrases: str) -> bool:
@@ -274,6 +275,8 @@ TABLE: list[Declared] = [
              or d.program.uses("reshape", "flatten", "contiguous")
              and (_refused(d, "modified by an inplace operation")
                   or _refused_by_us(d, "modified by an inplace operation"))
+             or d.field in ("requires_grad", "leaf", "retains_grad", "inference")
+             and d.program.uses("reshape", "flatten", "contiguous")
              or d.field in ("values", "grad")
              and (d.program.uses("as_strided")
                   # A view here may be a copy there, which a change tells apart.
@@ -396,7 +399,8 @@ TABLE: list[Declared] = [
         "Some functions are made of other operators, and their graphs show it.",
         lambda d: d.field == "log" and _hears_other_nodes(d)
         or bool(re.search(r"(split|split_with_sizes|unbind)_copy\(", d.program.text))
-        and (_refused(d, "'NoneType'") or d.field == "log" and "register_" in d.program.text),
+        and (d.field == "log" or d.field == "error" and d.ours is None)
+        and "register_" in d.program.text,
     ),
     Declared(
         "Some functions are made of other operators, and their graphs show it.",
@@ -407,6 +411,9 @@ TABLE: list[Declared] = [
     Declared(
         "Some functions are made of other operators, and their graphs show it.",
         lambda d: d.field in ("requires_grad", "leaf") and "triangular_solve(" in _made_by(d)
+        # Without reflections it is the identity, whatever is given.
+        or d.field in ("requires_grad", "leaf") and _has_empty(d)
+        and bool(re.search(r"householder_product|orgqr", _made_by(d)))
         or d.field in ("grad", "log") and d.program.uses("triangular_solve")
         or d.program.uses("triangular_solve")
         and _refused_by_us(d, "appears to not have been used in the graph"),
@@ -655,7 +662,9 @@ TABLE: list[Declared] = [
     Declared(
         "What PyTorch refuses may go on here to another error.",
         lambda d: d.field == "error" and None not in (d.ours, d.theirs)
-        and d.program.uses("out_dims") and "Dimension out of range" in d.ours.message,
+        and d.program.uses("out_dims") and "Dimension out of range" in d.ours.message
+        or d.field == "message" and "Inference tensors cannot be" in d.theirs.message
+        and "should be between 0 and 1" in d.ours.message,
     ),
     Declared(
         "A call with out= that is refused writes nothing.",

@@ -148,14 +148,16 @@ class Node:
         """Gradients per edge; `grads` is the one output's gradient, or a list for several."""
         return apply_rules(self, grads, unpack_saved(self))
 
-    def _defined(self, grads: list) -> list:
-        """The gradients of several outputs, zeros for those that nobody asked for."""
+    def _defined(self, grads: list) -> list | None:
+        """The gradients of several outputs, zeros for those without one; None if none has one."""
         for g in grads:
             if g is None:
                 break
         else:
             return grads
         beside = next((g.array for g in grads if g is not None), None)
+        if beside is None:
+            return None
         return [
             zeros_for(shape, dtype, beside) if g is None else g
             for g, (shape, dtype) in zip(grads, self.outputs_meta, strict=True)
@@ -315,6 +317,8 @@ def apply_rules(node: Node, grads: Any, values: list) -> list:
         return result
     if plan.several_outputs:
         grads = node._defined(grads)
+        if grads is None:
+            return result
     conjugate = plan.conjugates and node.out_dtype.kind == "c"
     if conjugate:
         grads = grads.conj()
