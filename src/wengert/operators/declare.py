@@ -37,9 +37,9 @@ from typing import Any, TypedDict, TypeVar, Unpack
 import numpy as np
 
 from ..backends.backend import backend_of, is_array
+from ..backends.kernels import native_loop
 from ..backends.layout import copied
 from ..backends.meta import sampled
-from ..backends.kernels import native_loop
 from ..core import dtypes
 from ..core.dtypes import result_dtype
 from ..core.registry import register
