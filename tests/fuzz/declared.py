@@ -701,7 +701,8 @@ TABLE: list[Declared] = [
     ),
     Declared(
         "A tangent has the dtype of its primal.",
-        lambda d: d.field == "dtype" and _is_gradient(d) and "tangent" in d.source,
+        lambda d: d.field == "dtype" and _is_gradient(d) and "tangent" in d.source
+        or d.program.uses("enter_dual_level") and _refused(d, "expected dtype .* but got dtype"),
     ),
     Declared(
         "A tangent that was unpacked stays when its tensor is changed in place.",
