@@ -405,7 +405,8 @@ TABLE: list[Declared] = [
     Declared(
         "Some functions are made of other operators, and their graphs show it.",
         lambda d: d.field in ("view", "base") and bool(OTHER_VIEWS.search(_made_by(d)))
-        or _refused_by_us(d, "A view was created in no_grad mode")
+        or (_refused_by_us(d, "A view was created in no_grad mode")
+            or d.field == "value" and "allow_unused" in d.source and _changes(d))
         and bool(OTHER_VIEWS.search(d.program.text)),
     ),
     Declared(
@@ -498,8 +499,9 @@ TABLE: list[Declared] = [
     ),
     Declared(
         "Without grad mode nothing is recorded for reverse mode, and forward mode goes on.",
-        lambda d: d.program.ours and d.field == "values" and _is_gradient(d)
-        and d.program.uses("jacobian")
+        lambda d: d.program.ours and d.program.uses("jacobian")
+        and (d.field == "values" and _is_gradient(d)
+             or _refused_by_us(d, "does not require grad and does not have a grad_fn"))
         and d.program.uses("no_grad", "set_grad_enabled", "inference_mode"),
     ),
     Declared(
@@ -701,7 +703,8 @@ TABLE: list[Declared] = [
     ),
     Declared(
         "A tangent has the dtype of its primal.",
-        lambda d: d.field == "dtype" and _is_gradient(d) and "tangent" in d.source,
+        lambda d: d.field == "dtype" and _is_gradient(d) and "tangent" in d.source
+        or d.program.uses("enter_dual_level") and _refused(d, "expected dtype .* but got dtype"),
     ),
     Declared(
         "A tangent that was unpacked stays when its tensor is changed in place.",
