@@ -82,7 +82,7 @@ def double_counters():
         lib.set_default_dtype(lib.float32)
 
 
-@pytest.mark.parametrize(("name", "key", "value"), cases())
+@pytest.mark.parametrize(("name", "key", "value"), list(cases()))
 def test_option(name, key, value, double_counters):
     assert value is not None
     given = {key: value, **(TOGETHER.get(key, {}) if name != "Muon" else {})}

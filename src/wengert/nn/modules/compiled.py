@@ -9,7 +9,9 @@ from .hooks import has_global_hooks
 from .module import Module
 
 #: Attributes of its own; all others are those of the original module.
-_OWN = frozenset(("_orig_mod", "_options", "forward", "_compiled_call_impl"))
+_OWN = frozenset((
+    "_orig_mod", "_options", "forward", "_compiled_call_impl", "_is_full_backward_hook",
+))  # fmt: skip
 
 
 class OptimizedModule(Module):
