@@ -1,6 +1,9 @@
 """The architecture: imports point down, and the counts that docs/design.md quotes hold."""
 
 import ast
+import os
+import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -210,3 +213,15 @@ def test_modules_that_name_numpys_array_class():
         and _names_numpys_class(path.read_text())
     }
     assert found <= set(NUMPY_CLASS), "ask the array's backend, or give a reason here"
+
+
+def test_the_way_of_backward_is_short():
+    """In a process of its own, which runs the uncompiled source."""
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", house.__file__, "--walks"],
+        env={**os.environ, "PYTHONPATH": str(house.SOURCE)}, capture_output=True, text=True,
+        check=True,
+    )  # fmt: skip
+    found = re.search(r"backward\(\): (\d+) files, (\d+) changes", done.stdout)
+    assert found is not None
+    assert int(found[1]) <= 14 and int(found[2]) <= 40

@@ -10,7 +10,6 @@ cdef class NDArrays:
     cpdef tuple shape_of(self, object array)
     cpdef bint has_shape(self, object array, tuple shape)
     cpdef object dtype_of(self, object array)
-    cpdef bint has_dtype(self, object array, object dtype)
     cpdef bint is_real_float(self, object array)
     cpdef bint is_half(self, object array)
     cpdef bint is_differentiable(self, object array)

@@ -50,10 +50,6 @@ class NDArrays:
     def has_shape(self, array: Any, shape: tuple[int, ...]) -> bool:
         return array.shape == shape
 
-    def has_dtype(self, array: Any, dtype: Any) -> bool:
-        """Whether the dtype is this very object, as those of most arrays are."""
-        return array.dtype is dtype
-
     def is_real_float(self, array: Any) -> bool:
         """Whether the dtype is float32 or float64."""
         return array.dtype.char in "fd"

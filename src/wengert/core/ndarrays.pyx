@@ -115,11 +115,6 @@ cdef class NDArrays:
             return array.dtype
         return <object>cnp.PyArray_DESCR(<cnp.ndarray>array)
 
-    cpdef bint has_dtype(self, object array, object dtype):
-        if not isinstance(array, cnp.ndarray):
-            return array.dtype is dtype
-        return <PyObject*>cnp.PyArray_DESCR(<cnp.ndarray>array) == <PyObject*>dtype
-
     cpdef bint is_real_float(self, object array):
         """Whether the dtype is float32 or float64."""
         cdef int kind

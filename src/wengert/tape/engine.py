@@ -345,7 +345,7 @@ def receive(task: GraphTask, node: Node, g: Tensor, fresh: bool) -> bool:
         not task.plain
         or node.claim is not task
         or node.outputs_meta is not None
-        or not _ndarrays.has_dtype(g.array, node.out_dtype)
+        or _ndarrays.dtype_of(g.array) is not node.out_dtype
     ):
         return False
     if node.buffer is None:
@@ -446,7 +446,7 @@ def validated(
     else:
         shape, dtype = node.outputs_meta[nr]
     array = g.array
-    if _ndarrays.has_dtype(array, dtype):
+    if _ndarrays.dtype_of(array) is dtype:
         if not shape and not array.ndim:  # the usual root
             return g
         if _ndarrays.has_shape(array, shape):
