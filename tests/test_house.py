@@ -14,6 +14,9 @@ sys.path.insert(0, str(ROOT / "tools"))
 
 import house  # noqa: E402
 
+# It is about the source, which is the same for both forms of the package.
+pytestmark = pytest.mark.slow
+
 #: Where a newcomer looks for a behaviour, by docs/design.md section 1: file and what it defines.
 PLACES = {
     "what a tensor consists of": ("core/tensor.py", "class Tensor"),
