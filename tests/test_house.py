@@ -218,6 +218,7 @@ def test_modules_that_name_numpys_array_class():
     assert found <= set(NUMPY_CLASS), "ask the array's backend, or give a reason here"
 
 
+@pytest.mark.full
 def test_the_way_of_backward_is_short():
     """In a process of its own, which runs the uncompiled source."""
     done = subprocess.run(

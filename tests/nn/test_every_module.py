@@ -22,6 +22,9 @@ from nn.every_module import (
     first_of_each,
 )
 
+# Both forms of the package have the same Python here: the compiled run suffices.
+pytestmark = pytest.mark.slow
+
 torch = pytest.importorskip("torch")
 PUBLIC = sorted(
     name

@@ -11,6 +11,9 @@ from optim import test_lr_scheduler as schedules
 from optim.rules import OPTIONS
 from optim.training import arrays, assert_same, loss_of, parameters, train
 
+# Both forms of the package have the same Python here: the compiled run suffices.
+pytestmark = pytest.mark.slow
+
 torch = pytest.importorskip("torch")
 
 #: Another value than the default for each option of each optimizer.

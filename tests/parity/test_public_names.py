@@ -8,6 +8,9 @@ import inspect
 
 import pytest
 
+# Both forms of the package have the same Python here: the compiled run suffices.
+pytestmark = pytest.mark.slow
+
 torch = pytest.importorskip("torch")
 
 _MODULES = """

@@ -14,6 +14,9 @@ import pytest
 import wengert
 import width
 
+# Both forms of the package have the same Python here: the compiled run suffices.
+pytestmark = pytest.mark.slow
+
 #: All that a bad file may raise, each with a text that says what is wrong.
 REFUSALS = (pickle.UnpicklingError, RuntimeError, EOFError)
 #: Events of Python that a file must not cause: code, processes, files that are written.
