@@ -316,9 +316,10 @@ USUAL = first_of_each() | {
     if "Lazy" not in text and not re.match(r"\w+[13]d\(", text.partition("(lib")[0])
 }
 
-#: Classes that are not called with tensors, by where they are compared.
+#: Classes that are compared elsewhere: without tensors, or not differentiable in PyTorch.
 ELSEWHERE = {
     "Container": "tests/test_stand_ins.py",
+    "CrossMapLRN2d": "tests/nn/test_spatial_layers.py",
     "Module": "tests/nn/test_modules_registration.py",
     "ModuleDict": "tests/nn/test_containers.py",
     "ModuleList": "tests/nn/test_containers.py",
@@ -332,7 +333,7 @@ ELSEWHERE = {
     "UninitializedParameter": "tests/nn/test_lazy.py",
     "UninitializedBuffer": "tests/nn/test_lazy.py",
 }
-REFUSED = {"CrossMapLRN2d", "DataParallel"}
+REFUSED = {"DataParallel"}
 #: Options that are compared elsewhere or refused, by the reason.
 OTHER_OPTIONS = {
     "of every class, in test_devices_and_types": "device dtype",
@@ -448,6 +449,7 @@ WRONG = {
     "ChannelShuffle(3)": "x(1, 4, 2, 2)",
     "CircularPad1d(5)": "x(1, 1, 4)",
     "LocalResponseNorm(2)": "x(3, 2)",
+    "CrossMapLRN2d(2)": "x(3, 2, 2)",
     "MSELoss(reduction='some')": "x(3), x(3)",
     "PairwiseDistance()": "x(5, 4), x(5, 3)",
     "PoissonNLLLoss(reduction='some')": "x(3), x(3)",

@@ -4,6 +4,7 @@ import copy
 import inspect
 import pickle
 
+import numpy as np
 import pytest
 
 import wengert
@@ -109,8 +110,32 @@ def test_layer(text):
     compare(text, LAYERS[text])
 
 
+@pytest.mark.parametrize("options", ["1", "2", "4, 0.1", "5, 0.5, 0.3, 2", "30, 1.0"])
+def test_cross_map_normalisation(options):
+    """Values as PyTorch's, and their own derivatives: PyTorch's are those of other values."""
+    x = wengert.randn(2, 9, 2, 1, dtype=wengert.float64, requires_grad=True)
+    layer, other = (
+        eval(f"lib.nn.CrossMapLRN2d({options})", {"lib": lib}) for lib in (wengert, torch)
+    )
+    expected = other(torch.tensor(x.detach().numpy()))
+    np.testing.assert_allclose(layer(x).detach().numpy(), expected.numpy(), rtol=1e-12)
+    assert repr(layer) == repr(other) and vars(layer).keys() >= {"size", "alpha", "beta", "k"}
+    assert wengert.autograd.gradcheck(layer, x) and wengert.autograd.gradgradcheck(layer, x)
+    copied = copy.deepcopy(layer)
+    np.testing.assert_allclose(copied(x).detach().numpy(), expected.numpy(), rtol=1e-12)
+    alone = wengert.func.vmap(lambda each: layer(each.unsqueeze(0)).squeeze(0))(x)
+    assert wengert.allclose(alone, layer(x))
+
+
 NAMES = sorted({text.partition("(")[0] for text in LAYERS})
-NAMES += ["MaxUnpool1d", "MaxUnpool2d", "MaxUnpool3d", "FractionalMaxPool2d", "FractionalMaxPool3d"]
+NAMES += [
+    "CrossMapLRN2d",
+    "MaxUnpool1d",
+    "MaxUnpool2d",
+    "MaxUnpool3d",
+    "FractionalMaxPool2d",
+    "FractionalMaxPool3d",
+]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -353,9 +378,7 @@ def test_pools_of_special_values(lib):
 def test_window_that_lies_in_the_border():
     """Its index is one of the input, where PyTorch's is not, so that there is a gradient."""
     x = wengert.ones(1, 2, 1, 2, requires_grad=True)
-    values, indices = wengert.nn.functional.max_pool3d(
-        x, 2, 1, 1, (1, 2, 2), return_indices=True
-    )
+    values, indices = wengert.nn.functional.max_pool3d(x, 2, 1, 1, (1, 2, 2), return_indices=True)
     assert values.max().item() == -float("inf") and indices.min() >= 0 and indices.max() < 4
     values.sum().backward()
     assert x.grad.sum().item() == values.numel()

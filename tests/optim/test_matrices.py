@@ -43,26 +43,26 @@ def test_adafactor():
 
 
 def matrix(library, transposed):
-    values = (WEIGHT.T if transposed else WEIGHT).astype(np.float32)
+    values = WEIGHT.T if transposed else WEIGHT
     return library.nn.Parameter(library.tensor(np.ascontiguousarray(values)))
 
 
 @pytest.mark.parametrize("transposed", [False, True])
 def test_muon(transposed):
-    """Products in bfloat16 are summed in another order: a few of its roundings are allowed."""
+    """Matrices this small have the same sums, whatever their order, once they are rounded."""
     for given in combinations(MUON):
         results = []
         for library in (wengert, torch):
             p = matrix(library, transposed)
             optimizer = library.optim.Muon([p], **given)
-            for number in range(1, 5):
+            for number in range(1, 11):
                 optimizer.zero_grad()
                 (number * (p * p).sin().sum()).backward()
                 optimizer.step()
             results.append((p.detach().numpy(), optimizer.state_dict(), repr(optimizer)))
         (ours, state, text), (theirs, other, expected) = results
-        tolerance = 0.05 * given["lr"]
-        np.testing.assert_allclose(ours, theirs, rtol=tolerance, atol=tolerance)
+        np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-9)
+        assert_same(arrays(state["state"]), arrays(other["state"]), 1e-9)
         assert state["param_groups"] == other["param_groups"] and text == expected
         assert list(state["state"][0]) == list(other["state"][0]) == ["momentum_buffer"]
 

@@ -30,8 +30,6 @@ REASONS: dict[str, tuple[str, str]] = {
     "quantization": ("not planned because NumPy has no quantized types", "Tensor.to"),
     "sparse": (_DENSE, "scatter_add, index_add"),
     "xpu": ("not planned because there are no such devices", 'device("cpu")'),
-    "nn.CrossMapLRN2d": ("not planned because PyTorch's own sums leave channels out",
-                         "nn.LocalResponseNorm"),
     "nn.DataParallel": ("not planned because there is one device", "the module itself"),
     "nn.parallel": ("not planned because there is one device", "the module itself"),
     "nn.quantized": ("not planned because NumPy has no quantized types", "nn"),

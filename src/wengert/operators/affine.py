@@ -72,15 +72,19 @@ def _expansion_error(x: Any, shape: tuple) -> RuntimeError:
 
 def _plus(xp: Any, multiply: Any, x: Any, a: Any, b: Any, beta: Any, alpha: Any) -> Any:
     if not x.dtype == a.dtype == b.dtype:
-        other = b if b.dtype != x.dtype else a
+        name, other = ("self", x) if b.dtype != x.dtype else ("mat1", a)
         raise RuntimeError(
-            "self and mat2 must have the same dtype, but got "
-            f"{products.scalar_name(x)} and {products.scalar_name(other)}"
+            f"{name} and mat2 must have the same dtype, but got "
+            f"{products.scalar_name(other)} and {products.scalar_name(b)}"
         )
     kind = x.dtype
     if ndarrays.is_half(x):
-        # Product and sum are rounded once, at the end.
-        x, a, b = [each.astype(xp.float32) for each in (x, a, b)]
+        # Product and sum are rounded once, at the end, and so is `beta * x` within the sum.
+        a, b = a.astype(xp.float32), b.astype(xp.float32)
+        if beta not in (0, 1):
+            x, beta = x.astype(xp.float64), float(xp.float32(beta))
+        else:
+            x = x.astype(xp.float32)
     product = multiply(xp, a, b)
     try:
         return _added(xp, x, product, beta, alpha).astype(kind, copy=False)

@@ -22,7 +22,7 @@ def _adaptive_sizes(name: str, count: int, input: Tensor, output_size: Any) -> t
     ndim = input.array.ndim
     if ndim not in (count + 1, count + 2):
         raise RuntimeError(
-            f"{name}(): Expected {count + 1}D or {count + 2}D tensor, but got: "
+            f"{name}(): Expected {count + 1}D or {count + 2}D tensor, but got "
             f"{shape_text(input.array.shape)}"
         )
     given = (output_size,) * count if not hasattr(output_size, "__iter__") else tuple(output_size)

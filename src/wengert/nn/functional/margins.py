@@ -101,7 +101,7 @@ def soft_margin_loss(
 ) -> Tensor:
     """The logistic loss of numbers and signs."""
     code = _reduction(reduction, size_average, reduce)
-    return _reduced((-target * input).exp().log1p(), code)
+    return _reduced((-input * target).exp().log1p(), code)
 
 
 def margin_ranking_loss(

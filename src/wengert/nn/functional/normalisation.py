@@ -18,7 +18,7 @@ def _check_count(shape: tuple[int, ...]) -> None:
     if math.prod([shape[0], *shape[2:]]) == 1:
         raise ValueError(
             "Expected more than 1 value per channel when training, got input size "
-            f"{shape_text(shape)}"
+            f"Size({shape_text(shape)})"
         )
 
 

@@ -58,7 +58,9 @@ class Bilinear(Layer, fields="in1_features, in2_features, out_features, bias=Tru
     def _prepare(self, values: dict[str, Any]) -> None:
         """Check the size of the first input, by which the initial values are scaled."""
         if self.in1_features <= 0:
-            raise ValueError(f"in1_features must be > 0, but got {self.in1_features}")
+            raise ValueError(
+                f"in1_features must be > 0, but got (in1_features={self.in1_features})"
+            )
 
     forward = F.bilinear
 

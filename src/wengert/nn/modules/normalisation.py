@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from ...core import dtypes
 from ...core.tensor import Tensor
 from ...creation.factories import ones, tensor, zeros
+from ...creation.ranges import arange
 from .. import functional as F
 from .. import init
 from .layer import Layer, parameter
@@ -211,3 +212,25 @@ class LocalResponseNorm(
     """Divides by a power of the mean square of neighbouring channels."""
 
     forward = F.local_response_norm
+
+
+class CrossMapLRN2d(
+    Layer,
+    fields="size, alpha=0.0001, beta=0.75, k=1",
+    shown="*size, alpha, beta, k",
+):
+    """Divides by a power of the sum of squares of neighbouring channels and of the first one.
+
+    PyTorch's sums never lose the first channel; `LocalResponseNorm` has neighbours alone.
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The normalised pictures, which have four dimensions."""
+        if input.dim() != 4:
+            raise ValueError(f"CrossMapLRN2d: Expected input to be 4D, got {input.dim()}D instead.")
+        reach = int((self.size - 1) / 2 + 1)
+        channel = arange(input.size(1), device=input.device)
+        distance = channel - channel.unsqueeze(1)
+        summed = (distance < reach) & ((distance > -reach) | (channel == 0))
+        sums = (summed.to(input.dtype) @ (input * input).flatten(2)).reshape(input.shape)
+        return input * (sums * (self.alpha / self.size) + self.k).pow(-self.beta)

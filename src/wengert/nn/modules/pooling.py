@@ -208,11 +208,9 @@ class _FractionalMaxPoolNd(Layer, shown=""):
         if self.output_size is not None:
             self.output_size = per_dimension(self.output_size, count)
         else:
-            self.output_ratio = per_dimension(self.output_ratio, count)
+            given, self.output_ratio = self.output_ratio, per_dimension(self.output_ratio, count)
             if not all(0 < ratio < 1 for ratio in self.output_ratio):
-                raise ValueError(
-                    f"output_ratio must be between 0 and 1 (got {self.output_ratio})"
-                )
+                raise ValueError(f"output_ratio must be between 0 and 1 (got {given})")
 
     def forward(self, input: Tensor) -> Any:
         """The largest elements of windows that begin at random places."""
