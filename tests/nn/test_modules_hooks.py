@@ -1,6 +1,7 @@
 """Hooks of modules: around forward and backward, of one module and of all."""
 
 import copy
+import sys
 from importlib import import_module
 
 import pytest
@@ -258,10 +259,30 @@ def test_older_backward_hooks(lib):
     assert seen[-1] is pair
 
 
-def test_older_hooks_of_all_modules_are_refused():
+@pytest.mark.filterwarnings("ignore")
+def test_older_backward_hooks_of_all_modules(lib, monkeypatch):
+    """Either these or full ones: the choice lasts, as long as the process does."""
+    everything = of_all(lib)
+    where = sys.modules[everything.register_module_backward_hook.__module__]
+    monkeypatch.setattr(where, "_global_is_full_backward_hook", None)
+    seen = []
+    inner, outer = lib.nn.Tanh(), lib.nn.Sequential()
+    outer.append(inner)
+    inner.register_full_backward_hook(lambda *called: seen.append("full"))
+    handle = everything.register_module_backward_hook(
+        lambda module, inputs, outputs: seen.append((type(module).__name__, len(inputs)))
+    )
+    with pytest.raises(RuntimeError, match="Cannot use both regular backward hooks and full"):
+        everything.register_module_full_backward_hook(print)
+    outer(lib.zeros(2, requires_grad=True)).sum().backward()
+    assert seen == [("Tanh", 1), ("Sequential", 1), "full"]
+    handle.remove()
+    outer(lib.zeros(2, requires_grad=True)).sum().backward()
+    assert seen[3:] == ["full"]
+
+
+def test_memory_is_not_shared():
     import wengert
 
-    with pytest.raises(NotImplementedError, match="register_module_full_backward_hook"):
-        of_all(wengert).register_module_backward_hook(print)
     with pytest.raises(NotImplementedError, match="share_memory"):
         wengert.nn.Tanh().share_memory()

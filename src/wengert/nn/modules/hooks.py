@@ -23,6 +23,8 @@ _global_forward_hooks_with_kwargs: OrderedDict[int, bool] = OrderedDict()
 _global_forward_hooks_always_called: OrderedDict[int, bool] = OrderedDict()
 _global_backward_pre_hooks: OrderedDict[int, Callable] = OrderedDict()
 _global_backward_hooks: OrderedDict[int, Callable] = OrderedDict()
+#: Whether the backward hooks of all modules see whole modules; None before the first.
+_global_is_full_backward_hook: bool | None = None
 
 
 def register_module_forward_pre_hook(hook: Callable) -> RemovableHandle:
@@ -56,15 +58,27 @@ def register_module_full_backward_pre_hook(hook: Callable) -> RemovableHandle:
 
 def register_module_full_backward_hook(hook: Callable) -> RemovableHandle:
     """Call `hook(module, grad_input, grad_output)` after the backward of every module."""
-    return add_hook(_global_backward_hooks, hook)
+    return _add_global_backward_hook(hook, full=True)
 
 
 def register_module_backward_hook(hook: Callable) -> RemovableHandle:
-    """Refused: it saw the gradients of the last operation alone, not those of the module."""
-    raise NotImplementedError(
-        "register_module_backward_hook() is deprecated and not supported; use "
-        "register_module_full_backward_hook()"
-    )
+    """Call `hook(module, grad_input, grad_output)` for the last operation of every module.
+
+    The gradients are those of that operation alone; `register_module_full_backward_hook` has those
+    of the modules.
+    """
+    return _add_global_backward_hook(hook, full=False)
+
+
+def _add_global_backward_hook(hook: Callable, full: bool) -> RemovableHandle:
+    global _global_is_full_backward_hook
+    if _global_is_full_backward_hook is (not full):
+        raise RuntimeError(
+            "Cannot use both regular backward hooks and full backward hooks as a global Module "
+            "hook. Please use only one of them."
+        )
+    _global_is_full_backward_hook = full
+    return add_hook(_global_backward_hooks, hook)
 
 
 def has_global_hooks() -> bool:
@@ -234,26 +248,30 @@ class HookedCall:
         module = self.module
         self._run_pre_hooks()
         pre_hooks = [*_global_backward_pre_hooks.values(), *module._backward_pre_hooks.values()]
-        own = module._backward_hooks.values()
-        of_last = [] if module._is_full_backward_hook else list(own)
-        hooks = [*_global_backward_hooks.values(), *([] if of_last else own)]
+        hooks: list[Callable] = []
+        of_last: list[Callable] = []
+        for full, found in (
+            (_global_is_full_backward_hook, _global_backward_hooks),
+            (module._is_full_backward_hook, module._backward_hooks),
+        ):
+            (hooks if full else of_last).extend(found.values())
         backward = BackwardHook(module, hooks, pre_hooks) if hooks or pre_hooks else None
         if backward is not None:
             self.args = backward.setup_input_hook(self.args)
         self.result = module.forward(*self.args, **self.kwargs)
         for _, number, hook, with_kwargs, _ in self._forward_hooks():
             self._run_forward_hook(number, hook, with_kwargs)
+        if backward is not None:
+            if not isinstance(self.result, (Tensor, tuple)):
+                warnings.warn(
+                    "For backward hooks to be called, module output should be a Tensor or a tuple "
+                    f"of Tensors but received {type(self.result)}",
+                    stacklevel=5,
+                )
+            self.result = backward.setup_output_hook(self.result)
         if of_last:
             _watch_last(module, self.result, of_last)
-        if backward is None:
-            return self.result
-        if not isinstance(self.result, (Tensor, tuple)):
-            warnings.warn(
-                "For backward hooks to be called, module output should be a Tensor or a tuple "
-                f"of Tensors but received {type(self.result)}",
-                stacklevel=5,
-            )
-        return backward.setup_output_hook(self.result)
+        return self.result
 
     def _run_pre_hooks(self) -> None:
         module = self.module
