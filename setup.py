@@ -3,13 +3,16 @@
 A module is compiled if a ``.pxd`` lies beside it, if it is a ``.pyx``, or if it is named in
 COMPILED_WITHOUT_PXD. A ``.pyx`` may have a ``.py`` of the same name: the fallback that an
 uncompiled installation imports. Either every module is compiled or none is, because compiled
-modules use each other's C structures.
+modules use each other's C structures. Those that the import of the package needs are linked into
+one shared library, which is opened faster than many; src/wengert/core/loading.py names them.
 """
 
 import os
+import runpy
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from setuptools import Extension, setup
@@ -102,6 +105,9 @@ WRITTEN_IN_C_TYPES = {
     "wengert.core.pool",
     "wengert.creation.mersenne",
 }
+# The modules of one shared library, and its name.
+TOGETHER = runpy.run_path(str(PACKAGE / "core/loading.py"))["TOGETHER"]
+LIBRARY = "wengert._together"
 # Loops that tools/loops.py writes into C files beside a module.
 WRITTEN_LOOPS = "wengert.backends.vector_loops"
 # Elementwise loops round as NumPy's do, after each operation.
@@ -186,17 +192,18 @@ class BuildCompiledOrPure(build_ext):
         import numpy
         from Cython.Build import cythonize
 
-        print(f"translating {len(self.extensions)} modules to C", flush=True)
+        modules = [ext for ext in self.extensions if ext.name != LIBRARY]
+        print(f"translating {len(modules)} modules to C", flush=True)
         translated = cythonize(
-            [Extension(ext.name, list(ext.sources)) for ext in self.extensions],
+            [Extension(ext.name, list(ext.sources)) for ext in modules],
             build_dir=str(Path(self.build_temp, "cython")),
             compiler_directives=DIRECTIVES,
             include_path=[str(SOURCE)],
-            nthreads=PROCESSORS if len(self.extensions) > 1 else 0,
+            nthreads=PROCESSORS if len(modules) > 1 else 0,
             quiet=True,
         )
         sources = {ext.name: ext.sources for ext in translated}
-        for ext in self.extensions:
+        for ext in modules:
             ext.sources = sources[ext.name]
             ext.include_dirs = [*ext.include_dirs, numpy.get_include()]
             if ext.name == WRITTEN_LOOPS:
@@ -210,7 +217,37 @@ class BuildCompiledOrPure(build_ext):
                 ext.extra_compile_args = UNIX_FLAGS[ext.name in WRITTEN_IN_C_TYPES] + (
                     LOOP_FLAGS if ext.name in ROUNDED_EACH_TIME else []
                 )
+        parts = [ext for ext in self.extensions if ext.name in TOGETHER]
+        library = next(ext for ext in self.extensions if ext.name == LIBRARY)
+        with ThreadPoolExecutor(PROCESSORS) as pool:
+            for objects in pool.map(self.objects_of, parts):
+                library.extra_objects += objects
+        library.depends = list(library.extra_objects)
+        library.export_symbols = ["PyInit_" + ext.name.rpartition(".")[2] for ext in parts]
+        self.extensions = [ext for ext in self.extensions if ext.name not in TOGETHER]
         super().build_extensions()
+
+    def objects_of(self, ext: Extension) -> list[str]:
+        """The object files of a module in the shared library; those that are new stay."""
+        print(f"building {ext.name!r} extension", flush=True)
+        objects = self.compiler.object_filenames(ext.sources, output_dir=self.build_temp)
+        newest = max(os.path.getmtime(path) for path in [*ext.sources, *ext.depends])
+        if self.force or not all(
+            os.path.exists(path) and os.path.getmtime(path) >= newest for path in objects
+        ):
+            self.compiler.compile(
+                ext.sources,
+                output_dir=self.build_temp,
+                macros=ext.define_macros,
+                include_dirs=ext.include_dirs,
+                extra_postargs=ext.extra_compile_args,
+            )
+        return objects
+
+    def get_export_symbols(self, ext: Extension) -> list[str]:
+        if ext.name == LIBRARY:  # it is no module itself
+            return ext.export_symbols
+        return super().get_export_symbols(ext)
 
     def leave_uncompiled(self, reason: str) -> None:
         for ext in self.extensions:
@@ -224,6 +261,6 @@ class BuildCompiledOrPure(build_ext):
 
 
 setup(
-    ext_modules=[extension_of(source) for source in compiled_sources()],
+    ext_modules=[*map(extension_of, compiled_sources()), Extension(LIBRARY, [])],
     cmdclass={"build_ext": BuildCompiledOrPure},
 )

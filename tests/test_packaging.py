@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import wengert
+from wengert.core.loading import TOGETHER, SharedLibrary
 from wengert.core.tensor import FRESH
 
 PACKAGE = Path(wengert.__file__).parent
@@ -59,6 +60,29 @@ def test_every_module_with_a_declaration_is_an_extension():
         spec = importlib.util.find_spec(".".join(module.parts))
         assert spec is not None and spec.origin is not None
         assert spec.origin.endswith(EXTENSIONS), f"{spec.origin} is not compiled"
+
+
+@pytest.mark.compiled_only
+def test_the_import_opens_one_shared_library():
+    """What every program needs lies in it, and nothing else: the list is neither short nor long."""
+    found = output_of(
+        "import sys, numpy\nbefore = set(sys.modules)\nimport wengert\n"
+        "for name in set(sys.modules) - before:\n"
+        "    print(name, getattr(sys.modules[name], '__file__', None))"
+    )
+    files = dict(line.split(maxsplit=1) for line in found.splitlines())
+    compiled = {name: path for name, path in files.items() if path.endswith(EXTENSIONS)}
+    assert set(compiled) == TOGETHER | {"wengert.creation.declare"}
+    assert len(set(compiled.values())) == 2
+
+
+def test_a_copy_of_the_package_finds_its_own_library(tmp_path):
+    """Only modules below the folder of a library are looked up in it."""
+    library = SharedLibrary(str(tmp_path), str(tmp_path / "_together.so"))
+    name = "wengert.core.state"
+    assert library.find_spec(name, [str(tmp_path / "core")]).origin == library.path
+    assert library.find_spec(name, [str(PACKAGE / "core")]) is None
+    assert library.find_spec("wengert.cli", [str(tmp_path)]) is None
 
 
 def test_uncompiled_package_holds_no_extension():

@@ -31,7 +31,7 @@ NAMES = PACKAGE / "operators" / "names.py"
 STUB = PACKAGE / "__init__.pyi"
 PAGE = ROOT / "docs" / "operators.md"
 #: What the package declares when it is imported; all other modules wait for their first use.
-CORE = ("arithmetic", "comparison", "copying")
+CORE = ("arithmetic", "copying")
 MADE_BY = "Made by `make generate` from the declarations: do not edit."
 
 # The names of operators --------------------------------------------------------------------------

@@ -15,6 +15,9 @@ import numpy as _numpy
 _collects = _gc.isenabled()
 _gc.disable()
 try:
+    from .core.loading import find_compiled_modules as _find_compiled_modules
+
+    _find_compiled_modules(__path__[0])
     from . import autograd as autograd
     from .autograd.grad_mode import enable_grad as enable_grad
     from .autograd.grad_mode import inference_mode as inference_mode

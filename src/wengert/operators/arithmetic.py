@@ -13,7 +13,7 @@ from ..core.registry import operator_named
 from ..core.state import thread_state
 from ..core.tensor import Tensor
 from ..dispatch.operator import Operator
-from .comparison import zeros_like
+from .copying import zeros_like
 from .declare import (
     by_loop,
     composite,

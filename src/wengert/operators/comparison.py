@@ -1,12 +1,11 @@
-"""Comparisons, and the zeros that rules need: elementwise operators without derivatives."""
+"""Comparisons: elementwise operators without derivatives."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from ..backends import meta
 from ..core.tensor import Tensor
-from . import shapes
+from .copying import zeros_like
 from .declare import ELEMENTWISE, differentiable_in_place, nondifferentiable, promote
 
 __all__ = ["eq", "ge", "gt", "le", "lt", "ne"]
@@ -45,19 +44,4 @@ le = _comparison(
 gt = _comparison("gt", "greater", "Whether elements are larger.", "c", also="greater")
 ge = _comparison(
     "ge", "greater_equal", "Whether elements are larger or equal.", "c", also="greater_equal"
-)
-
-zeros_like = nondifferentiable(
-    "_zeros_like(Tensor self) -> Tensor",
-    lambda xp, x: xp.zeros(x.shape, x.dtype),
-    shape=shapes.as_first,
-    batch=ELEMENTWISE,
-    doc="Zeros in the shape and dtype of a tensor, as gradient rules need them.",
-)
-new_zeros = nondifferentiable(
-    "_new_zeros(Tensor self, int[] size) -> Tensor",
-    lambda xp, x, size: xp.zeros(size, x.dtype),
-    meta=lambda x, size: meta.empty(size, x.dtype),
-    batch=lambda operator, args, dims: (operator.call(args), None),
-    doc="Zeros of a size in the dtype of a tensor, as gradient rules need them.",
 )

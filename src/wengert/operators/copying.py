@@ -1,4 +1,4 @@
-"""Copies, casts and fills: clone, to, copy_, fill_, zero_."""
+"""Copies, casts and fills: clone, to, copy_, fill_, zero_, and the zeros that rules need."""
 
 from __future__ import annotations
 
@@ -18,12 +18,26 @@ from ..core.registry import operator_named
 from ..core.tensor import Tensor
 from ..dispatch.operator import Operator
 from . import shapes
-from .comparison import zeros_like
 from .declare import ELEMENTWISE, linear, nondifferentiable, primitive
 
 __all__ = ["clone"]
 
 _IN_PLACE = "transforms.batching.views.in_place"
+
+zeros_like = nondifferentiable(
+    "_zeros_like(Tensor self) -> Tensor",
+    lambda xp, x: xp.zeros(x.shape, x.dtype),
+    shape=shapes.as_first,
+    batch=ELEMENTWISE,
+    doc="Zeros in the shape and dtype of a tensor, as gradient rules need them.",
+)
+new_zeros = nondifferentiable(
+    "_new_zeros(Tensor self, int[] size) -> Tensor",
+    lambda xp, x, size: xp.zeros(size, x.dtype),
+    meta=lambda x, size: meta.empty(size, x.dtype),
+    batch=lambda operator, args, dims: (operator.call(args), None),
+    doc="Zeros of a size in the dtype of a tensor, as gradient rules need them.",
+)
 
 clone = linear(
     "clone(Tensor self) -> Tensor",

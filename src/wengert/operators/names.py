@@ -17,6 +17,11 @@ DEFERRED: dict[str, tuple[str, ...]] = {
     ),
     "bags": (),
     "columns": (),
+    "comparison": (
+        "eq", "eq_", "ge", "ge_", "greater", "greater_", "greater_equal", "greater_equal_", "gt",
+        "gt_", "le", "le_", "less", "less_", "less_equal", "less_equal_", "lt", "lt_", "ne", "ne_",
+        "not_equal", "not_equal_",
+    ),
     "complex": (
         "angle", "complex", "conj", "conj_physical", "conj_physical_", "imag", "is_conj", "is_neg",
         "polar", "real", "resolve_conj", "resolve_neg", "view_as_complex", "view_as_real",

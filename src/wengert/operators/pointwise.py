@@ -5,8 +5,8 @@ from .arithmetic import *  # noqa: F403
 from .arithmetic import div_ as div_
 from .arithmetic import real_part as real_part
 from .comparison import *  # noqa: F403
-from .comparison import new_zeros as new_zeros
-from .comparison import zeros_like as zeros_like
+from .copying import new_zeros as new_zeros
+from .copying import zeros_like as zeros_like
 from .logic import *  # noqa: F403
 from .selection import *  # noqa: F403
 from .selection import abs_ as abs_

@@ -14,7 +14,7 @@ from ..dispatch.operator import Operator
 from ..dispatch.out import copy_to_out
 from ..transforms.batching.rules import elementwise as batched
 from . import shapes
-from .comparison import zeros_like
+from .copying import zeros_like
 from .declare import composite, elementwise, primitive, promote
 
 __all__ = [

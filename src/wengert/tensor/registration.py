@@ -21,7 +21,7 @@ from ..dispatch.torch_function import (
     marked,
     override_method,
 )
-from ..operators import arithmetic, comparison, copying
+from ..operators import arithmetic, copying
 from ..operators.catalogue import MODULE_OF
 from ..operators.names import ALIASES, DEFERRED, FUNCTIONS_ONLY, METHODS_ONLY
 from ..tape.cycles import show_graph
@@ -29,7 +29,7 @@ from . import attributes, methods, numpy_protocol, subclasses
 from .refused_methods import METHODS as REFUSED_METHODS
 
 # What a module lists in `__all__` becomes a function and a method, unless its facts say otherwise.
-CORE_MODULES: tuple[ModuleType, ...] = (arithmetic, comparison, copying)
+CORE_MODULES: tuple[ModuleType, ...] = (arithmetic, copying)
 
 
 # What nobody can override: settings, and what only converts what it is given.
@@ -107,7 +107,7 @@ class _LaterMethod:
 LATER_SYMBOLS = (
     "abs", "bitwise_and", "bitwise_and_", "bitwise_left_shift", "bitwise_left_shift_",
     "bitwise_not", "bitwise_or", "bitwise_or_", "bitwise_right_shift", "bitwise_right_shift_",
-    "bitwise_xor", "bitwise_xor_", "matmul",
+    "bitwise_xor", "bitwise_xor_", "eq", "ge", "gt", "le", "lt", "matmul", "ne",
 )  # fmt: skip
 
 
