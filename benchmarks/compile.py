@@ -19,10 +19,8 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(_variable, "2")
-
-import numpy as np  # noqa: E402 - it reads the variables above
+from harness import fastest  # isort: skip - it sets what NumPy reads
+import numpy as np
 
 
 def numbers(*shape: int, seed: int = 0, scale: float = 1.0) -> Any:
@@ -359,19 +357,6 @@ def runners(name: str, with_torch_compile: bool) -> dict[str, tuple[Callable[[],
     return ready
 
 
-def measured(run: Callable[[], Any], seconds: float) -> float:
-    """The fastest call within a time."""
-    best = float("inf")
-    end = perf_counter() + seconds
-    while True:
-        begin = perf_counter()
-        run()
-        now = perf_counter()
-        best = min(best, now - begin)
-        if now > end:
-            return best
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", help="parts of the names of programs")
@@ -388,7 +373,7 @@ def main() -> None:
         best = dict.fromkeys(ready, float("inf"))
         for _ in range(5):
             for library, (run, _) in ready.items():
-                best[library] = min(best[library], measured(run, given.seconds / 5))
+                best[library] = min(best[library], fastest(run, given.seconds / 5))
         others = [t for library, t in best.items() if not library.startswith("wengert")]
         ratio = best["wengert"] / min(others) if others else float("nan")
         times = ", ".join(f"{library} {1e3 * t:.4g} ms" for library, t in best.items())

@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
-import os
 import sys
 import warnings
 from collections.abc import Callable
@@ -21,11 +20,9 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(_variable, "2")
-
-import wengert as torch  # noqa: E402 - NumPy reads the variables above
-from wengert.nn import functional as F  # noqa: E402
+from harness import fastest  # isort: skip - it sets what NumPy reads
+import wengert as torch
+from wengert.nn import functional as F
 
 TARGET = 1.1
 sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
@@ -206,18 +203,6 @@ STEPS: dict[str, tuple[str, Callable[[Any], Callable[[], Any]]]] = {
 }  # fmt: skip
 
 
-def measured(run: Callable[[], Any], seconds: float) -> float:
-    """The fastest call within a time."""
-    best, end = float("inf"), perf_counter() + seconds
-    while True:
-        begin = perf_counter()
-        run()
-        now = perf_counter()
-        best = min(best, now - begin)
-        if now > end:
-            return best
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", help="parts of the names of examples")
@@ -246,7 +231,7 @@ def main() -> None:
         best = [float("inf"), float("inf")]
         for _ in range(7):
             for i, run in enumerate((eager, compiled)):
-                best[i] = min(best[i], measured(run, given.seconds / 14))
+                best[i] = min(best[i], fastest(run, given.seconds / 14))
         ratio = best[1] / best[0]
         figures[name] = {"ratio": ratio, "eager": best[0], "compiled": best[1], "first": first}
         kinds = len(compiled.compilations)

@@ -11,7 +11,7 @@ import platform
 import statistics
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from time import perf_counter_ns
+from time import perf_counter, perf_counter_ns
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -208,6 +208,19 @@ def measure(
         rounds=len(ratios),
         calls=calls,
     )
+
+
+def fastest(run: Callable[[], Any], seconds: float) -> float:
+    """The fastest call within a time."""
+    best = float("inf")
+    end = perf_counter() + seconds
+    while True:
+        begin = perf_counter()
+        run()
+        now = perf_counter()
+        best = min(best, now - begin)
+        if now > end:
+            return best
 
 
 def verdict(ok: bool | None) -> str:
