@@ -13,6 +13,9 @@ torch = pytest.importorskip("torch")
 
 from nn.both import LIBS, assert_same  # noqa: E402
 
+# Both forms of the package have the same Python here: the compiled run suffices.
+pytestmark = pytest.mark.slow
+
 # Arguments by name, and values at which densities are compared. `P` makes a positive parameter,
 # `R` a real one, `S` shares, `M` a positive definite matrix and `T` its factor.
 TABLE = {

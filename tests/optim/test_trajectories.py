@@ -9,6 +9,9 @@ from optim.training import arrays, assert_same, parameters, train
 
 torch = pytest.importorskip("torch")
 
+# Both forms of the package have the same Python here: the compiled run suffices.
+pytestmark = pytest.mark.slow
+
 #: Mixed precision of the counters: NAdam and ASGD keep float32 numbers beside float64 parameters.
 TOLERANCE = 1e-9
 
@@ -19,7 +22,6 @@ def trained(lib, name, given, is_complex=False, dtype="float64"):
     return train(lib, optimizer, params), optimizer
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", OPTIONS)
 def test_all_options_of_real_parameters(name):
     for given in combinations(name):
@@ -31,7 +33,6 @@ def test_all_options_of_real_parameters(name):
         assert repr(optimizer) == repr(other)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", OPTIONS)
 def test_complex_parameters(name):
     for given in combinations(name):
