@@ -81,6 +81,7 @@ UNIX_FLAGS = {True: ["-O3", "-fno-math-errno", "-g0"], False: ["-O1", "-g0"]}
 WRITTEN_IN_C_TYPES = {
     "wengert.backends.loops",
     "wengert.backends.copy_kernels",
+    "wengert.backends.fourier_loops",
     "wengert.backends.index_kernels",
     "wengert.backends.kernels",
     "wengert.backends.matrices",
