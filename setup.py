@@ -94,6 +94,7 @@ WRITTEN_IN_C_TYPES = {
     "wengert.backends.strips",
     "wengert.backends.systems",
     "wengert.backends.vector_loops",
+    "wengert.backends.window_loops",
     "wengert.compiler.native.runtime",
     "wengert.core.classes",
     "wengert.core.collector",
