@@ -84,6 +84,7 @@ UNIX_FLAGS = {True: ["-O3", "-fno-math-errno", "-g0"], False: ["-O1", "-g0"]}
 WRITTEN_IN_C_TYPES = {
     "wengert.backends.loops",
     "wengert.backends.copy_kernels",
+    "wengert.backends.fourier_loops",
     "wengert.backends.index_kernels",
     "wengert.backends.kernels",
     "wengert.backends.matrices",
@@ -96,6 +97,7 @@ WRITTEN_IN_C_TYPES = {
     "wengert.backends.strips",
     "wengert.backends.systems",
     "wengert.backends.vector_loops",
+    "wengert.backends.window_loops",
     "wengert.compiler.native.runtime",
     "wengert.core.classes",
     "wengert.core.collector",

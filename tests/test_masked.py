@@ -135,3 +135,10 @@ def test_refusals_of_windows(lib):
     ):
         with pytest.raises(ValueError, match=text):
             call()
+
+
+def test_variances_of_complex_numbers_are_complex(lib):
+    z = lib.tensor([[1 + 2j, 3 - 1j], [0j, 1j]])
+    found = lib.masked.var(z, 1)
+    assert found.dtype is lib.complex64 and found.tolist() == [6.5, 0.5]
+    assert lib.masked.std(z, 1).dtype is lib.complex64

@@ -66,3 +66,36 @@ def test_results_lie_in_columns_as_pytorchs():
     assert wengert.linalg.inv(x).stride() == (9, 1, 3)
     assert wengert.linalg.solve(x, x[..., :2]).stride() == (6, 1, 3)
     assert wengert.linalg.cholesky(x @ x.mT).stride() == (9, 1, 3)
+
+
+@pytest.mark.parametrize("dtype, tolerance", [(np.float64, 1e-12), (np.float32, 1e-4)])
+@pytest.mark.parametrize("n", [1, 2, 3, 8, 16])
+@pytest.mark.parametrize("upper", [False, True])
+def test_spectra_are_those_of_one_triangle(n, dtype, tolerance, upper):
+    """Random matrices beside ones with equal eigenvalues, zeros and blocks."""
+    a = np.random.default_rng(n).standard_normal((70, n, n)).astype(dtype)
+    a[1], a[2], a[3] = 0, np.eye(n), 1
+    a[4], a[5] = np.diag(np.arange(n)), np.diag(-np.arange(n))
+    a[6, : n // 2, n // 2 :] = a[6, n // 2 :, : n // 2] = 0
+    part = np.triu(a) if upper else np.tril(a)
+    whole = part + np.swapaxes(np.where(np.eye(n, dtype=bool), 0, part), 1, 2)
+    values, vectors = wengert.linalg.eigh(wengert.tensor(a), UPLO="U" if upper else "L")
+    assert np.allclose(values, np.linalg.eigvalsh(whole), atol=tolerance)
+    assert np.allclose(whole @ vectors.numpy(), (vectors * values[:, None]).numpy(), atol=tolerance)
+    assert np.allclose(vectors.mT @ vectors, np.eye(n), atol=tolerance)
+    assert vectors.stride() == (n * n, 1, n)
+    alone = wengert.linalg.eigvalsh(wengert.tensor(a), UPLO="U" if upper else "L")
+    assert np.allclose(alone, values, atol=tolerance)
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e300])
+def test_spectra_of_extreme_sizes_are_scaled(size):
+    a = np.array([[2.0, 1.0], [1.0, 2.0]]) * size
+    assert systems.spectra(a, False, True) is None
+    assert np.allclose(wengert.linalg.eigvalsh(wengert.tensor(a)).numpy() / size, [1, 3])
+
+
+def test_spectra_of_what_is_no_number_are_refused():
+    a = wengert.full((2, 3, 3), float("nan"))
+    with pytest.raises(wengert.linalg.LinAlgError, match="Batch element 0"):
+        wengert.linalg.eigh(a)

@@ -52,8 +52,8 @@ EXPLAINED = {
     "the gradient is that of the triangle which is read, or Hermitian":
         "cholesky* linalg.cholesky*",
     "memory is laid out otherwise": """
-        unsafe_chunk fft.* linalg.solve linalg.solve_ex linalg.lstsq* lu_solve triangular_solve
-        argwhere linalg.ldl_factor* linalg.inv*
+        unsafe_chunk fft.hfftn fft.ihfft2 fft.ihfftn linalg.solve linalg.solve_ex linalg.lstsq*
+        lu_solve triangular_solve argwhere linalg.ldl_factor* linalg.inv*
     """,
     "PyTorch's gradient forgets where memory begins": "as_strided_scatter",
     "samples are views of memory that is not copied": "as_strided.partial_views",
@@ -65,7 +65,7 @@ EXPLAINED = {
     "32-bit complex numbers are not stored": "chalf",
     "quotients of whole numbers are rounded down": "nn.functional.avg_pool*",
     "an empty batch keeps its shape": "nn.functional.batch_norm",
-    "variances are real, and logarithms of sums are floating": "masked.var masked.std masked.log*",
+    "logarithms of sums are floating": "masked.log*",
     "a name that division had in Python 2": "__rdiv__",
     "a gradient that is always zero is not recorded": "linalg.householder_product",
 }  # fmt: skip

@@ -13,7 +13,6 @@ import pytest
 
 import wengert
 from operators.samples import VIEWS, DType, Fixed
-from operators.samples.fourier import FOURIER
 from operators.support import call, each, results
 from width import tries
 
@@ -122,12 +121,11 @@ DECLARED = {
     **dict.fromkeys(
         ["linalg.householder_product", "orgqr", "ormqr"], "made of products, in row-major order"
     ),
-    "stft": "SciPy transforms into memory without gaps",
     **dict.fromkeys(
-        ["unsafe_chunk", "unsafe_split", "unsafe_split_with_sizes"], "copies of the parts"
+        ["fft.hfftn", "fft.ihfft2", "fft.ihfftn"], "transforms of conjugates, in another order"
     ),
     **dict.fromkeys(
-        [operation.name for operation in FOURIER], "SciPy transforms into memory without gaps"
+        ["unsafe_chunk", "unsafe_split", "unsafe_split_with_sizes"], "copies of the parts"
     ),
 }
 

@@ -26,3 +26,8 @@ def cholesky(a: Any) -> Any:
 def factored(a: Any) -> Any:
     """Declined: LAPACK computes LU factors."""
     return None
+
+
+def spectra(a: Any, upper: bool, with_vectors: bool) -> Any:
+    """Declined: NumPy computes eigenvalues and eigenvectors."""
+    return None

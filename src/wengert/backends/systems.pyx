@@ -1,22 +1,31 @@
 # cython: boundscheck=False
-"""Small real matrices, many of them: solutions, inverses, determinants, Cholesky factors.
+"""Small real matrices, many of them: solutions, inverses, determinants, factors, spectra.
 
 LAPACK is called once for each matrix, which takes longer than computing with a small one. What is
 not small or not real is declined with None, and the caller goes through NumPy. `systems.py` beside
 this file is the interface without C.
 """
 cimport numpy as cnp
+from libc.stdint cimport int64_t
+
+from ..core.pool cimport split
 
 cnp.import_array()
 
 cdef extern from *:
     """
+    #include <float.h>
     #define REAL double
     #define NAME(x) wengert_double_##x
     #define wengert_double_size fabs
     #define wengert_double_log log
     #define wengert_double_root sqrt
+    #define wengert_double_distance hypot
+    #define wengert_double_epsilon DBL_EPSILON
+    #define wengert_double_least DBL_MIN
+    #define wengert_double_most 1e100
     #include "systems.h"
+    #include "spectra.h"
     #undef REAL
     #undef NAME
     #define REAL float
@@ -24,7 +33,12 @@ cdef extern from *:
     #define wengert_float_size fabsf
     #define wengert_float_log logf
     #define wengert_float_root sqrtf
+    #define wengert_float_distance hypotf
+    #define wengert_float_epsilon FLT_EPSILON
+    #define wengert_float_least FLT_MIN
+    #define wengert_float_most 1e12f
     #include "systems.h"
+    #include "spectra.h"
     """
     int wengert_double_solve(
         const void* a, const Py_ssize_t* a_steps, const void* b, const Py_ssize_t* b_steps,
@@ -50,7 +64,16 @@ cdef extern from *:
     void wengert_float_factor(
         const void* a, const Py_ssize_t* steps, void* out, int* rows, int* failed,
         Py_ssize_t count, Py_ssize_t n) noexcept nogil
+    int wengert_double_spectrum(
+        const double* a, Py_ssize_t down, Py_ssize_t across, double* values, double* vectors,
+        Py_ssize_t n) noexcept nogil
+    int wengert_float_spectrum(
+        const float* a, Py_ssize_t down, Py_ssize_t across, float* values, float* vectors,
+        Py_ssize_t n) noexcept nogil
     int WIDEST
+
+cdef enum:
+    TOGETHER = 64  # matrices that one thread takes at a time
 
 
 cdef cnp.ndarray batch_of(object a):
@@ -214,3 +237,63 @@ def cholesky(object a):
             done = wengert_float_cholesky(
                 cnp.PyArray_DATA(x), steps, cnp.PyArray_DATA(out), count, n)
     return out.reshape(a.shape).swapaxes(-1, -2) if done else None
+
+
+cdef struct Spectra:
+    const char* matrices
+    char* values
+    char* vectors  # or NULL
+    Py_ssize_t count, n, apart, down, across
+    bint single, failed
+
+
+cdef void spectra_work(void* data, int64_t part) noexcept nogil:
+    """The spectra of some of the matrices, all of which fail if one does."""
+    cdef Spectra* job = <Spectra*>data
+    cdef Py_ssize_t i, n = job.n
+    cdef bint done
+    for i in range(part * TOGETHER, min((part + 1) * TOGETHER, job.count)):
+        if job.single:
+            done = wengert_float_spectrum(
+                <const float*>job.matrices + i * job.apart, job.down, job.across,
+                <float*>job.values + i * n,
+                NULL if job.vectors == NULL else <float*>job.vectors + i * n * n, n)
+        else:
+            done = wengert_double_spectrum(
+                <const double*>job.matrices + i * job.apart, job.down, job.across,
+                <double*>job.values + i * n,
+                NULL if job.vectors == NULL else <double*>job.vectors + i * n * n, n)
+        if not done:
+            job.failed = True
+            return
+
+
+def spectra(object a, bint upper, bint with_vectors):
+    """Eigenvalues, ascending, and eigenvectors, as columns, of symmetric matrices, of which one
+    triangle is read; None if not for C or if numbers are very large, very small or no numbers."""
+    cdef cnp.ndarray x = batch_of(a), values, vectors
+    cdef cnp.npy_intp dims[3]
+    cdef Py_ssize_t steps[3]
+    cdef Spectra job
+    if x is None:
+        return None
+    measure(x, steps)
+    job.count, job.n = cnp.PyArray_DIM(x, 0), cnp.PyArray_DIM(x, 1)
+    job.apart, job.down, job.across = steps[0], steps[1], steps[2]
+    if upper:
+        job.down, job.across = steps[2], steps[1]
+    job.single, job.failed = cnp.PyArray_TYPE(x) == cnp.NPY_FLOAT, False
+    dims[0], dims[1], dims[2] = job.count, job.n, job.n
+    values = cnp.PyArray_EMPTY(2, dims, cnp.PyArray_TYPE(x), 0)
+    job.matrices, job.values, job.vectors = cnp.PyArray_BYTES(x), cnp.PyArray_BYTES(values), NULL
+    if with_vectors:
+        vectors = cnp.PyArray_EMPTY(3, dims, cnp.PyArray_TYPE(x), 0)
+        job.vectors = cnp.PyArray_BYTES(vectors)
+    with nogil:
+        split(spectra_work, &job, (job.count + TOGETHER - 1) // TOGETHER)
+    if job.failed:
+        return None
+    shape = a.shape
+    if not with_vectors:
+        return values.reshape(shape[:-1])
+    return values.reshape(shape[:-1]), vectors.reshape(shape).swapaxes(-1, -2)

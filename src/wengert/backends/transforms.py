@@ -1,11 +1,14 @@
-"""Fourier transforms of NumPy arrays by SciPy's pocketfft, called without what surrounds it.
+"""Fourier transforms of NumPy arrays by loops of our own or by SciPy's pocketfft.
 
-SciPy's public functions take several times as long as a short transform itself. Where the function
-below them is not found, or an array is empty or unaligned, the public ones serve.
+Contiguous arrays along lengths that are powers of two are transformed in C. Others are pocketfft's,
+called without SciPy's public functions, which take several times as long as a short transform
+itself. Where the function below them is not found, or an array is empty or unaligned, the public
+ones serve.
 """
 
 from __future__ import annotations
 
+import math
 from importlib import import_module
 from typing import Any
 
@@ -13,6 +16,7 @@ import numpy as np
 from scipy import fft
 
 from ..core.pool import thread_count
+from . import fourier_loops
 
 try:
     pocketfft: Any = import_module("scipy.fft._pocketfft.pypocketfft")
@@ -32,12 +36,29 @@ def _threads(x: Any) -> int:
     return thread_count() if x.size >= LARGE else 1
 
 
+def _factor(x: Any, axes: tuple[int, ...], forward: bool, norm: str, last: int = 0) -> float:
+    """By what a transform is multiplied, `last` the length of its last axis if it is another."""
+    code = _SCALES[forward, norm]
+    if not code:
+        return 1.0
+    count = math.prod([x.shape[axis] for axis in axes])
+    if last:
+        count = count // x.shape[axes[-1]] * last
+    return 1 / count if code == 2 else 1 / math.sqrt(count)
+
+
 def _is_plain(x: Any) -> bool:
     return pocketfft is not None and x.size > 0 and x.flags.aligned and x.dtype.isnative
 
 
 def fftn(x: Any, axes: tuple[int, ...], norm: str) -> Any:
     """The transform along axes, of real or complex numbers."""
+    if x.dtype.kind == "c":
+        found = fourier_loops.transformed(x, axes, False, _factor(x, axes, True, norm))
+    else:
+        found = fourier_loops.halved(x, axes, _factor(x, axes, True, norm), True)
+    if found is not None:
+        return found
     if not _is_plain(x):
         return fft.fftn(x, axes=axes, norm=norm)
     if x.size >= LARGE and x.dtype.kind == "f" and axes == (x.ndim - 1,):
@@ -57,6 +78,9 @@ def _mirrored(x: Any, axes: tuple[int, ...], norm: str) -> Any:
 
 def ifftn(x: Any, axes: tuple[int, ...], norm: str) -> Any:
     """The inverse transform along axes."""
+    found = fourier_loops.transformed(x, axes, True, _factor(x, axes, False, norm))
+    if found is not None:
+        return found
     if not _is_plain(x):
         return fft.ifftn(x, axes=axes, norm=norm)
     return pocketfft.c2c(x, axes, False, _SCALES[False, norm], None, _threads(x))
@@ -64,6 +88,9 @@ def ifftn(x: Any, axes: tuple[int, ...], norm: str) -> Any:
 
 def rfftn(x: Any, axes: tuple[int, ...], norm: str) -> Any:
     """Half of the transform of real numbers."""
+    found = fourier_loops.halved(x, axes, _factor(x, axes, True, norm), False)
+    if found is not None:
+        return found
     if not _is_plain(x):
         return fft.rfftn(x, axes=axes, norm=norm)
     return pocketfft.r2c(x, axes, True, _SCALES[True, norm], None, _threads(x))
@@ -71,6 +98,10 @@ def rfftn(x: Any, axes: tuple[int, ...], norm: str) -> Any:
 
 def irfftn(x: Any, sizes: list[int], axes: tuple[int, ...], norm: str) -> Any:
     """The real numbers of which half a transform is given, whose last axis had the last size."""
+    factor = _factor(x, axes, False, norm, sizes[-1])
+    found = fourier_loops.restored(x, axes, sizes[-1], factor)
+    if found is not None:
+        return found
     if not _is_plain(x):
         return fft.irfftn(x, sizes, axes=axes, norm=norm)
     return pocketfft.c2r(x, axes, sizes[-1], False, _SCALES[False, norm], None, _threads(x))

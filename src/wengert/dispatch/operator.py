@@ -213,7 +213,9 @@ class Operator(Declaration):
         bound = bound_for_out(self, self.bind(args, kwargs), out)
         result = self.call(bound)
         operands = bound if self.broadcasts else ()
-        return copy_to_out(self.name, result, out, operands, not casts_to_out(self, bound))
+        return copy_to_out(
+            self.name, result, out, operands, not casts_to_out(self, bound), True
+        )
 
     def __getattr__(self, name: str) -> Any:
         return function_attribute(self, name)

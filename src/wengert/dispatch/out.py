@@ -6,7 +6,8 @@ import warnings
 from typing import Any
 
 from ..backends.allocation import new_array
-from ..backends.geometry import memory_as
+from ..backends.geometry import memory_as, strided
+from ..backends.numpy import dense_strides
 from ..backends.placement import of_array
 from ..core import dtypes
 from ..core.arrays import LevelArray, SubclassArray, WrapperArray, alive, unmarked
@@ -28,11 +29,23 @@ def bound_for_out(operator: Any, args: tuple, out: Any) -> tuple:
         raise RuntimeError(
             f"{operator.name} only supports bool tensor for result, got: {out.dtype.scalar_name}"
         )
-    if operator.facts.get("out") == "typed":
+    if operator.facts.get("out") in ("typed", "typed as floats"):
         position = operator.schema.names["dtype"]
         if args[position] is None:
+            _refuse_whole(operator, args[0], out)
             return (*args[:position], out.dtype, *args[position + 1 :])
     return args
+
+
+def _refuse_whole(operator: Any, x: Any, out: Tensor) -> None:
+    """Refuse fractions that would be added up in a type that has none, where that is a rule."""
+    if operator.facts["out"] != "typed as floats" or not x.is_floating_point():
+        return
+    if not out.is_floating_point():
+        raise NotImplementedError(
+            f"\"{operator.name}_cpu\" not implemented for '{out.dtype.scalar_name}': out= of "
+            f"{operator.name}() is to have a floating-point type, as the input has"
+        )
 
 
 def casts_to_out(operator: Any, args: tuple) -> bool:
@@ -51,16 +64,20 @@ _JOINING = frozenset(("stack", "hstack", "vstack", "dstack", "column_stack"))
 
 
 def copy_to_out(
-    name: str, result: Any, out: Any, operands: tuple | list = (), exact: bool = False
+    name: str, result: Any, out: Any, operands: tuple | list = (), exact: bool = False,
+    in_order: bool = False,
 ) -> Any:
     """Write a result into what the caller gave as ``out=``, of its own type if `exact`.
 
-    An operand may be the very tensor that is written, but not another part of its memory.
+    An operand may be the very tensor that is written, but not another part of its memory. A target
+    of another shape is resized, and gets the memory order of the result if `in_order`.
     """
     if isinstance(result, tuple):
         if not isinstance(out, (tuple, list)) or len(out) != len(result):
             raise TypeError(f"{name}(): argument 'out' must be a tuple of {len(result)} Tensors")
-        return type(result)(*[copy_to_out(name, r, o, (), exact) for r, o in zip(result, out)])
+        return type(result)(
+            *[copy_to_out(name, r, o, (), exact, in_order) for r, o in zip(result, out)]
+        )
     check_out(name, out, result.requires_grad)
     state = thread_state()
     if state.dual_level >= 0:
@@ -89,6 +106,8 @@ def copy_to_out(
         )
     if out.array.shape != result.array.shape:
         resize_out(out, result.array.shape, 5)
+        if in_order and not layered:
+            _reorder(out, source)
     elif not layered:
         check_sources(name, out.array, [alive(x).array for x in operands if isinstance(x, Tensor)])
         check_not_overlapping(name, out.array)
@@ -97,6 +116,17 @@ def copy_to_out(
     out.array[...] = source
     out.bump(name)
     return out
+
+
+def _reorder(out: Tensor, source: Any) -> None:
+    """Give a resized target the memory order of an array of its shape, if that has no gaps."""
+    array, size = unmarked(out.array), source.dtype.itemsize
+    if source.flags.c_contiguous or dense_strides(source.shape, source.strides, size) != (
+        source.strides
+    ):
+        return
+    steps = tuple([step // size * array.dtype.itemsize for step in source.strides])
+    set_fields(out, array=marked(type(out), strided(array, source.shape, steps)))
 
 
 def _refuse_tangents(name: str, *tensors: Tensor) -> None:

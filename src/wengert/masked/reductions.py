@@ -200,7 +200,7 @@ def var(
     count = _counted(input, mask, dims, True)
     centre = selected(input, mask, 0).sum(dims, keepdim=True) / count
     apart = selected(input - centre, mask, 0)
-    squares = (apart * apart.conj()).real if input.is_complex() else apart * apart
+    squares = apart * apart.conj() if input.is_complex() else apart * apart
     total = squares.sum(dims, keepdim=bool(keepdim))
     if not keepdim:
         count = count.reshape(total.shape)

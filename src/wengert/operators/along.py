@@ -162,6 +162,6 @@ def returning(kind: type[NamedResult], operator: Any) -> Callable[..., Any]:
 
     def function(*args: Any, out: Any = None, **kwargs: Any) -> Any:
         result = kind(operator(*args, **kwargs))
-        return result if out is None else copy_to_out(kind.__name__, result, out, (), True)
+        return result if out is None else copy_to_out(kind.__name__, result, out, (), True, True)
 
     return presented(function, kind.__name__, operator.kernel.__module__, operator)

@@ -86,7 +86,7 @@ def _difference_dtype(args: tuple, count: int) -> tuple:
     if any(flags):
         raise RuntimeError(
             "Subtraction, the `-` operator, with a bool tensor is not supported. "
-            "Use `~` or logical_not() to invert a mask."
+            "If you are trying to invert a mask, use the `~` or `logical_not()` operator instead."
         )
     return promote(args, count)
 
@@ -268,7 +268,7 @@ def _number_dtype(args: tuple, count: int) -> tuple:
     if args[0].dtype.kind == "b":
         raise RuntimeError(
             "Negation, the `-` operator, on a bool tensor is not supported. "
-            "Use `~` or logical_not() to invert a mask."
+            "If you are trying to invert a mask, use the `~` or `logical_not()` operator instead."
         )
     return args
 

@@ -179,7 +179,7 @@ def _pair(xp: Any, name: str, first: Any, second: Any) -> Any:
     """An empty complex array for two real ones."""
     if first.dtype not in _COMPLEX_OF or second.dtype not in _COMPLEX_OF:
         raise RuntimeError(
-            f"{name}(): Expected both inputs to be Float or Double tensors but got "
+            f"{name}(): Expected both inputs to be Half, Float or Double tensors but got "
             f"{dtypes.from_numpy(first.dtype).scalar_name} and "
             f"{dtypes.from_numpy(second.dtype).scalar_name}"
         )

@@ -8,11 +8,11 @@ arguments. Columns of windows are multiplied with the weight in blocks of images
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import product
 from typing import Any
 
-from ..backends import meta
+from ..backends import meta, window_loops
 from ..backends.geometry import strided
 from ..backends.layout import row_major
 from ..core.errors import shape_text
@@ -24,8 +24,8 @@ from .declare import composite, linear, primitive
 
 __all__ = ["convolution"]
 
-#: So many elements of columns are in memory at a time.
-_BLOCK = 1 << 21
+#: So many elements of columns are in memory at a time, which the processor's caches hold.
+_BLOCK = 1 << 18
 
 Sizes = tuple[int, ...]
 
@@ -212,14 +212,36 @@ def _gathered(
     rows = weight.reshape(groups, made, -1)
     length = rows.shape[2] * groups
     out = xp.empty(shape, x.dtype)
-    x = bordered(xp, x, padding)
+    columns_of = _columns(xp, x, kernel, sizes, stride, padding, dilation)
     for block in _blocks(count, length * places):
-        seen = windows(x[block], kernel, sizes, stride, dilation)
-        part = seen.shape[0]
-        columns = xp.moveaxis(seen, 0, -len(sizes) - 1).reshape(groups, -1, part * places)
+        part = block.stop - block.start
+        columns = columns_of(block).reshape(groups, -1, part * places)
+        if part == 1:
+            xp.matmul(rows, columns, out=out[block].reshape(groups, made, places))
+            continue
         found = xp.matmul(rows, columns).reshape(shape[1], part, *sizes)
         out[block] = xp.swapaxes(found, 0, 1)
     return out
+
+
+def _columns(
+    xp: Any, x: Any, kernel: Sizes, sizes: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes
+) -> Callable[[slice], Any]:
+    """What gives the windows of a range of images: channels and places in the window come first,
+    then images and the places of windows."""
+    framed: Any = None
+
+    def columns(block: slice) -> Any:
+        nonlocal framed
+        if framed is None:
+            found = window_loops.columns(x[block], kernel, sizes, stride, padding, dilation)
+            if found is not None:
+                return found
+            framed = bordered(xp, x, padding)
+        seen = windows(framed[block], kernel, sizes, stride, dilation)
+        return xp.moveaxis(seen, 0, -len(sizes) - 1)
+
+    return columns
 
 
 def _spread(
@@ -320,16 +342,16 @@ def _weight_gradient(
 ) -> Any:  # fmt: skip
     count, channels, made, sizes = x.shape[0], x.shape[1] // groups, g.shape[1], g.shape[2:]
     goal, places = x.dtype, math.prod(sizes)
-    x, g = bordered(xp, widened(x), padding), widened(g)
+    x, g = widened(x), widened(g)
     length = channels * math.prod(kernel)
-    total = xp.zeros((groups, made // groups, length), x.dtype)
+    total = xp.zeros((groups, length, made // groups), x.dtype)
     if x.size and g.size:
+        columns_of = _columns(xp, x, kernel, sizes, stride, padding, dilation)
         for block in _blocks(count, length * groups * places):
-            seen = windows(x[block], kernel, sizes, stride, dilation)
-            part = seen.shape[0]
-            columns = xp.moveaxis(seen, 0, -len(sizes) - 1).reshape(groups, length, part * places)
-            total += xp.matmul(_as_matrices(xp, g[block], groups), xp.swapaxes(columns, 1, 2))
-    return total.reshape(made, channels, *kernel).astype(goal, copy=False)
+            columns = columns_of(block).reshape(groups, length, -1)
+            total += xp.matmul(columns, xp.swapaxes(_as_matrices(xp, g[block], groups), 1, 2))
+    turned = xp.swapaxes(total, 1, 2)
+    return turned.reshape(made, channels, *kernel).astype(goal, copy=False)
 
 
 # Operators ----------------------------------------------------------------------------------------

@@ -185,6 +185,9 @@ def gradient(
         dims = list(range(rank))
     else:
         dims = [wrap_dim(d, rank) for d in ([dim] if isinstance(dim, int) else dim)]
+        for d in dims:
+            if dims.count(d) > 1:
+                raise RuntimeError(f"dim {d} appears multiple times in the list of dims")
     spacing = 1 if spacing is None else spacing
     several = isinstance(spacing, Sequence)
     steps = list(spacing) if several else [spacing] * len(dims)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ..backends.backend import has_elements
 from ..backends.geometry import wrap_dim
 from ..core.registry import operator_named
 from ..core.size import broadcast_shapes
@@ -146,6 +147,8 @@ def _weights(name: str, given: Tensor, count: int, whole: bool) -> Tensor:
             f"cov(): expected {name} to have the same numel as there are observations in the input "
             f"but got {given.numel()} != {count}"
         )
+    if has_elements(given.array) and (given.array < 0).any().item():
+        raise RuntimeError(f"cov(): {name} cannot be negative")
     return given
 
 

@@ -2,12 +2,14 @@
 
 Three operators transform along given dimensions at the lengths that the tensor has; the functions
 of `wengert.fft` cut, pad and convert around them. They are linear, and their transposes are made of
-one another. SciPy computes them.
+one another.
 """
 
 from __future__ import annotations
 
 from typing import Any
+
+import numpy as np
 
 from ..backends.backend import backend_of
 from ..core import dtypes
@@ -35,21 +37,45 @@ _WORDS = {
 }  # fmt: skip
 
 
+def _in_order(x: Any, dim: tuple[int, ...], ends: bool, transform: Any) -> Any:
+    """What `transform` makes of an array and its dimensions, laid out in memory as by PyTorch.
+
+    Transformed dimensions lie behind the others, both from large steps to small ones; if one
+    `ends` a transform, the last of `dim` remains the last.
+    """
+    rank = x.ndim
+    chosen = [d % rank for d in dim]
+    if chosen == [rank - 1] and x.flags.c_contiguous:
+        return transform(x, (rank - 1,))
+    last = chosen[-1:] if ends else []
+    groups = ([d for d in range(rank) if d not in chosen], chosen[: len(chosen) - len(last)])
+    order = [d for group in groups for d in sorted(group, key=lambda d: -x.strides[d])] + last
+    if order == list(range(rank)):
+        return transform(x, tuple(order[rank - len(dim) :]))
+    found = transform(x.transpose(order), tuple(range(rank - len(dim), rank)))
+    return found.transpose([order.index(d) for d in range(rank)])
+
+
 def _c2c(xp: Any, x: Any, dim: tuple[int, ...], normalization: int, forward: bool) -> Any:
     if not dim:
-        return x.copy()
+        return x.copy("K")
     function = backend_of(x).fourier("fftn" if forward else "ifftn")
-    return function(x, axes=dim, norm=_WORDS[forward, normalization])
+    word = _WORDS[forward, normalization]
+    return _in_order(x, dim, False, lambda x, axes: function(x, axes=axes, norm=word))
 
 
 def _r2c(xp: Any, x: Any, dim: tuple[int, ...], normalization: int, onesided: bool) -> Any:
     function = backend_of(x).fourier("rfftn" if onesided else "fftn")
-    return function(x, axes=dim, norm=_WORDS[True, normalization])
+    word = _WORDS[True, normalization]
+    return _in_order(x, dim, True, lambda x, axes: function(x, axes=axes, norm=word))
 
 
 def _c2r(xp: Any, x: Any, dim: tuple[int, ...], normalization: int, last_dim_size: int) -> Any:
-    sizes = [x.shape[d] for d in dim[:-1]] + [last_dim_size]
-    return backend_of(x).fourier("irfftn")(x, sizes, axes=dim, norm=_WORDS[False, normalization])
+    x = _c2c(xp, x, dim[:-1], normalization, False) if len(dim) > 1 else x
+    function, word = backend_of(x).fourier("irfftn"), _WORDS[False, normalization]
+    return _in_order(
+        x, dim[-1:], True, lambda x, axes: function(x, [last_dim_size], axes=axes, norm=word)
+    )
 
 
 def _half(shape: tuple[int, ...], dim: tuple[int, ...], onesided: bool) -> tuple[int, ...]:
@@ -104,23 +130,27 @@ c2r: Operator = linear(
 def _r2c_transpose(
     g: Tensor, shape: tuple[int, ...], dim: tuple[int, ...], normalization: int, onesided: bool
 ) -> Tensor:
-    if onesided:
-        g = resized(g, dim[-1:], (shape[dim[-1]],))
-    return real(c2c.call((g, dim, normalization, False)))
+    """The real part of the inverse transform, of a half by half the work."""
+    if not onesided:
+        return real(c2c.call((g, dim, normalization, False)))
+    length = shape[dim[-1]]
+    return c2r.call((_weighted(g, dim, length, 0.5), dim, normalization, length))
 
 
 def _c2r_transpose(g: Tensor, dim: tuple[int, ...], normalization: int, length: int) -> Tensor:
-    """Every element but those of the edges stands for itself and its mirror image."""
-    out = r2c.call((g, dim, normalization, True))
-    last = dim[-1] % g.array.ndim
-    doubled = length - out.array.shape[last]
+    return _weighted(r2c.call((g, dim, normalization, True)), dim, length, 2.0)
+
+
+def _weighted(half: Tensor, dim: tuple[int, ...], length: int, weight: float) -> Tensor:
+    """Half a transform with a weight for every element that stands for its mirror image too."""
+    last = dim[-1] % half.array.ndim
+    count = half.array.shape[last]
+    doubled = length - count
     if doubled <= 0:
-        return out
-    count = out.array.shape[last]
-    weights = [1.0] + [2.0] * doubled + [1.0] * (count - 1 - doubled)
-    shape = [1] * g.array.ndim
-    shape[last] = count
-    return out * tensor(weights, dtype=g.dtype, device=g.device).reshape(shape)
+        return half
+    weights = np.ones((count, *(1,) * (half.array.ndim - 1 - last)), half.array.real.dtype)
+    weights[1 : 1 + doubled] = weight
+    return half * tensor(weights, device=half.device)
 
 
 # What the functions of wengert.fft share ---------------------------------------------------------

@@ -491,7 +491,7 @@ def hsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
     """Parts along the second dimension, of a vector along its only one."""
     if not input.array.ndim:
         raise RuntimeError(
-            "hsplit requires a tensor with at least 1 dimension, but got a tensor with 0 "
+            "torch.hsplit requires a tensor with at least 1 dimension, but got a tensor with 0 "
             "dimensions!"
         )
     return _even_split("hsplit", input, indices_or_sections, min(1, input.array.ndim - 1))
@@ -510,7 +510,7 @@ def dsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
 def _at_least(name: str, input: Tensor, ndim: int) -> Tensor:
     if input.array.ndim < ndim:
         raise RuntimeError(
-            f"{name} requires a tensor with at least {ndim} dimension, but got a tensor with "
+            f"torch.{name} requires a tensor with at least {ndim} dimension, but got a tensor with "
             f"{input.array.ndim} dimensions!"
         )
     return input
@@ -520,8 +520,8 @@ def _even_split(name: str, input: Tensor, given: Any, dim: int) -> tuple[Tensor,
     length = input.array.shape[dim]
     if isinstance(given, int) and (given <= 0 or length % given):
         raise RuntimeError(
-            f"{name} attempted to split along dimension {dim}, but the size of the dimension "
-            f"{length} is not divisible by the split_size {given}!"
+            f"torch.{name} attempted to split along dimension {dim}, but the size of the "
+            f"dimension {length} is not divisible by the split_size {given}!"
         )
     return tensor_split(input, given, dim)
 

@@ -186,6 +186,6 @@ def by_columns(result: Tensor) -> Tensor:
 
 def into(name: str, result: Any, out: Any, exact: bool = True) -> Any:
     """The result, or `out` with the result written into it: of its own type, if `exact`."""
-    return result if out is None else copy_to_out(name, result, out, (), exact)
+    return result if out is None else copy_to_out(name, result, out, (), exact, True)
 
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..backends import meta
+from ..backends import meta, systems
 from ..backends.backend import has_elements
+from ..core import dtypes
 from ..core.tensor import Tensor
 from ..return_types import linalg_eig, linalg_eigh, linalg_svd
 from ..transforms.batching.rules import leading
@@ -29,7 +30,6 @@ from .linalg_kernels import (
     real_dtype,
 )
 from .linalg_solving import inverse_of, solve
-from .pointwise import zeros_like
 
 __all__ = []
 
@@ -37,8 +37,8 @@ __all__ = []
 
 
 def _identity(x: Tensor) -> Tensor:
-    """Unit matrices, as bools, with as many rows as the vectors `x` have elements."""
-    return diag_embed(zeros_like(x) + 1).bool()
+    """The unit matrix, as bools, with as many rows as the vectors or matrices `x` have columns."""
+    return diag_embed(x.new_ones((x.array.shape[-1],), dtype=dtypes.bool))
 
 
 def _differences(values: Tensor) -> Tensor:
@@ -47,7 +47,7 @@ def _differences(values: Tensor) -> Tensor:
 
 
 def _without_diagonal(x: Tensor) -> Tensor:
-    return x.masked_fill(_identity(x.detach().diagonal(0, -2, -1)), 0)
+    return x.masked_fill(_identity(x.detach()), 0)
 
 
 def _diagonal(x: Tensor) -> Tensor:
@@ -86,6 +86,8 @@ def _check_triangle(name: str, a: Any, UPLO: str) -> None:
 
 def _eigh(xp: Any, a: Any, UPLO: str) -> Any:
     _check_triangle("linalg.eigh", a, UPLO)
+    if (found := systems.spectra(a, UPLO in "Uu", True)) is not None:
+        return found
     try:
         values, vectors = xp.linalg.eigh(a, UPLO.upper())
     except xp.linalg.LinAlgError:
@@ -139,6 +141,8 @@ _eigh_operator = primitive(
 
 def _eigvalsh(xp: Any, a: Any, UPLO: str) -> Any:
     _check_triangle("linalg.eigh", a, UPLO)
+    if (found := systems.spectra(a, UPLO in "Uu", False)) is not None:
+        return found
     try:
         return xp.linalg.eigvalsh(a, UPLO.upper())
     except xp.linalg.LinAlgError:

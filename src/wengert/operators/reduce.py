@@ -171,7 +171,7 @@ nansum = primitive(
     shape=reduced,
     batch=along("dim"),
     doc="Sum over all or the given dimensions, NaN taken as zero.",
-    out="typed",
+    out="typed as floats",
 )
 
 # Means -------------------------------------------------------------------------------------------

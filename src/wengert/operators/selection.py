@@ -213,7 +213,7 @@ def where(
     result = where_.call((condition, input, other))
     if out is None:
         return result
-    return copy_to_out("where", result, out, (condition, input, other), True)
+    return copy_to_out("where", result, out, (condition, input, other), True, True)
 
 # Absolute value and complex sign: not holomorphic, so both rules are written ----------------------
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from ...core.dtypes import finfo
 from ...core.registry import operator_named
 from ...core.tensor import Tensor
 from ...operators import activations, pointwise
@@ -93,6 +94,11 @@ def threshold(
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """The tensor where positive, else multiplied by a weight, one for all or one per channel."""
     shape = input.array.shape
+    if weight.array.ndim > 1:
+        raise RuntimeError(
+            "prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = "
+            f"{weight.array.ndim}"
+        )
     if weight.array.size != 1:
         if not shape:
             raise RuntimeError("Not allow zero-dim input tensor.")
@@ -150,8 +156,12 @@ def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
 
 def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """The tensor moved towards zero by `lambd`."""
-    if lambd < 0:
-        raise RuntimeError(f"lambda must be greater or equal to 0, but found to be {lambd:g}.")
+    if lambd < 0 and input.is_floating_point():
+        largest = finfo(input.dtype).max
+        raise RuntimeError(
+            f"lambda must be in range [0, {largest:g}] for input dtype "
+            f"{input.dtype.scalar_name}, but found {lambd:g}"
+        )
     return activations.softshrink.call((input, lambd))
 
 

@@ -20,6 +20,11 @@ from .pooling import _check_signal, _single
 def _adaptive_sizes(name: str, count: int, input: Tensor, output_size: Any) -> tuple[int, ...]:
     """The wanted lengths, in which None stands for those of the input."""
     ndim = input.array.ndim
+    if count > 1 and hasattr(output_size, "__iter__") and ndim <= len(output_size):
+        raise ValueError(
+            f"Input dimension should be at least {len(output_size) + 1}: {name}() got a tensor of "
+            f"shape {shape_text(input.array.shape)}"
+        )
     if ndim not in (count + 1, count + 2):
         raise RuntimeError(
             f"{name}(): Expected {count + 1}D or {count + 2}D tensor, but got "

@@ -123,13 +123,7 @@ def max_pool1d(
     for name, value in (("kernel_size", kernel), ("stride", step), ("dilation", spacing)):
         if value <= 0:
             raise RuntimeError(f"max_pool1d() {name} must be greater than zero, but got {value}")
-    if border < 0:
-        raise RuntimeError(f"max_pool1d() padding must be non-negative, but got {border}")
-    if border > kernel // 2:
-        raise RuntimeError(
-            "max_pool1d() padding should be at most half of kernel size, but got "
-            f"padding={border} and kernel_size={kernel}"
-        )
+    _check_border(border, kernel, spacing, return_indices)
     options = ((kernel,), (step,), (border,), (spacing,))
     count = pooling.pooled_sizes(input.array.shape[-1:], *options, ceil_mode)[0]
     if count <= 0:
@@ -140,6 +134,27 @@ def max_pool1d(
     if return_indices:
         return values.squeeze(-2), indices.squeeze(-2)
     return values.squeeze(-2)
+
+
+def _check_border(border: int, kernel: int, spacing: int, as_pictures: bool) -> None:
+    """Refuse a border that is too wide, as wide as PyTorch allows it to lines or to pictures."""
+    if border < 0:
+        words = "pad must be non-negative, but got pad:" if as_pictures else (
+            "max_pool1d() padding must be non-negative, but got"
+        )
+        raise RuntimeError(f"{words} {border}")
+    if as_pictures and border > (spacing * (kernel - 1) + 1) // 2:
+        raise RuntimeError(
+            "pad should be at most half of effective kernel size, but got "
+            f"pad={border}, kernel_size={kernel} and dilation={spacing}"
+        )
+    if border > kernel // 2:
+        words = "pad should be smaller than or equal to" if as_pictures else (
+            "max_pool1d() padding should be at most"
+        )
+        raise RuntimeError(
+            f"{words} half of kernel size, but got padding={border} and kernel_size={kernel}"
+        )
 
 
 def _max_pool(

@@ -1,0 +1,40 @@
+"""Windows of pictures, copied in C, are the windows that NumPy sees through strides."""
+
+import numpy as np
+import pytest
+
+from wengert.backends import window_loops
+from wengert.operators.convolution import bordered, convolved_sizes, windows
+
+pytestmark = pytest.mark.compiled_only
+CASES = [
+    # kernel, stride, padding, dilation
+    ((3, 3), (1, 1), (1, 1), (1, 1)),
+    ((1, 1), (1, 1), (0, 0), (1, 1)),
+    ((3, 3), (1, 1), (0, 0), (1, 1)),
+    ((3, 3), (1, 1), (2, 2), (2, 2)),
+    ((3, 5), (2, 3), (1, 2), (1, 1)),
+    ((7, 1), (1, 1), (3, 0), (1, 1)),
+    ((1, 15), (1, 1), (0, 7), (1, 1)),
+    ((2, 2), (3, 1), (4, 5), (2, 1)),
+]
+
+
+@pytest.mark.parametrize("kernel, stride, padding, dilation", CASES)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_columns(kernel, stride, padding, dilation, dtype):
+    whole = np.random.default_rng(0).standard_normal((4, 6, 7, 5)).astype(dtype)
+    for x in (whole, whole[::2, 1:], whole.swapaxes(0, 1), whole[:, :, ::2]):
+        sizes = convolved_sizes(x.shape[2:], kernel, stride, padding, dilation)
+        seen = windows(bordered(np, x, padding), kernel, sizes, stride, dilation)
+        found = window_loops.columns(x, kernel, sizes, stride, padding, dilation)
+        assert found.flags.c_contiguous
+        np.testing.assert_array_equal(found, np.moveaxis(seen, 0, 3))
+
+
+def test_what_is_not_for_c_is_declined():
+    options = ((1, 1),) * 5
+    x = np.ones((2, 3, 1, 1))
+    for other in (x.astype(complex), x.astype(int), np.ones((2, 1, 3, 4)).swapaxes(2, 3)):
+        assert window_loops.columns(other, *options) is None
+    assert window_loops.columns(x[0], *[(1,)] * 5) is None
