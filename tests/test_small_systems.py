@@ -95,6 +95,17 @@ def test_spectra_of_extreme_sizes_are_scaled(size):
     assert np.allclose(wengert.linalg.eigvalsh(wengert.tensor(a)).numpy() / size, [1, 3])
 
 
+@pytest.mark.parametrize(("dtype", "least"), [(np.float32, -20), (np.float64, -160)])
+def test_vectors_of_matrices_with_tiny_rows_are_orthogonal(dtype, least):
+    """The squares of their elements are below the least number."""
+    sizes = 10.0 ** np.linspace(0, least, 5)
+    a = _matrices(5, np.float64)
+    a = ((a + a.swapaxes(-1, -2)) * (sizes * sizes[:, None])).astype(dtype)
+    vectors = wengert.linalg.eigh(wengert.tensor(a)).eigenvectors.numpy()
+    product = vectors.swapaxes(-1, -2) @ vectors
+    np.testing.assert_allclose(product, np.broadcast_to(np.eye(5), a.shape), atol=1e-5)
+
+
 def test_spectra_of_what_is_no_number_are_refused():
     a = wengert.full((2, 3, 3), float("nan"))
     with pytest.raises(wengert.linalg.LinAlgError, match="Batch element 0"):

@@ -76,13 +76,18 @@ static void NAME(pair)(REAL a, REAL b, REAL c, REAL *first, REAL *second, REAL *
 }
 
 /* Makes a symmetric matrix tridiagonal, d on the diagonal and e beside it; the rows of `z` become
-   the vectors that do it, unless `z` is null. */
-static void NAME(tridiagonal)(REAL *a, REAL *d, REAL *e, REAL *z, Py_ssize_t n) {
+   the vectors that do it, unless `z` is null. 0 where squares would lose digits below the least
+   number. */
+static int NAME(tridiagonal)(REAL *a, REAL *d, REAL *e, REAL *z, Py_ssize_t n) {
     REAL scales[WIDEST], product[WIDEST];
     for (Py_ssize_t k = 0; k + 1 < n; k++) {
         /* the mirror of column k below the diagonal, kept in row k */
-        REAL *v = a + k * WIDEST, squares = 0, scale = 0;
-        for (Py_ssize_t i = k + 2; i < n; i++) squares += v[i] * v[i];
+        REAL *v = a + k * WIDEST, squares = 0, sizes = 0, scale = 0;
+        for (Py_ssize_t i = k + 2; i < n; i++) {
+            squares += v[i] * v[i];
+            sizes += NAME(size)(v[i]);
+        }
+        if (sizes != 0 && squares < NAME(least) / NAME(epsilon)) return 0;
         REAL head = v[k + 1];
         if (squares > 0) {
             REAL length = NAME(root)(head * head + squares);
@@ -113,7 +118,7 @@ static void NAME(tridiagonal)(REAL *a, REAL *d, REAL *e, REAL *z, Py_ssize_t n) 
         }
     }
     d[n - 1] = a[(n - 1) * WIDEST + n - 1];
-    if (!z) return;
+    if (!z) return 1;
     for (Py_ssize_t i = 0; i < n; i++)
         for (Py_ssize_t j = 0; j < n; j++) z[i * WIDEST + j] = i == j;
     for (Py_ssize_t k = n - 2; k >= 0; k--) {
@@ -126,6 +131,7 @@ static void NAME(tridiagonal)(REAL *a, REAL *d, REAL *e, REAL *z, Py_ssize_t n) 
             for (Py_ssize_t j = k + 1; j < n; j++) row[j] -= along * v[j];
         }
     }
+    return 1;
 }
 
 static inline int NAME(is_small)(REAL beside, REAL one, REAL other) {
@@ -212,7 +218,7 @@ static int NAME(spectrum)(const REAL *from, Py_ssize_t down, Py_ssize_t across, 
             a[i * WIDEST + j] = a[j * WIDEST + i] = value;
         }
     if (largest != 0 && largest < 1 / NAME(most)) return 0;
-    NAME(tridiagonal)(a, values, e, vectors ? z : 0, n);
+    if (!NAME(tridiagonal)(a, values, e, vectors ? z : 0, n)) return 0;
     if (!NAME(diagonal)(values, e, vectors ? z : 0, n)) return 0;
     for (Py_ssize_t i = 0; i < n; i++) {
         Py_ssize_t best = i;
