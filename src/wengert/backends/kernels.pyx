@@ -28,9 +28,10 @@ KERNELS = {
     "network_kernels": "_nll_loss _nll_loss_backward _normalize_channels native_layer_norm",
     "product_kernels": "_affine _bmm_left _bmm_right _mm_left _mm_right addmm bmm dot mm mv",
     "reduction_kernels": """
-        all amax amin any argmax argmin cumsum kthvalue linalg_vector_norm log_softmax logsumexp max
+        _sum_to all amax amin any argmax argmin cumsum kthvalue linalg_vector_norm log_softmax logsumexp max
         mean median min mode prod softmax sort std std_mean sum topk var var_mean
     """,
+    "scan_kernels": "cumprod",
 }
 cdef dict _MODULES = {}
 for _module, _names in KERNELS.items():
