@@ -39,6 +39,8 @@ from wengert.tape.plans import OUT_SLOT, SHAPE_SLOT, rule_reads, slot_of
 KINDS = {"f32": "i32", "f64": "i64"}
 #: Values of arguments that are no numbers, for which there are loops beside that of the default.
 OTHER_LITERALS = {"approximate": ["tanh"]}
+#: Exponents for which a power is products, quotients or a root.
+EXPONENTS = (2, 3, 4, -1, -2, 0.5, 5, 6, -3)
 #: Forms longer than this are left to NumPy: few programs use them, and they are slow to compile.
 LONGEST = 260
 #: Operators that are seldom used and no slower in NumPy.
@@ -119,7 +121,7 @@ def _variants(key: str, operator: Any, rule: Any) -> list[Loop]:
                 return []
             given.append(arguments[slot] if slot > OUT_SLOT else None)
     made = []
-    for literals in _literal_choices(given):
+    for literals in _exponents(given) if key in ("pow", "pow.self") else _literal_choices(given):
         for numbers_vary in (True, False):
             loop = _loop(key, operator, rule, given, literals, numbers_vary)
             if loop is not None:
@@ -146,6 +148,11 @@ def _literal_choices(given: list) -> list[dict[int, Any]]:
     for i in usual:
         choices += [{**usual, i: v} for v in OTHER_LITERALS.get(given[i].name, [])]
     return choices
+
+
+def _exponents(given: list) -> list[dict[int, Any]]:
+    place = next(i for i, a in enumerate(given) if a is not None and a.name == "exponent")
+    return [{place: value} for value in EXPONENTS]
 
 
 def _loop(
@@ -388,7 +395,7 @@ def loops_of_set(found: list[Loop], number: int, kind: str) -> str:
         f"#define WENGERT_SET {number}\n#define WENGERT_{kind.upper()}\n"
         '#include "vectors.h"\n#include "vector_loops.h"\n',
         *[_inline(name, kind) for name in INLINE],
-        '#include "rows.h"\n#include "strips.h"\n#include "programs.h"\n',
+        '#include "rows.h"\n#include "strips.h"\n#include "products.h"\n#include "programs.h"\n',
         *[f"/* {x.key} {x.literals or ''} */\n{_text(x, i, kind)}" for i, x in enumerate(found)],
         f"const wengert_loop wengert_loops_{number}_{kind}[] = {{{names}}};\n",
         f"const wengert_rows wengert_rows_{number}_{kind} = WENGERT_ROWS;\n#endif\n",

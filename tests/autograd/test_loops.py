@@ -168,3 +168,25 @@ def test_product_is_added_to_the_total():
     assert (found is total) == wengert.__compiled__
     if wengert.__compiled__:
         assert total.tolist() == [[3.0] * 4] * 3
+
+
+@pytest.mark.parametrize("changed", [False, True])
+def test_rules_are_loops_after_a_step_of_an_optimizer_too(changed):
+    """A saved parameter that was changed before it was used is read as any other."""
+    x, w, b = leaves((4, 3, 5), wengert.float64)
+    weight = w.detach().t().contiguous().requires_grad_()
+    if changed:
+        with wengert.no_grad():
+            weight.mul_(2.0)
+            b.mul_(2.0)
+    out = linear(x, weight, b[0])
+    saved = out.grad_fn.saved
+    step = next(s for s in out.grad_fn.plan.steps if s.is_product)
+    value = apply_loop(step, wengert.ones(4, 5, dtype=wengert.float64), saved, False, None, False)
+    if wengert.__compiled__:
+        assert value.tolist() == weight.detach().sum(0).expand(4, 3).tolist()
+    with wengert.no_grad():
+        weight.add_(1.0)
+    assert apply_loop(step, wengert.ones(4, 5), saved, False, None, False) is None
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        out.sum().backward()

@@ -1,11 +1,11 @@
 # cython: boundscheck=False, wraparound=False
-"""Kernels of copies in another arrangement, with those of their gradients, and of small products."""
+"""Kernels of copies in another arrangement, with those of their gradients."""
 cimport numpy as cnp
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
-from ..core.array_checks cimport empty_like, same_dims
-from ..core.pool cimport split
+from ..core.array_checks cimport empty_like
+from ..core.pool cimport split, work_t
 from .kernels cimport is_plain, known, span
 
 cnp.import_array()
@@ -16,6 +16,7 @@ cdef extern from "numpy/arrayobject.h":
 cdef enum:
     TILE = 32          # rows and columns that are turned at a time
     PART = 131072      # bytes that a thread takes at a time
+    LEAST = 32         # bytes of a row that are worth a call
     MOST = 16          # dimensions
 
 
@@ -36,27 +37,53 @@ cdef bint is_data(object value) noexcept:
 
 
 cdef struct Copy:
+    # `rows` of `length` bytes, which lie some steps apart; what else there is, a kernel knows
     const char* data
     char* out
-    int64_t size, rows, columns, itemsize, from_row, from_column
+    int64_t rows, length, from_row, to_row, columns, itemsize, from_column, per_part
+    int64_t shift, rows_of_block
+    bint lower
+
+
+cdef void share_out(Copy* job, work_t work) noexcept:
+    """Have threads do parts of so many rows that the bytes of a result pay."""
+    cdef int64_t parts
+    job.per_part = max(<int64_t>1, PART // max(<int64_t>1, job.to_row))
+    parts = (job.rows + job.per_part - 1) // job.per_part
+    if parts == 1:
+        work(job, 0)
+        return
+    with nogil:
+        split(work, job, parts)
 
 
 cdef void copy_part(void* data, int64_t part) noexcept nogil:
     cdef Copy* job = <Copy*>data
+    cdef int64_t i = part * job.per_part, end = min(i + job.per_part, job.rows)
+    while i < end:
+        memcpy(job.out + i * job.to_row, job.data + i * job.from_row, job.length)
+        i += 1
+
+
+cdef void bytes_part(void* data, int64_t part) noexcept nogil:
+    cdef Copy* job = <Copy*>data
     cdef int64_t begin = part * PART
-    memcpy(job.out + begin, job.data + begin, min(<int64_t>PART, job.size - begin))
+    memcpy(job.out + begin, job.data + begin, min(<int64_t>PART, job.length - begin))
+
+
+cdef void copy_bytes(char* out, const char* data, int64_t size) noexcept:
+    cdef Copy job
+    if size <= PART:
+        memcpy(out, data, size)
+        return
+    job.data, job.out, job.length = data, out, size
+    with nogil:
+        split(bytes_part, &job, (size + PART - 1) // PART)
 
 
 cdef cnp.ndarray copied(cnp.ndarray x):
-    cdef Copy job
     cdef cnp.ndarray out = empty_like(x)
-    job.data, job.out = cnp.PyArray_BYTES(x), cnp.PyArray_BYTES(out)
-    job.size = cnp.PyArray_NBYTES(x)
-    if job.size <= PART:
-        memcpy(job.out, job.data, job.size)
-    else:
-        with nogil:
-            split(copy_part, &job, (job.size + PART - 1) // PART)
+    copy_bytes(cnp.PyArray_BYTES(out), cnp.PyArray_BYTES(x), cnp.PyArray_NBYTES(x))
     return out
 
 
@@ -83,8 +110,30 @@ cdef void turn_part(void* data, int64_t part) noexcept nogil:
         left = right
 
 
+cdef bint lies_in_rows(cnp.ndarray x, Copy* job) noexcept:
+    """Whether an array is a number of contiguous rows that lie one step apart."""
+    cdef int d = cnp.PyArray_NDIM(x) - 1
+    cdef int64_t step
+    job.rows, job.length = 1, cnp.PyArray_ITEMSIZE(x)
+    while d >= 0 and (cnp.PyArray_DIM(x, d) == 1 or cnp.PyArray_STRIDE(x, d) == job.length):
+        job.length *= cnp.PyArray_DIM(x, d)
+        d -= 1
+    if d < 0 or job.length < LEAST:
+        return False
+    job.from_row = step = cnp.PyArray_STRIDE(x, d)
+    while d >= 0:
+        if cnp.PyArray_DIM(x, d) != 1:
+            if cnp.PyArray_STRIDE(x, d) != step:
+                return False
+            job.rows *= cnp.PyArray_DIM(x, d)
+            step *= cnp.PyArray_DIM(x, d)
+        d -= 1
+    job.to_row = job.length
+    return True
+
+
 cdef object contiguous(tuple v):
-    """A copy in row-major order, of a matrix that is turned."""
+    """A copy in row-major order, of a matrix that is turned or of rows with gaps between them."""
     cdef Copy job
     cdef cnp.ndarray x, out
     cdef int kind
@@ -94,11 +143,15 @@ cdef object contiguous(tuple v):
         return None
     x = <cnp.ndarray>v[0]
     kind = cnp.PyArray_TYPE(x)
+    if kind >= cnp.NPY_OBJECT or not cnp.PyArray_ISBEHAVED_RO(x) or cnp.PyArray_SIZE(x) == 0:
+        return None
+    if lies_in_rows(x, &job):
+        out = empty_like(x)
+        job.data, job.out = cnp.PyArray_BYTES(x), cnp.PyArray_BYTES(out)
+        share_out(&job, copy_part)
+        return out
     job.itemsize = cnp.PyArray_ITEMSIZE(x)
-    if (
-        kind >= cnp.NPY_OBJECT or cnp.PyArray_NDIM(x) != 2 or not cnp.PyArray_ISBEHAVED_RO(x)
-        or job.itemsize != 4 and job.itemsize != 8 or cnp.PyArray_SIZE(x) == 0
-    ):
+    if cnp.PyArray_NDIM(x) != 2 or job.itemsize != 4 and job.itemsize != 8:
         return None
     job.rows, job.columns = cnp.PyArray_DIM(x, 0), cnp.PyArray_DIM(x, 1)
     job.from_row, job.from_column = cnp.PyArray_STRIDE(x, 0), cnp.PyArray_STRIDE(x, 1)
@@ -128,12 +181,23 @@ cdef void shape_of(cnp.ndarray x, int dim, int64_t* outer, int64_t* count, int64
     count[0] = cnp.PyArray_DIM(x, dim)
 
 
+cdef void roll_part(void* data, int64_t part) noexcept nogil:
+    cdef Copy* job = <Copy*>data
+    cdef int64_t i = part * job.per_part, end = min(i + job.per_part, job.rows)
+    cdef const char* row
+    cdef char* to
+    while i < end:
+        row, to = job.data + i * job.length, job.out + i * job.length
+        memcpy(to, row + job.length - job.shift, job.shift)
+        memcpy(to + job.shift, row, job.length - job.shift)
+        i += 1
+
+
 cdef object rolled(object x, object shifts, object dims, int sign):
+    cdef Copy job
     cdef cnp.ndarray a, out
     cdef int first = 0, last
-    cdef int64_t outer, count, width, shift, i
-    cdef const char* data
-    cdef char* to
+    cdef int64_t outer, count, width
     if not is_data(x) or type(shifts) is not tuple or type(dims) is not tuple:
         return None
     if len(<tuple>shifts) != 1 or len(<tuple>dims) > 1 or type((<tuple>shifts)[0]) is not int:
@@ -145,17 +209,17 @@ cdef object rolled(object x, object shifts, object dims, int sign):
         if not span(dims, cnp.PyArray_NDIM(a), &first, &last):
             return None
         shape_of(a, first, &outer, &count, &width)
-    shift = (sign * (<tuple>shifts)[0]) % count
-    shift *= width
-    count *= width
+    job.shift = (sign * (<tuple>shifts)[0]) % count
+    job.shift *= width
+    job.rows, job.length = outer, count * width
+    job.to_row = job.length
     out = empty_like(a)
-    data, to = cnp.PyArray_BYTES(a), cnp.PyArray_BYTES(out)
-    with nogil:
-        for i in range(outer):
-            memcpy(to, data + count - shift, shift)
-            memcpy(to + shift, data, count - shift)
-            data += count
-            to += count
+    job.data, job.out = cnp.PyArray_BYTES(a), cnp.PyArray_BYTES(out)
+    if outer == 1:
+        copy_bytes(job.out, job.data + job.length - job.shift, job.shift)
+        copy_bytes(job.out + job.shift, job.data, job.length - job.shift)
+    else:
+        share_out(&job, roll_part)
     return out
 
 
@@ -167,69 +231,88 @@ cdef object roll_gradient(tuple v):
     return rolled(v[0], v[1], v[2], -1)
 
 
+cdef void flip_part(void* data, int64_t part) noexcept nogil:
+    """Blocks of elements the other way round, or rows of blocks at their new places."""
+    cdef Copy* job = <Copy*>data
+    cdef int64_t i = part * job.per_part, end = min(i + job.per_part, job.rows), j
+    cdef int64_t count = job.rows_of_block
+    while i < end:
+        if job.itemsize == 4:
+            for j in range(count):
+                (<uint32_t*>job.out)[i * count + j] = (
+                    <const uint32_t*>job.data)[i * count + count - 1 - j]
+        elif job.itemsize == 8:
+            for j in range(count):
+                (<uint64_t*>job.out)[i * count + j] = (
+                    <const uint64_t*>job.data)[i * count + count - 1 - j]
+        else:
+            j = i % count
+            memcpy(
+                job.out + i * job.length, job.data + (i - j + count - 1 - j) * job.length,
+                job.length)
+        i += 1
+
+
 cdef object flip(tuple v):
     """(self, dims) of one dimension; of the gradient too."""
+    cdef Copy job
     cdef cnp.ndarray a, out
     cdef int first, last
-    cdef int64_t outer, count, width, i, j
-    cdef const char* data
-    cdef char* to
     if not is_data(v[0]) or type(v[1]) is not tuple or len(<tuple>v[1]) != 1:
         return None
     a = <cnp.ndarray>v[0]
     if not span(v[1], cnp.PyArray_NDIM(a), &first, &last):
         return None
-    shape_of(a, first, &outer, &count, &width)
+    shape_of(a, first, &job.rows, &job.rows_of_block, &job.length)
+    job.itemsize = job.length
+    if job.itemsize == 4 or job.itemsize == 8:
+        job.to_row = job.rows_of_block * job.length
+    else:
+        job.rows *= job.rows_of_block
+        job.to_row = job.length
     out = empty_like(a)
-    data, to = cnp.PyArray_BYTES(a), cnp.PyArray_BYTES(out)
-    with nogil:
-        for i in range(outer):
-            if width == 4:
-                for j in range(count):
-                    (<uint32_t*>to)[j] = (<const uint32_t*>data)[count - 1 - j]
-            elif width == 8:
-                for j in range(count):
-                    (<uint64_t*>to)[j] = (<const uint64_t*>data)[count - 1 - j]
-            else:
-                for j in range(count):
-                    memcpy(to + j * width, data + (count - 1 - j) * width, width)
-            data += count * width
-            to += count * width
+    job.data, job.out = cnp.PyArray_BYTES(a), cnp.PyArray_BYTES(out)
+    share_out(&job, flip_part)
     return out
+
+
+cdef void triangle_part(void* data, int64_t part) noexcept nogil:
+    cdef Copy* job = <Copy*>data
+    cdef int64_t i = part * job.per_part, end = min(i + job.per_part, job.rows), edge
+    cdef const char* row
+    cdef char* to
+    while i < end:
+        edge = i % job.rows_of_block + job.shift + (1 if job.lower else 0)
+        edge = (0 if edge < 0 else job.columns if edge > job.columns else edge) * job.itemsize
+        row, to = job.data + i * job.length, job.out + i * job.length
+        if job.lower:
+            memcpy(to, row, edge)
+            memset(to + edge, 0, job.length - edge)
+        else:
+            memset(to, 0, edge)
+            memcpy(to + edge, row + edge, job.length - edge)
+        i += 1
 
 
 cdef object triangle(tuple v, bint lower):
     """(self, diagonal); of the gradient too."""
+    cdef Copy job
     cdef cnp.ndarray a, out
     cdef int ndim
-    cdef int64_t matrices, rows, columns, width, i, j, edge, diagonal
-    cdef const char* data
-    cdef char* to
     if not is_data(v[0]) or type(v[1]) is not int or not -(1 << 40) < v[1] < 1 << 40:
         return None
     a = <cnp.ndarray>v[0]
     ndim = cnp.PyArray_NDIM(a)
     if ndim < 2:
         return None
-    diagonal = v[1]
-    rows, columns = cnp.PyArray_DIM(a, ndim - 2), cnp.PyArray_DIM(a, ndim - 1)
-    matrices = cnp.PyArray_SIZE(a) // (rows * columns)
-    width = cnp.PyArray_ITEMSIZE(a)
+    job.shift, job.lower = v[1], lower
+    job.rows_of_block, job.columns = cnp.PyArray_DIM(a, ndim - 2), cnp.PyArray_DIM(a, ndim - 1)
+    job.itemsize = cnp.PyArray_ITEMSIZE(a)
+    job.rows = cnp.PyArray_SIZE(a) // job.columns
+    job.length = job.to_row = job.columns * job.itemsize
     out = empty_like(a)
-    data, to = cnp.PyArray_BYTES(a), cnp.PyArray_BYTES(out)
-    with nogil:
-        for i in range(matrices):
-            for j in range(rows):
-                edge = j + diagonal + (1 if lower else 0)
-                edge = (0 if edge < 0 else columns if edge > columns else edge) * width
-                if lower:
-                    memcpy(to, data, edge)
-                    memset(to + edge, 0, columns * width - edge)
-                else:
-                    memset(to, 0, edge)
-                    memcpy(to + edge, data + edge, columns * width - edge)
-                data += columns * width
-                to += columns * width
+    job.data, job.out = cnp.PyArray_BYTES(a), cnp.PyArray_BYTES(out)
+    share_out(&job, triangle_part)
     return out
 
 
@@ -241,56 +324,17 @@ cdef object triu(tuple v):
     return triangle(v, False)
 
 
-# Joining -----------------------------------------------------------------------------------------
-
-
-cdef object stack(tuple v):
-    """(tensors, dim)"""
-    cdef cnp.npy_intp shape[33]
-    cdef cnp.ndarray first, a, out
-    cdef list arrays
-    cdef int i, dim, ndim
-    cdef int64_t outer = 1, width, j, k, n
-    cdef char* to
-    if type(v[0]) is not list or not v[0] or type(v[1]) is not int:
-        return None
-    arrays = <list>v[0]
-    n = len(arrays)
-    if not is_data(arrays[0]):
-        return None
-    first = <cnp.ndarray>arrays[0]
-    ndim = cnp.PyArray_NDIM(first)
-    if not -ndim - 1 <= v[1] <= ndim or ndim > 31:
-        return None
-    dim = v[1] if v[1] >= 0 else v[1] + ndim + 1
-    for each in arrays:
-        if not is_data(each):
-            return None
-        a = <cnp.ndarray>each
-        if cnp.PyArray_TYPE(a) != cnp.PyArray_TYPE(first) or not same_dims(a, first):
-            return None
-    width = cnp.PyArray_ITEMSIZE(first)
-    for i in range(ndim):
-        shape[i if i < dim else i + 1] = cnp.PyArray_DIM(first, i)
-        if i < dim:
-            outer *= cnp.PyArray_DIM(first, i)
-        else:
-            width *= cnp.PyArray_DIM(first, i)
-    shape[dim] = n
-    out = cnp.PyArray_EMPTY(ndim + 1, shape, cnp.PyArray_TYPE(first), 0)
-    to = cnp.PyArray_BYTES(out)
-    for j in range(n):
-        a = <cnp.ndarray>arrays[j]
-        for k in range(outer):
-            memcpy(to + (k * n + j) * width, cnp.PyArray_BYTES(a) + k * width, width)
-    return out
+# Repeating ---------------------------------------------------------------------------------------
 
 
 cdef struct Tiling:
     int ndim
     int64_t sizes[MOST]
     int64_t repeats[MOST]
-    int64_t widths[MOST]  # bytes of a row of the source, and of the result
+    int64_t widths[MOST]  # bytes of a row of the source
+    const char* data
+    char* out
+    int64_t row  # bytes of a result for one row of the first dimension
 
 
 cdef int64_t tile(Tiling* job, int dim, const char* data, char* to, int64_t width) noexcept nogil:
@@ -313,13 +357,18 @@ cdef int64_t tile(Tiling* job, int dim, const char* data, char* to, int64_t widt
     return written
 
 
+cdef void tile_part(void* data, int64_t part) noexcept nogil:
+    cdef Tiling* job = <Tiling*>data
+    tile(job, 1, job.data + part * job.widths[0], job.out + part * job.row, job.widths[job.ndim - 1])
+
+
 cdef object repeat(tuple v):
     """(self, repeats)"""
     cdef Tiling job
     cdef cnp.npy_intp shape[MOST]
     cdef cnp.ndarray a, out
     cdef int i, own, missing
-    cdef int64_t width
+    cdef int64_t width, whole
     if not is_data(v[0]) or type(v[1]) is not tuple or not 0 < len(<tuple>v[1]) <= MOST:
         return None
     a = <cnp.ndarray>v[0]
@@ -338,8 +387,17 @@ cdef object repeat(tuple v):
         job.widths[i] = width
         width *= job.sizes[i]
     out = cnp.PyArray_EMPTY(job.ndim, shape, cnp.PyArray_TYPE(a), 0)
+    job.data, job.out = cnp.PyArray_BYTES(a), cnp.PyArray_BYTES(out)
+    if job.ndim == 1 or cnp.PyArray_NBYTES(out) <= PART:
+        with nogil:
+            tile(&job, 0, job.data, job.out, cnp.PyArray_ITEMSIZE(a))
+        return out
+    whole = cnp.PyArray_NBYTES(out) // job.repeats[0]
+    job.row = whole // job.sizes[0]
     with nogil:
-        tile(&job, 0, cnp.PyArray_BYTES(a), cnp.PyArray_BYTES(out), cnp.PyArray_ITEMSIZE(a))
+        split(tile_part, &job, job.sizes[0])
+    for i in range(1, job.repeats[0]):
+        copy_bytes(job.out + i * whole, job.out, whole)
     return out
 
 
@@ -353,6 +411,12 @@ cdef struct Window:
     int64_t from_steps[MOST]
     int64_t to_steps[MOST]
     int64_t length
+    # Of the first dimension: rows of the result, its first row that is copied, and what fills them.
+    const char* data
+    char* out
+    int64_t rows, first, offset, per_part
+    bint grows, is_double
+    double value
 
 
 cdef void copy_window(Window* job, int dim, const char* data, char* to) noexcept nogil:
@@ -364,6 +428,29 @@ cdef void copy_window(Window* job, int dim, const char* data, char* to) noexcept
         copy_window(job, dim + 1, data + i * job.from_steps[dim], to + i * job.to_steps[dim])
 
 
+cdef void pad_part(void* data, int64_t part) noexcept nogil:
+    """Some rows of the first dimension: fill them, then copy what there is to copy."""
+    cdef Window* job = <Window*>data
+    cdef int64_t i = part * job.per_part, end = min(i + job.per_part, job.rows), j
+    cdef int64_t step = job.to_steps[0]
+    cdef char* to = job.out + i * step
+    if job.grows:
+        if job.value == 0:
+            memset(to, 0, (end - i) * step)
+        elif job.is_double:
+            for j in range((end - i) * step // 8):
+                (<double*>to)[j] = job.value
+        else:
+            for j in range((end - i) * step // 4):
+                (<float*>to)[j] = <float>job.value
+    while i < end:
+        if 0 <= i - job.first < job.sizes[0]:
+            copy_window(
+                job, 1, job.data + (i - job.first) * job.from_steps[0],
+                job.out + i * step + job.offset)
+        i += 1
+
+
 cdef object padded(object x, object pad, int sign, double value):
     """Margins added to dimensions from the last on, or taken away where they are negative."""
     cdef Window job
@@ -372,14 +459,12 @@ cdef object padded(object x, object pad, int sign, double value):
     cdef int i, ndim, count
     cdef int64_t before, after, kept, from_offset = 0, to_offset = 0, from_step, to_step
     cdef bint grows = False
-    cdef Py_ssize_t j
     if not is_plain(x) or type(pad) is not tuple:
         return None
     a = <cnp.ndarray>x
     ndim, count = cnp.PyArray_NDIM(a), <int>len(<tuple>pad) // 2
     if not 0 < ndim <= MOST or count > ndim or len(<tuple>pad) % 2:
         return None
-    job.outer = ndim - 1
     from_step = to_step = cnp.PyArray_ITEMSIZE(a)
     for i in range(ndim - 1, -1, -1):
         before = after = 0
@@ -401,19 +486,24 @@ cdef object padded(object x, object pad, int sign, double value):
         from_step *= cnp.PyArray_DIM(a, i)
         to_step *= shape[i]
     job.length = job.sizes[ndim - 1] * cnp.PyArray_ITEMSIZE(a)
+    job.outer = ndim - 1
     out = cnp.PyArray_EMPTY(ndim, shape, cnp.PyArray_TYPE(a), 0)
-    if grows:
-        if value == 0:
-            memset(cnp.PyArray_DATA(out), 0, cnp.PyArray_NBYTES(out))
-        elif cnp.PyArray_TYPE(out) == cnp.NPY_FLOAT:
-            for j in range(cnp.PyArray_SIZE(out)):
-                (<float*>cnp.PyArray_DATA(out))[j] = <float>value
-        else:
-            for j in range(cnp.PyArray_SIZE(out)):
-                (<double*>cnp.PyArray_DATA(out))[j] = value
+    job.data, job.out = cnp.PyArray_BYTES(a) + from_offset, cnp.PyArray_BYTES(out)
+    job.grows, job.value, job.is_double = grows, value, cnp.PyArray_TYPE(a) == cnp.NPY_DOUBLE
+    if ndim == 1:
+        # A vector is a matrix of one row.
+        job.rows = job.sizes[0] = 1
+        job.first, job.offset, job.outer = 0, to_offset, 1
+        job.from_steps[0], job.to_steps[0] = from_step, to_step
+    else:
+        job.rows = shape[0]
+        job.first, job.offset = to_offset // job.to_steps[0], to_offset % job.to_steps[0]
+    job.per_part = max(<int64_t>1, PART // job.to_steps[0])
+    if job.per_part >= job.rows:
+        pad_part(&job, 0)
+        return out
     with nogil:
-        copy_window(
-            &job, 0, cnp.PyArray_BYTES(a) + from_offset, cnp.PyArray_BYTES(out) + to_offset)
+        split(pad_part, &job, (job.rows + job.per_part - 1) // job.per_part)
     return out
 
 
@@ -439,7 +529,6 @@ known("tril", tril)
 known("tril.self", tril)
 known("triu", triu)
 known("triu.self", triu)
-known("stack", stack)
 known("repeat", repeat)
 known("constant_pad_nd", pad)
 known("constant_pad_nd.self", pad_gradient)

@@ -18,17 +18,20 @@ cnp.import_array()
 
 #: The operators that modules have kernels of, which are imported when one of them is declared.
 KERNELS = {
-    "copy_kernels": "_contiguous clone constant_pad_nd flip repeat roll stack tril triu",
+    "copy_kernels": "_contiguous clone constant_pad_nd flip repeat roll tril triu",
+    "division_kernels": "fmod remainder",
     "index_kernels": """
         _gather_backward _index_backward embedding gather index index_add index_select masked_fill
         masked_select scatter_add sort topk
     """,
+    "join_kernels": "_cat split split_with_sizes stack unbind",
     "network_kernels": "_nll_loss _nll_loss_backward _normalize_channels native_layer_norm",
-    "product_kernels": "_bmm_left _bmm_right bmm dot mv",
+    "product_kernels": "_affine _bmm_left _bmm_right _mm_left _mm_right addmm bmm dot mm mv",
     "reduction_kernels": """
-        all amax amin any argmax argmin cumsum kthvalue linalg_vector_norm log_softmax logsumexp max
+        _sum_to all amax amin any argmax argmin cumsum kthvalue linalg_vector_norm log_softmax logsumexp max
         mean median min mode prod softmax sort std std_mean sum topk var var_mean
     """,
+    "scan_kernels": "cumprod",
 }
 cdef dict _MODULES = {}
 for _module, _names in KERNELS.items():

@@ -11,16 +11,13 @@ from typing import Any
 class Matrices:
     """Declines every product, so that callers go through NumPy; one instance, `matrices`."""
 
-    def matmul(self, a: Any, b: Any) -> Any:
-        return None
-
     def product(self, a: Any, b: Any, turn_a: bool, turn_b: bool) -> Any:
         return None
 
     def product_into(self, out: Any, a: Any, b: Any, turn_a: bool, turn_b: bool) -> bool:
         return False
 
-    def addmm(self, x: Any, a: Any, b: Any) -> Any:
+    def addmm(self, x: Any, a: Any, b: Any, turn_b: bool = False) -> Any:
         return None
 
 

@@ -1,5 +1,5 @@
 # cython: boundscheck=False, wraparound=False
-"""Products of matrices: a loop for small ones, NumPy's own BLAS for others.
+"""Products of matrices: loops for small ones, see products.h, NumPy's own BLAS for others.
 
 BLAS is called directly, because NumPy clears every result first and cannot add to one. Operands
 that neither serves are declined with None or False, and the caller goes through NumPy.
@@ -10,6 +10,8 @@ from libc.string cimport memcpy
 
 from ..core.array_checks cimport is_row_of, is_small, same_dims
 from .loops cimport Loops
+from .strips cimport wengert_rows
+from .vector_loops cimport rows_of
 
 from numpy._core import _multiarray_umath as umath
 
@@ -32,12 +34,16 @@ ctypedef fused real:
 
 cdef enum:
     ADDEND_LIMIT = 32768  # elements of what a product is added to
-    MATMUL_LIMIT = 6000  # multiplications that the loop takes
+    SMALL = 6000  # multiplications for which BLAS takes longer to start than to run
+    MIDDLE = 65536  # the same where the columns of the second factor lie side by side
     DOT_LIMIT = 20000  # elements of a result that NumPy's plain product is asked for
 
 cdef Loops shared_loops = loops
 cdef int add_code = ADD
 cdef bint has_blas = False
+cdef const wengert_rows* tables[2]  # in single and double precision
+tables[0] = <const wengert_rows*>rows_of(cnp.NPY_FLOAT)
+tables[1] = <const wengert_rows*>rows_of(cnp.NPY_DOUBLE)
 
 
 cdef inline bint is_target(object value) noexcept:
@@ -96,31 +102,46 @@ cdef void matmul_loop(
                 out[i * n + j] = out[i * n + j] + s if adds else s
 
 
+cdef bint small_product(
+    bint is_double, const char* a, const char* b, char* out, Py_ssize_t m, Py_ssize_t k,
+    Py_ssize_t n, Py_ssize_t a_row, Py_ssize_t a_column, Py_ssize_t b_row, Py_ssize_t b_column,
+    bint adds
+) noexcept nogil:
+    """A product by a loop, strides in elements; False if BLAS is to compute it."""
+    cdef const wengert_rows* table = tables[is_double]
+    cdef Py_ssize_t work = m * k * n
+    if work > MIDDLE or work > SMALL and b_column != 1:
+        return False
+    if table != NULL and table.multiply(
+        a, b, out, m, k, n, a_row, a_column, b_row, b_column, adds
+    ):
+        return True
+    if work > SMALL:
+        return False
+    if is_double:
+        matmul_loop[double](
+            <double*>a, <double*>b, <double*>out, m, k, n, a_row, a_column, b_row, b_column, adds)
+    else:
+        matmul_loop[float](
+            <float*>a, <float*>b, <float*>out, m, k, n, a_row, a_column, b_row, b_column, adds)
+    return True
+
+
 cdef bint multiply_into(
     cnp.ndarray a, cnp.ndarray b, bint turn_a, bint turn_b, cnp.ndarray out, bint adds, bint blas
 ) noexcept:
     """`out = a @ b`, or `out += a @ b`, for matrices that fit; False if large and not for BLAS."""
-    cdef int kind = cnp.PyArray_TYPE(out)
-    cdef Py_ssize_t item = 4 if kind == cnp.NPY_FLOAT else 8
+    cdef bint is_double = cnp.PyArray_TYPE(out) == cnp.NPY_DOUBLE
+    cdef Py_ssize_t item = 8 if is_double else 4
     cdef Py_ssize_t m = cnp.PyArray_DIM(out, 0), n = cnp.PyArray_DIM(out, 1)
     cdef Py_ssize_t k = cnp.PyArray_DIM(a, 0 if turn_a else 1)
     cdef Py_ssize_t a_step, b_step
     cdef bint a_turned, b_turned
-    if m * k * n <= MATMUL_LIMIT:
-        if kind == cnp.NPY_FLOAT:
-            matmul_loop[float](
-                <float*>cnp.PyArray_DATA(a), <float*>cnp.PyArray_DATA(b),
-                <float*>cnp.PyArray_DATA(out), m, k, n,
-                cnp.PyArray_STRIDE(a, turn_a) // item, cnp.PyArray_STRIDE(a, not turn_a) // item,
-                cnp.PyArray_STRIDE(b, turn_b) // item, cnp.PyArray_STRIDE(b, not turn_b) // item,
-                adds)
-        else:
-            matmul_loop[double](
-                <double*>cnp.PyArray_DATA(a), <double*>cnp.PyArray_DATA(b),
-                <double*>cnp.PyArray_DATA(out), m, k, n,
-                cnp.PyArray_STRIDE(a, turn_a) // item, cnp.PyArray_STRIDE(a, not turn_a) // item,
-                cnp.PyArray_STRIDE(b, turn_b) // item, cnp.PyArray_STRIDE(b, not turn_b) // item,
-                adds)
+    if small_product(
+        is_double, cnp.PyArray_BYTES(a), cnp.PyArray_BYTES(b), cnp.PyArray_BYTES(out), m, k, n,
+        cnp.PyArray_STRIDE(a, turn_a) // item, cnp.PyArray_STRIDE(a, not turn_a) // item,
+        cnp.PyArray_STRIDE(b, turn_b) // item, cnp.PyArray_STRIDE(b, not turn_b) // item, adds
+    ):
         return True
     if not blas:
         return False
@@ -129,7 +150,7 @@ cdef bint multiply_into(
         return False
     with nogil:
         wengert_gemm(
-            kind == cnp.NPY_DOUBLE, a_turned != turn_a, b_turned != turn_b, m, n, k,
+            is_double, a_turned != turn_a, b_turned != turn_b, m, n, k,
             cnp.PyArray_DATA(a), a_step, cnp.PyArray_DATA(b), b_step, adds, cnp.PyArray_DATA(out))
     return True
 
@@ -161,14 +182,9 @@ cdef bint raw_product(
     which are in elements."""
     cdef Py_ssize_t a_step, b_step
     cdef bint a_turned, b_turned
-    if m * k * n <= MATMUL_LIMIT:
-        if is_double:
-            matmul_loop[double](
-                <double*>a, <double*>b, <double*>out, m, k, n, a_row, a_column, b_row, b_column,
-                False)
-        else:
-            matmul_loop[float](
-                <float*>a, <float*>b, <float*>out, m, k, n, a_row, a_column, b_row, b_column, False)
+    if small_product(
+        is_double, a, b, out, m, k, n, a_row, a_column, b_row, b_column, False
+    ):
         return True
     a_step = step_of(m, k, a_row, a_column, &a_turned)
     b_step = step_of(k, n, b_row, b_column, &b_turned)
@@ -207,15 +223,6 @@ cdef class Matrices:
         global has_blas
         self.blas = has_blas = wengert_find_blas(umath.__file__.encode())
 
-    cpdef object matmul(self, object a, object b):
-        """Product of two small matrices of one dtype, any strides; None when not small."""
-        cdef Py_ssize_t m, k, n
-        if not are_factors(a, b, False, False):
-            return None
-        k = cnp.PyArray_DIM(<cnp.ndarray>a, 1)
-        m, n = cnp.PyArray_DIM(<cnp.ndarray>a, 0), cnp.PyArray_DIM(<cnp.ndarray>b, 1)
-        return self.product(a, b, False, False) if m * k * n <= MATMUL_LIMIT else None
-
     cpdef object product(self, object a, object b, bint turn_a, bint turn_b):
         """Product of two real matrices of one dtype, either of them transposed first; else None."""
         cdef cnp.npy_intp dims[2]
@@ -245,17 +252,17 @@ cdef class Matrices:
                 <cnp.ndarray>a, <cnp.ndarray>b, turn_a, turn_b, <cnp.ndarray>out, True, self.blas)
         )
 
-    cpdef object addmm(self, object x, object a, object b):
-        """`x + a @ b` for small operands, `x` a row or a matrix; None when not small."""
+    cpdef object addmm(self, object x, object a, object b, bint turn_b=False):
+        """`x + a @ b`, with `b` transposed first or not, `x` a small row or matrix; else None."""
         cdef cnp.npy_intp dims[2]
         cdef cnp.ndarray out
         cdef Py_ssize_t i, row
-        if not is_small(x, ADDEND_LIMIT) or not are_factors(a, b, False, False):
+        if not is_small(x, ADDEND_LIMIT) or not are_factors(a, b, False, turn_b):
             return None
         if cnp.PyArray_TYPE(<cnp.ndarray>x) != cnp.PyArray_TYPE(<cnp.ndarray>a):
             return None
         dims[0] = cnp.PyArray_DIM(<cnp.ndarray>a, 0)
-        dims[1] = cnp.PyArray_DIM(<cnp.ndarray>b, 1)
+        dims[1] = cnp.PyArray_DIM(<cnp.ndarray>b, not turn_b)
         out = cnp.PyArray_EMPTY(2, dims, cnp.PyArray_TYPE(<cnp.ndarray>a), 0)
         if is_row_of(<cnp.ndarray>x, out):
             row = cnp.PyArray_NBYTES(<cnp.ndarray>x)
@@ -265,9 +272,10 @@ cdef class Matrices:
             memcpy(cnp.PyArray_DATA(out), cnp.PyArray_DATA(<cnp.ndarray>x), cnp.PyArray_NBYTES(out))
         else:
             return None
-        if multiply_into(<cnp.ndarray>a, <cnp.ndarray>b, False, False, out, True, self.blas):
+        if multiply_into(<cnp.ndarray>a, <cnp.ndarray>b, False, turn_b, out, True, self.blas):
             return out
-        product = cnp.PyArray_MatrixProduct(a, b)
+        product = cnp.PyArray_MatrixProduct(
+            a, cnp.PyArray_SwapAxes(<cnp.ndarray>b, 0, 1) if turn_b else b)
         return product if shared_loops.binary_into(add_code, product, x) else None
 
 

@@ -1,14 +1,16 @@
 # cython: boundscheck=False, wraparound=False
-"""Kernels of products of batches of matrices, and of small ones of vectors; with gradients."""
+"""Kernels of products of matrices, of batches of them and of small ones of vectors; with gradients."""
 cimport numpy as cnp
 from libc.stdint cimport int64_t
 
 from ..core.array_checks cimport empty_like
 from ..core.pool cimport split
 from .kernels cimport is_plain, known
-from .matrices cimport raw_product
+from .matrices cimport Matrices, raw_product
 from .strips cimport wengert_rows
 from .vector_loops cimport rows_of
+
+from .matrices import matrices
 
 cnp.import_array()
 
@@ -22,6 +24,34 @@ cdef enum:
 ctypedef fused real:
     float
     double
+
+
+cdef Matrices shared_matrices = matrices
+
+
+cdef object mm(tuple v):
+    return shared_matrices.product(v[0], v[1], False, False)
+
+
+cdef object mm_right(tuple v):
+    return shared_matrices.product(v[0], v[1], False, True)
+
+
+cdef object mm_left(tuple v):
+    return shared_matrices.product(v[0], v[1], True, False)
+
+
+cdef object addmm(tuple v):
+    """(self, mat1, mat2, beta, alpha)"""
+    return shared_matrices.addmm(v[0], v[1], v[2]) if v[3] == 1 and v[4] == 1 else None
+
+
+cdef object affine(tuple v):
+    """(bias, self, weight)"""
+    return shared_matrices.addmm(v[0], v[1], v[2], True)
+
+
+# Batches -----------------------------------------------------------------------------------------
 
 
 cdef bint is_operand(object value, int ndim) noexcept:
@@ -299,6 +329,11 @@ cdef object dot_gradient(tuple v):
     return out
 
 
+known("mm", mm)
+known("_mm_right", mm_right)
+known("_mm_left", mm_left)
+known("addmm", addmm)
+known("_affine", affine)
 known("bmm", bmm)
 known("bmm.self", bmm_by_first)
 known("bmm.mat2", bmm_by_second)

@@ -62,6 +62,16 @@ cdef object sum_dims(tuple v):
     return reduction(SUM, v[0], v[1], v[2], False, False) if v[3] is None else None
 
 
+cdef object sum_to(tuple v):
+    """(self, size): a matrix to a row."""
+    if (
+        not is_plain(v[0]) or cnp.PyArray_NDIM(<cnp.ndarray>v[0]) != 2 or len(<tuple>v[1]) != 1
+        or v[1][0] != cnp.PyArray_DIM(<cnp.ndarray>v[0], 1)
+    ):
+        return None
+    return reduction(SUM, v[0], 0, False, False, False)
+
+
 cdef object mean_all(tuple v):
     return reduction(SUM, v[0], None, False, True, False) if v[1] is None else None
 
@@ -794,6 +804,7 @@ known("softmax", softmax)
 known("softmax.self", softmax_gradient)
 known("log_softmax", log_softmax)
 known("log_softmax.self", log_softmax_gradient)
+known("_sum_to", sum_to)
 known("logsumexp", logsumexp)
 known("logsumexp.self", logsumexp_gradient)
 known("cumsum", cumsum)

@@ -51,6 +51,9 @@ typedef struct {
                  int64_t columns, int64_t width);
     void (*ratio)(int is_norm, const char* g, const char* x, const char* y, char* to,
                   int64_t count, int64_t columns, int64_t width);
+    /* See products.h. */
+    int (*multiply)(const char* a, const char* b, char* to, int64_t m, int64_t k, int64_t n,
+                    int64_t a_row, int64_t a_column, int64_t b_row, int64_t b_column, int adds);
     /* See programs.h. */
     void (*run_program)(const int32_t* code, int length, const double* numbers, int count,
                         char* const* data, int operands, const int32_t* outputs, int results,

@@ -17,8 +17,9 @@ cdef class NativeLoop:
 cdef class VectorLoop(NativeLoop):
     cdef loop_t single, double_
     cdef bytes roles
-    cdef tuple literals
+    cdef tuple literals  # places and values in turn
     cdef VectorLoop other
 
+    cdef bint holds_for(self, tuple values) except -1
     cdef object run_one(self, object value)
     cdef object compute(self, tuple values, cnp.ndarray given)

@@ -285,9 +285,13 @@ cdef class VectorLoop(NativeLoop):
             loop = loop.other
         return False
 
-    def holds_for(self, tuple values):
+    cdef bint holds_for(self, tuple values) except -1:
         """Whether arguments that are no operands have the values that the loop is made for."""
-        for place, literal in self.literals:
+        cdef Py_ssize_t i, place
+        for i in range(0, len(self.literals), 2):
+            place, literal = self.literals[i], self.literals[i + 1]
+            if place >= len(values):
+                return False
             value = values[place]
             if value is literal:
                 continue
@@ -487,7 +491,7 @@ cdef dict made_loops():
         loop.double_ = wengert_loops_of[place][1][i]
         loop.roles = wengert_entries[i].roles
         literals = wengert_entries[i].literals.decode()
-        loop.literals = None if literals == "()" else literal_eval(literals)
+        loop.literals = None if literals == "()" else sum(literal_eval(literals), ())
         key = wengert_entries[i].key.decode()
         loop.other = found.get(key)
         found[key] = loop

@@ -1,5 +1,13 @@
 """What loops in C ask of plain arrays first, compiled into each module that cimports it."""
 cimport numpy as cnp
+from cpython.object cimport PyObject
+
+cdef extern from "numpy/arrayobject.h":
+    # It takes over the reference to the descriptor that PyArray_DescrFromType gives.
+    cnp.ndarray PyArray_NewFromDescr "PyArray_NewFromDescr" (
+        type subtype, PyObject* descr, int ndim, const cnp.npy_intp* dims,
+        const cnp.npy_intp* strides, void* data, int flags, PyObject* obj)
+    PyObject* wengert_descr_from_type "PyArray_DescrFromType" (int kind)
 
 
 cdef inline bint is_small(object value, Py_ssize_t limit) noexcept:
@@ -42,4 +50,7 @@ cdef inline bint is_row_of(cnp.ndarray row, cnp.ndarray matrix) noexcept:
 
 cdef inline cnp.ndarray empty_like(cnp.ndarray a):
     """A new array of the shape and dtype of another, in row-major order."""
-    return cnp.PyArray_EMPTY(cnp.PyArray_NDIM(a), cnp.PyArray_DIMS(a), cnp.PyArray_TYPE(a), 0)
+    # PyArray_EMPTY does this and a little more, which small arrays would feel.
+    return PyArray_NewFromDescr(
+        cnp.ndarray, wengert_descr_from_type(cnp.PyArray_TYPE(a)), cnp.PyArray_NDIM(a),
+        cnp.PyArray_DIMS(a), NULL, NULL, 0, NULL)

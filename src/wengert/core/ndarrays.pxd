@@ -8,6 +8,7 @@ cdef class NDArrays:
     cdef int last_ndim
 
     cpdef tuple shape_of(self, object array)
+    cpdef int ndim_of(self, object array)
     cpdef bint has_shape(self, object array, tuple shape)
     cpdef object dtype_of(self, object array)
     cpdef bint is_real_float(self, object array)
@@ -19,4 +20,3 @@ cdef class NDArrays:
     cpdef object order_of_first(self, tuple values)
     cpdef bint same_view(self, object a, object b)
     cpdef list cut(self, object array, int dim, list sizes)
-    cpdef object join(self, list arrays, int dim)

@@ -43,8 +43,9 @@ def outside_in(array: Any) -> tuple[int, ...] | None:
 class NDArrays:
     """What a NumPy array is; one instance, `ndarrays`."""
 
-    #: The shape of an array, and its dtype.
+    #: The shape of an array, the number of its dimensions, and its dtype.
     shape_of = attrgetter("shape")
+    ndim_of = attrgetter("ndim")
     dtype_of = attrgetter("dtype")
 
     def has_shape(self, array: Any, shape: tuple[int, ...]) -> bool:
@@ -102,9 +103,6 @@ class NDArrays:
         )
 
     def cut(self, array: Any, dim: int, sizes: list) -> list | None:
-        return None
-
-    def join(self, arrays: list, dim: int) -> Any:
         return None
 
 

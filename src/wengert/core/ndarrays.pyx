@@ -6,7 +6,6 @@
 cimport numpy as cnp
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
-from libc.string cimport memcpy
 
 from .array_checks cimport same_dims
 
@@ -98,6 +97,12 @@ cdef class NDArrays:
                 self.last_dims[i] = dims[i]
             self.last_shape = shape
         return shape
+
+    cpdef int ndim_of(self, object array):
+        """`array.ndim`."""
+        if not isinstance(array, cnp.ndarray):
+            return array.ndim
+        return cnp.PyArray_NDIM(<cnp.ndarray>array)
 
     cpdef bint has_shape(self, object array, tuple shape):
         cdef int i
@@ -234,53 +239,6 @@ cdef class NDArrays:
             parts.append(part)
             data += size * cnp.PyArray_STRIDE(a, dim)
         return parts
-
-    cpdef object join(self, list arrays, int dim):
-        """Contiguous arrays of one dtype that fit, joined along a dimension; else None."""
-        cdef cnp.ndarray first, a, out
-        cdef cnp.npy_intp dims[32]
-        cdef int i, ndim
-        cdef Py_ssize_t j, rows = 1, row, part
-        cdef char* target
-        cdef char* source
-        if not arrays or not cnp.PyArray_CheckExact(arrays[0]):
-            return None
-        first = <cnp.ndarray>arrays[0]
-        ndim = cnp.PyArray_NDIM(first)
-        if ndim == 0 or ndim > 32 or cnp.PyArray_TYPE(first) > cnp.NPY_CDOUBLE:
-            return None
-        for i in range(ndim):
-            dims[i] = cnp.PyArray_DIM(first, i)
-        dims[dim] = 0
-        for value in arrays:
-            if not cnp.PyArray_CheckExact(value):
-                return None
-            a = <cnp.ndarray>value
-            if (
-                cnp.PyArray_NDIM(a) != ndim
-                or cnp.PyArray_TYPE(a) != cnp.PyArray_TYPE(first)
-                or not cnp.PyArray_ISCARRAY_RO(a)
-            ):
-                return None
-            for i in range(ndim):
-                if i != dim and cnp.PyArray_DIM(a, i) != dims[i]:
-                    return None
-            dims[dim] += cnp.PyArray_DIM(a, dim)
-        out = cnp.PyArray_EMPTY(ndim, dims, cnp.PyArray_TYPE(first), 0)
-        for i in range(dim):
-            rows *= dims[i]
-        if rows == 0:
-            return out
-        row = cnp.PyArray_NBYTES(out) // rows
-        target = cnp.PyArray_BYTES(out)
-        for value in arrays:
-            a = <cnp.ndarray>value
-            source = cnp.PyArray_BYTES(a)
-            part = cnp.PyArray_NBYTES(a) // rows
-            for j in range(rows):
-                memcpy(target + j * row, source + j * part, part)
-            target += part
-        return out
 
 
 ndarrays = NDArrays()

@@ -6,7 +6,6 @@ from typing import Any
 
 from ..backends.layout import laid_out
 from ..backends.loop_codes import PASS_ON, PRODUCT, SCALE
-from ..backends.loops import loops
 from ..backends.matrices import matrices
 from ..core import dtypes
 from ..core.errors import shape_text
@@ -17,7 +16,6 @@ from ..transforms.batching import products as batched
 from . import products, shapes
 from .declare import by_loop, composite, primitive
 from .matmul import bmm, bmm_left, bmm_right, matmul, mm, mm_left, mm_right, mv, outer
-from .pointwise import ADD
 
 __all__ = ["addbmm", "addmm", "addmv", "addr", "baddbmm", "linear"]
 
@@ -306,11 +304,6 @@ addr = primitive(
 
 
 def _affine(xp: Any, bias: Any, x: Any, weight: Any) -> Any:
-    product = matrices.matmul(x, weight.T)
-    if product is not None:
-        out = loops.binary(ADD, product, bias)
-        if out is not None:
-            return out
     return _addmm(xp, bias, x, weight.T, 1, 1)
 
 

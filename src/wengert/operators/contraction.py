@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..backends.geometry import wrap_dim
 from ..core.errors import shape_text
+from ..core.state import thread_state
 from ..core.tensor import Tensor
 from ..dispatch.out import copy_to_out
 from .declare import composite
+from .matmul import bmm, bmm_right, mm, mm_right
 from .products import total_size
 
 __all__ = ["chain_matmul", "einsum", "inner", "tensordot"]
@@ -115,6 +117,11 @@ def einsum(*args: Any) -> Tensor:
         operands = list(args[::2])
     if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
         operands = list(operands[0])
+    if len(operands) == 2:
+        x, y = operands
+        pair = _pair(equation, x.array.shape, y.array.shape)
+        if pair is not None:
+            return _multiplied(x, y, pair)
     labelled, result = _read(equation, tuple([operand.array.ndim for operand in operands]))
     parts = _prepared(operands, labelled)
     x, labels = parts[0]
@@ -125,6 +132,68 @@ def einsum(*args: Any) -> Tensor:
     order = [labels.index(label) for label in (*result, *rest)]
     x = _permuted(x, order) if rest or len(parts) > 1 else x.permute(tuple(order))
     return x.sum(tuple(range(len(result), len(order)))) if rest else x
+
+
+class _Pair(NamedTuple):
+    """How two operands become one product: an order of dimensions and a shape for each, or None.
+
+    `turned` is how the second becomes the transposed factor, where that takes no other order.
+    """
+
+    left: tuple[Any, Any]
+    right: tuple[Any, Any]
+    turned: tuple[Any, Any] | None
+    result: tuple[Any, Any]
+    batched: bool
+
+
+@lru_cache(maxsize=256)
+def _pair(equation: str, shape: tuple[int, ...], other: tuple[int, ...]) -> _Pair | None:
+    """What a product of two operands of some shapes comes down to; None if it is not one alone."""
+    (labels, others), result = _read(equation, (len(shape), len(other)))
+    sizes = dict(zip(labels, shape, strict=True))
+    shared = [label for label in labels if label in others]
+    batch = [label for label in shared if label in result]
+    summed = [label for label in shared if label not in result]
+    mine = [label for label in labels if label not in others]
+    theirs = [label for label in others if label not in labels]
+    if (
+        not summed
+        or any(label not in result for label in mine + theirs)
+        or len({*labels}) < len(labels)
+        or len({*others}) < len(others)
+        or any(sizes.get(label, n) != n for label, n in zip(others, other, strict=True))
+    ):
+        return None
+    sizes.update(zip(others, other, strict=True))
+    front = [batch] if batch else []
+    turned = _grouping(others, sizes, *front, theirs, summed)
+    made = batch + mine + theirs
+    order = [made.index(label) for label in result]
+    whole = tuple([sizes[label] for label in made])
+    grouped = tuple([total_size([sizes[n] for n in group]) for group in (*front, mine, theirs)])
+    return _Pair(
+        _grouping(labels, sizes, *front, mine, summed),
+        _grouping(others, sizes, *front, summed, theirs),
+        turned if turned[0] is None else None,
+        (None if order == sorted(order) else tuple(order), None if whole == grouped else whole),
+        bool(batch),
+    )
+
+
+def _multiplied(x: Tensor, y: Tensor, pair: _Pair) -> Tensor:
+    left = _arranged(x, *pair.left)
+    state = thread_state()
+    plain = not state.layers and not (state.grad_enabled and (x.requires() or y.requires()))
+    if plain and pair.turned is not None and y.array.dtype.kind != "c":
+        right = _arranged(y, *pair.turned)
+        product = (bmm_right if pair.batched else mm_right).call2(left, right)
+    else:
+        product = (bmm if pair.batched else mm).call2(left, _arranged(y, *pair.right))
+    order, shape = pair.result
+    if shape is not None:
+        product = product.reshape(shape)
+    return product if order is None else product.permute(order)
 
 
 def _equation_of(args: tuple) -> str:
@@ -350,13 +419,25 @@ def _aligned(x: Tensor, labels: list[Any], order: list[Any]) -> Tensor:
 
 def _grouped(x: Tensor, labels: list[Any], *groups: list[Any]) -> Tensor:
     """`x` with one dimension for each group of labels."""
-    permuted = _permuted(x, [labels.index(label) for group in groups for label in group])
-    rest = permuted.array.shape
-    sizes = []
-    for group in groups:
-        sizes.append(total_size(rest[: len(group)]))
-        rest = rest[len(group) :]
-    return _reshaped(permuted, tuple(sizes))
+    sizes = dict(zip(labels, x.array.shape, strict=True))
+    return _arranged(x, *_grouping(labels, sizes, *groups))
+
+
+def _grouping(labels: list[Any], sizes: dict[Any, int], *groups: list[Any]) -> tuple[Any, Any]:
+    """The order of dimensions and the shape that give each group of labels a dimension.
+
+    None stands for what is so already.
+    """
+    order = [labels.index(label) for group in groups for label in group]
+    shape = tuple([total_size([sizes[label] for label in group]) for group in groups])
+    given = tuple([sizes[labels[i]] for i in order])
+    return None if order == sorted(order) else tuple(order), None if shape == given else shape
+
+
+def _arranged(x: Tensor, order: Any, shape: Any) -> Tensor:
+    if order is not None:
+        x = x.permute(order)
+    return x if shape is None else x.reshape(shape)
 
 
 def _reshaped(x: Tensor, shape: tuple[int, ...]) -> Tensor:

@@ -9,7 +9,8 @@ from ..backends.geometry import at, broadcast_shape, sliced, wrap_dim
 from ..core.dtypes import can_cast, result_dtype
 from ..core.errors import shape_text, warn_user
 from ..core.ndarrays import ndarrays
-from ..core.tensor import Tensor
+from ..core.state import thread_state
+from ..core.tensor import Tensor, wrap_as
 from ..creation.factories import zeros
 from ..dispatch.operator import Operator
 from ..dispatch.out import copy_to_out
@@ -57,9 +58,6 @@ def _is_legacy_empty(shape: tuple[int, ...]) -> bool:
 
 
 def _cat(xp: Any, arrays: list, dim: int, sizes: tuple[int, ...]) -> Any:
-    joined = ndarrays.join(arrays, dim)
-    if joined is not None:
-        return joined
     dtype = arrays[0].dtype
     if -1 not in sizes and all(a.dtype is dtype for a in arrays):
         return xp.asarray(xp.concatenate(arrays, dim), order="C")
@@ -76,6 +74,11 @@ def _cat_shape(arrays: list, dim: int, sizes: tuple[int, ...]) -> tuple[int, ...
 
 
 def _cat_parts(g: Tensor, dim: int, sizes: tuple[int, ...]) -> list[Tensor]:
+    state = thread_state()
+    if not state.grad_enabled and not state.layers and -1 not in sizes:
+        arrays = ndarrays.cut(g.array, dim, list(sizes))
+        if arrays is not None:  # views without a base, which nobody asks for
+            return [wrap_as(array, state.inference) for array in arrays]
     parts = []
     start = 0
     for n in sizes:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..backends.loop_codes import PRODUCT
-from ..core.classes import classes
+from ..core.ndarrays import ndarrays
 from ..core.registry import operator_named
 from ..core.state import overriding, thread_state
 from ..core.tensor import Tensor
@@ -29,7 +29,7 @@ from .declare import by_loop, linear
 
 __all__ = ["bmm", "dot", "ger", "kron", "matmul", "mm", "mv", "outer", "trace", "vdot"]
 
-_classes = classes
+_ndarrays = ndarrays
 _overriding = overriding
 
 # Matrices -----------------------------------------------------------------------------------------
@@ -52,8 +52,8 @@ mm_right: Operator = linear(
     "_mm_right(Tensor self, Tensor other) -> Tensor",
     products.mm_right,
     {
-        "self": lambda g, other: mm.call2(g, other),
-        "other": lambda g, self: mm_left.call2(g, self),
+        "self": by_loop(PRODUCT, lambda g, other: mm.call2(g, other)),
+        "other": by_loop(PRODUCT + 2, lambda g, self: mm_left.call2(g, self)),
     },
     guarded=False,
     name="MmBackward0",
@@ -66,8 +66,8 @@ mm_left: Operator = linear(
     "_mm_left(Tensor self, Tensor other) -> Tensor",
     products.mm_left,
     {
-        "self": lambda g, other: mm_right.call2(other, g),
-        "other": lambda g, self: mm.call2(self, g),
+        "self": by_loop(PRODUCT + 5, lambda g, other: mm_right.call2(other, g)),
+        "other": by_loop(PRODUCT + 1, lambda g, self: mm.call2(self, g)),
     },
     guarded=False,
     name="MmBackward0",
@@ -138,14 +138,14 @@ mv: Operator = linear(
 )
 
 
-def _dot(xp: Any, a: Any, b: Any) -> Any:
+def _dot_kernel(xp: Any, a: Any, b: Any) -> Any:
     products.check_vectors("dot", a, b)
     return products.multiply(xp, a, b)
 
 
 dot = linear(
     "dot(Tensor self, Tensor tensor) -> Tensor",
-    _dot,
+    _dot_kernel,
     {
         "self": lambda g, tensor: g * tensor.conj(),
         "tensor": lambda g, self: g * self.conj(),
@@ -188,6 +188,9 @@ def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
 ger = outer
 
 
+# The typed names of operators that the compiled form calls directly.
+_mm, _mv, _dot, _bmm = mm, mv, dot, bmm
+
 # matmul -------------------------------------------------------------------------------------------
 
 
@@ -209,35 +212,34 @@ class Matmul(Operator):
             x, y = check_operand(x), check_operand(y)
             if not isinstance(x, Tensor) or not isinstance(y, Tensor):
                 return override_operands(self, *given)
-        if x.array.ndim == 2 and y.array.ndim == 2:
-            return mm.call2(x, y)
-        return _matmul(x, y)
+        a, b = x, y
+        left, right = _ndarrays.ndim_of(a.array), _ndarrays.ndim_of(b.array)
+        if left == 2:
+            if right == 2:
+                return _mm.call2(x, y)
+            if right == 1:
+                return _mv.call2(x, y)
+        elif left == 1 and right == 1:
+            return _dot.call2(x, y)
+        return _matmul(a, b, left, right)
 
     def call(self, args: tuple) -> Any:
         return self.call2(*args)
-
-    def __get__(self, instance: Any, owner: Any = None) -> Any:
-        return self if instance is None else _classes.method(self, instance)
 
 
 present(Matmul)
 matmul = Matmul()
 
 
-def _matmul(x: Tensor, y: Tensor) -> Tensor:
-    left, right = x.array.ndim, y.array.ndim
+def _matmul(x: Tensor, y: Tensor, left: int, right: int) -> Tensor:
     if left == 0 or right == 0:
         raise RuntimeError(
             f"both arguments to matmul need to be at least 1D, but they are {left}D and {right}D"
         )
-    if left == 1 and right == 1:
-        return dot.call2(x, y)
-    if left == 2 and right == 1:
-        return mv.call2(x, y)
     if left == 3 and right == 3 and x.array.shape[0] == y.array.shape[0]:
         state = thread_state()
         if not state.layers and not (state.grad_enabled and (x.requires() or y.requires())):
-            return bmm.call2(x, y)  # without the views that a graph would have
+            return _bmm.call2(x, y)  # without the views that a graph would have
     if left == 1 and right == 2:
         return mm.call2(views.unsqueeze.call((x, 0)), y).squeeze_(0)
     if right <= 2 and (x.array.flags.c_contiguous or y.requires()):

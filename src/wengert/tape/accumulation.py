@@ -6,6 +6,7 @@ from _thread import allocate_lock
 from os import register_at_fork
 from typing import Any
 
+from ..backends.kernels import native_loop
 from ..backends.layout import copied_in_order
 from ..backends.loops import loops
 from ..core.classes import COMPILED
@@ -18,6 +19,7 @@ from .cycles import show_graph
 _collector = collector
 _loops = loops
 _overriding = overriding
+_contiguous = native_loop("_contiguous")
 
 # References to a gradient that nobody but the engine holds, where `_first` counts them: the local
 # variable of the engine's function and, uncompiled, the arguments of two calls.
@@ -130,7 +132,8 @@ def _add_into(old: Any, new: Any) -> None:
 def _copy_in_layout(array: Any, like: Any) -> Any:
     """A copy of `array` with the memory order of `like` where that is dense, else C order."""
     if like.flags.c_contiguous or like.ndim < 2 or 0 in like.strides or like.ndim != array.ndim:
-        return array.copy("C")
+        copy = None if _contiguous is None else _contiguous.run((array,))
+        return array.copy("C") if copy is None else copy
     return copied_in_order(array, like.strides)
 
 

@@ -287,13 +287,16 @@ def run_loops(task: GraphTask, node: Node, state: ThreadState) -> None:
         total = None
         if step.is_product and following.buffer_owned and following.claim is task:
             total = following.buffer
-        value = apply_loop(step, g, saved, state.inference, total, last)
+        value = None
+        if outputs is None:
+            value = apply_loop(step, g, saved, state.inference, total, last)
         fresh = last if value is g else not step.shares
         if value is None:
             if outputs is None:
                 state.node = node
                 outputs = run_inside(node, g, state) if _overriding.possible else node.run(g)
             value = outputs[edge]
+            outputs[edge] = None
             fresh = False
         elif value is total:
             value = None

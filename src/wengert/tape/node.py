@@ -446,9 +446,15 @@ def read_saved(value: Any) -> Any:
         return t.array
     if type(value) is SavedVariable:
         variable = value
-        if variable.array is None or variable.counter.value != variable.version:
+        if variable.is_output or variable.hooks is not None:
+            if variable.array is None or variable.counter.value != variable.version:
+                return None
+            return variable.array
+        # what was changed before it was saved, as parameters are by optimizers
+        t = variable.tensor
+        if t.counter is None or t.counter.value != variable.version:
             return None
-        return variable.array
+        return None if t.cold is not None and t.cold.detached_at >= 0 else t.array
     return value
 
 

@@ -175,7 +175,9 @@ def grouped_norm(
     out = native_layer_norm.call((rows, (length,), None, None, float(eps)))[0].reshape(shape)
     if weight is not None:
         out = out * per_channel(weight, len(shape))
-    return (out if bias is None else out + per_channel(bias, len(shape))).to(input.dtype)
+    if bias is not None:
+        out = out + per_channel(bias, len(shape))
+    return out if out.array.dtype == input.array.dtype else out.to(input.dtype)
 
 
 def local_response_norm(
