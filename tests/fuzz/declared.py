@@ -101,6 +101,22 @@ def _differ_by_nan(ours: object, theirs: object) -> bool:
     return numbers and abs(ours - theirs) <= 1e-3 * abs(theirs)
 
 
+def _nearly(ours: object, theirs: object) -> bool:
+    """Whether numbers agree to four digits of the largest among them."""
+    mine, other = _numbers_in(ours), _numbers_in(theirs)
+    largest = max([1.0, *(abs(number) for number in other)])
+    return len(mine) == len(other) and all(
+        abs(a - b) <= 1e-4 * largest for a, b in zip(mine, other)
+    )
+
+
+def _numbers_in(value: object) -> list[complex]:
+    """All numbers among nested lists, in their order."""
+    if isinstance(value, (list, tuple)):
+        return [number for item in value for number in _numbers_in(item)]
+    return [value] if isinstance(value, (int, float, complex)) else []
+
+
 def _kinds(d: Difference) -> tuple:
     return tuple(error and error.kind for error in (d.ours, d.theirs))
 
@@ -162,9 +178,21 @@ def _flat(value: object) -> list[float]:
     return [value] if isinstance(value, float) else []
 
 
+#: Another name for a tensor, or what may return it as it is.
+SAME = re.compile(
+    r"^\s*\w+ = (\w+)(?:\.(?:to|type|type_as|contiguous|double|float|half|bfloat16|cpu|detach_|"
+    r"requires_grad_|resolve_conj|resolve_neg)\(.*\))?$",
+    re.MULTILINE,
+)
+
+
 def _made_by(d: Difference) -> str:
     """The source of what differs: its step or the one that named it, and functions called there."""
     text = _naming(d, d.name) + _changing(d, d.name) if d.source == "end" else d.source
+    met: set[str] = set()
+    while (other := SAME.search(text)) and other[1] not in met:
+        met.add(other[1])
+        text = f"{_naming(d, other[1])}\n{_changing(d, other[1])}\n{text}"
     for step in reversed(d.program.steps):
         definition = re.match(r"(?:def|class) (\w+)", step.source)
         if definition and re.search(rf"\b{definition[1]}\b", text):
@@ -200,7 +228,8 @@ def _hears_other_nodes(d: Difference) -> bool:
 
 def _without_aliases(text: str) -> str:
     """The source with one name for dual tensors, primals and views that share their memory."""
-    shared = rf"(\w+) = (?:forward_ad\.make_dual\((\w+),|(\w+)(?:\n|\[|\.(?:{VIEW_METHODS})\())"
+    part = rf"\n|\[|\.data\b|\.(?:{VIEW_METHODS}|detach)\("
+    shared = rf"(\w+) = (?:forward_ad\.make_dual\((\w+),|(\w+)(?:{part}))"
     roots: dict[str, str] = {}
     for alias, primal, base in re.findall(shared, text):
         roots[alias] = roots.get(primal or base, primal or base)
@@ -544,6 +573,12 @@ TABLE: list[Declared] = [
         and bool(re.search(r"\.\w*(layer|batch|instance|group)_norm\(", d.program.text))
         and (bool(re.search(r"derivatives\(.*, 3\)", d.program.text)) or _order(d) >= 3
              or _order(d) == 2 and d.program.uses("jvp", "jacfwd", "hessian")),
+    ),
+    Declared(
+        "polygamma(1, x) is exact to rounding",
+        lambda d: d.field in ("values", "grad")
+        and bool(re.search(r"polygamma|digamma|lgamma|psi\b|gammaln", d.program.text))
+        and _nearly(d.ours, d.theirs),
     ),
     Declared(
         "The derivatives of logcumsumexp are exact",
