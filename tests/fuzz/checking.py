@@ -14,9 +14,9 @@ import wengert
 from fuzz.comparison import Difference, Precision, differences
 from fuzz.declared import declared, is_refused_change
 from fuzz.flavours import write
-from fuzz.program import Program
+from fuzz.program import Program, Step
 from fuzz.runner import Nudged, Seen, execute, execute_in_threads, spread
-from fuzz.second_opinion import SecondOpinion
+from fuzz.second_opinion import SecondOpinion, away_from_zero, without_zeros_of_no_sign
 
 try:
     import torch
@@ -82,6 +82,8 @@ def against_pytorch(program: Program) -> Difference | None:
         return None
     if found.field not in ("values", "grad", "value", "log"):
         return found
+    if zeros_decide(program):
+        return None
     rounded = rounding_decides(program, found, wengert, ours) or rounding_decides(
         program, found, torch, theirs
     )
@@ -103,6 +105,27 @@ def saves_less(program: Program, found: Difference, ours: list[Seen]) -> bool:
     with torch.autograd.graph.saved_tensors_hooks(lambda t: t.clone(), lambda t: t):
         again = execute(program, torch)
     return first_difference(program, ours, again)[0] is None
+
+
+#: Operators that zeros decide something about, and libraries in which these are no zeros.
+ZEROS = {
+    r"fft\w?\(|stft\(": without_zeros_of_no_sign,
+    r"\bprelu\(": away_from_zero,
+}
+
+
+def zeros_decide(program: Program) -> bool:
+    """Whether both libraries agree when such zeros have a sign, or are none."""
+    as_function = re.compile(r"\b([a-z]\d+)\.prelu\(")
+    steps = [Step(as_function.sub(r"torch.prelu(\1, ", step.source)) for step in program.steps]
+    changed = Program(steps)
+    for pattern, variant in ZEROS.items():
+        if re.search(pattern, program.text):
+            ours = execute(changed, wengert, through=variant(wengert))
+            theirs = execute(changed, torch, through=variant(torch))
+            if first_difference(changed, ours, theirs)[0] is None:
+                return True
+    return False
 
 
 #: Relative changes of the numbers of a program that its dtypes hardly represent.

@@ -362,12 +362,6 @@ TABLE: list[Declared] = [
         and "nan" in repr(d.theirs) and _differ_by_nan(d.ours, d.theirs),
     ),
     Declared(
-        "Which sign a zero has among the imaginary parts of a transform is not determined.",
-        lambda d: d.field in ("values", "grad", "log") and "fft" in d.program.text
-        and bool(re.search(r"\*\*|pow|log|sqrt|angle|atan2|asin|acos|atanh|acosh|polar|sgn",
-                           d.program.text)),
-    ),
-    Declared(
         "The logarithm of the determinant of a singular matrix has no derivative.",
         lambda d: d.field in ("values", "grad") and d.program.uses("slogdet")
         and "nan" in repr(d.ours) and _differ_by_nan(d.ours, d.theirs),
@@ -878,13 +872,6 @@ TABLE: list[Declared] = [
         lambda d: (d.field == "values" and _is_gradient(d) or d.field == "grad")
         and bool(re.search(r"(scatter|index)_reduce.*'am(ax|in)', include_self=False",
                            d.program.text)),
-    ),
-    Declared(
-        "Second derivatives at zero of prelu are those of its gradient.",
-        lambda d: d.field == "values" and _is_gradient(d) and d.program.uses("prelu")
-        and (_order(d) >= 2 or bool(re.search(r"derivatives\(.*, [23]\)", d.program.text)))
-        and bool(re.search(r"\b0\.0\b|zero|relu|threshold|shrink|clamp|sgn|sign|trunc|floor|ceil|"
-                           r"round|mask|where|tri[lu]|diag|pad|nan_to_num|\* 0\b", d.program.text)),
     ),
     Declared(
         "A dual tensor is no view, and a copy of an inference tensor is none.",
