@@ -16,7 +16,12 @@ from fuzz.declared import declared, is_refused_change
 from fuzz.flavours import write
 from fuzz.program import Program, Step
 from fuzz.runner import Nudged, Seen, execute, execute_in_threads, spread
-from fuzz.second_opinion import SecondOpinion, away_from_zero, without_zeros_of_no_sign
+from fuzz.second_opinion import (
+    SecondOpinion,
+    away_from_zero,
+    conjugated_at_once,
+    without_zeros_of_no_sign,
+)
 
 try:
     import torch
@@ -31,6 +36,11 @@ IGNORED: set[str] = set()
 MINOR = ("node", "stride", "offset", "view", "base", "leaf", "version", "message")
 #: Fields that the memory of operands decides.
 LAYOUT = ("stride", "offset", "view", "base", "node", "version")
+#: What gives other values, views or errors where memory is laid out in another order.
+READS_LAYOUT = re.compile(
+    r"\.(as_strided\w*|view|view_as|reshape\w*|flatten|ravel|contiguous|unflatten|resize\w*|to|"
+    r"set_|unfold|view_as_\w+|is_contiguous|stride)\("
+)
 #: The one flavour to write, if not all.
 ONLY: list[str] = [""]
 
@@ -51,6 +61,7 @@ def first_difference(program: Program, ours: list[Seen], theirs: list[Seen]):
     One that changes nothing of what comes after, such as the name of a node, gives way to others.
     """
     reason, minor = "", None
+    layout_matters = bool(READS_LAYOUT.search(program.text))
     names = set()  # of nodes that are declared: a tensor may have several names
     laid_out = False  # whether memory differs: what is made of such a tensor lies otherwise too
     for found in differences(program, ours, theirs):
@@ -69,7 +80,7 @@ def first_difference(program: Program, ours: list[Seen], theirs: list[Seen]):
             minor = minor or found
             continue
         reason = entry.reason
-        if not entry.harmless:
+        if not entry.harmless and (found.field not in ("stride", "offset") or layout_matters):
             break
     return minor, reason
 
@@ -82,7 +93,7 @@ def against_pytorch(program: Program) -> Difference | None:
         return None
     if found.field not in ("values", "grad", "value", "log"):
         return found
-    if zeros_decide(program):
+    if zeros_decide(program) or conjugates_late(program, ours):
         return None
     rounded = rounding_decides(program, found, wengert, ours) or rounding_decides(
         program, found, torch, theirs
@@ -126,6 +137,19 @@ def zeros_decide(program: Program) -> bool:
             if first_difference(changed, ours, theirs)[0] is None:
                 return True
     return False
+
+
+#: Methods and properties that PyTorch returns lazily conjugated tensors from.
+LATE = re.compile(r"\b([a-z]\d+)\.(conj\(\)|adjoint\(\)|m?H\b)")
+
+
+def conjugates_late(program: Program, ours: list[Seen]) -> bool:
+    """Whether PyTorch does as we do when it conjugates at once."""
+    if not re.search(r"conj|H\b|adjoint|\bihfft", program.text):
+        return False
+    at_once = Program([Step(LATE.sub(r"\1.\2.resolve_conj()", s.source)) for s in program.steps])
+    again = execute(at_once, torch, through=conjugated_at_once(torch))
+    return first_difference(program, ours, again)[0] is None
 
 
 #: Relative changes of the numbers of a program that its dtypes hardly represent.

@@ -78,6 +78,17 @@ def without_zeros_of_no_sign(lib: Any) -> Any:
     return Replaced(lib, wrap)
 
 
+def conjugated_at_once(lib: Any) -> Any:
+    """The library with functions that return no lazily conjugated tensors."""
+
+    def wrap(name: str, function: Any) -> Any:
+        if not re.fullmatch(r"conj|adjoint|ihfft\w?|H|mH", name):
+            return function
+        return lambda *args, **options: function(*args, **options).resolve_conj()
+
+    return Replaced(lib, wrap)
+
+
 def away_from_zero(lib: Any) -> Any:
     """The library with a `prelu` that takes each zero for a small number."""
 

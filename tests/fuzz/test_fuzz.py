@@ -94,6 +94,21 @@ def test_zeros_of_no_sign_decide_where_functions_jump(made, result, decides):
 
 
 @pytest.mark.parametrize(
+    ("made", "factor", "agrees"),
+    [
+        ("t1.conj()", "1", True), ("torch.conj(t1)", "1", True), ("t1.mH", "1", True),
+        ("t1.conj()", "(2 if torch.__name__ == 'torch' else 3)", False),
+    ],
+)  # fmt: skip
+def test_what_is_conjugated_late_may_change(made, factor, agrees):
+    """A change of a conjugated tensor shows in the view that PyTorch has of it."""
+    pytest.importorskip("torch")
+    steps = ["t1 = torch.tensor([[1 + 2j]])", f"t2 = {made} * 1", f"t3 = {made}", "t1.mul_(2)"]
+    steps.append(f"t4 = t3 * {factor} + t2")
+    assert (against_pytorch(Program([Step(step) for step in steps])) is None) is agrees
+
+
+@pytest.mark.parametrize(
     ("result", "agrees"),
     [
         ("t2.gather(0, torch.tensor([0]))", True),
