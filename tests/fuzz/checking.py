@@ -72,7 +72,7 @@ def first_difference(program: Program, ours: list[Seen], theirs: list[Seen]):
         entry = declared(found)
         if entry is not None and found.field == "node":
             names.add((found.ours, found.theirs))
-        if entry is not None and found.field in ("stride", "offset"):
+        if entry is not None and (entry.spreads or found.field in ("stride", "offset")):
             laid_out = True
         if entry is None and found.field not in MINOR:
             return found, reason

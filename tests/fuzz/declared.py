@@ -19,6 +19,8 @@ class Declared:
     matches: Callable[[Difference], bool]
     #: Whether what comes after it can still be compared.
     harmless: bool = False
+    #: Whether the memory, views and nodes of what is made of such a tensor differ too.
+    spreads: bool = False
 
 
 def _strip(name: object) -> object:
@@ -429,6 +431,7 @@ TABLE: list[Declared] = [
         "Some functions are made of other operators, and their graphs show it.",
         lambda d: d.field in ("view", "base") and bool(OTHER_VIEWS.search(_made_by(d))),
         harmless=True,
+        spreads=True,
     ),
     Declared(
         "Some functions are made of other operators, and their graphs show it.",
@@ -890,6 +893,7 @@ TABLE: list[Declared] = [
         lambda d: d.field in ("view", "base", "node", "offset", "stride", "requires_grad", "leaf")
         and d.dtype.startswith("complex"),
         harmless=True,
+        spreads=True,
     ),
     Declared(
         "Integer tensors never require grad.",
