@@ -340,6 +340,12 @@ TABLE: list[Declared] = [
                   or d.field in ("values", "grad") and (_is_gradient(d) or d.field == "grad"))),
     ),
     Declared(
+        "A retained gradient of a result counts what second derivatives send through it",
+        lambda d: d.field == "grad"
+        and bool(re.search(r"derivatives\(.*, [23]\)|create_graph=True", d.program.text))
+        and bool(re.search(f"{READS_OTHERS.pattern}|{OTHER_NODES.pattern}", _naming(d, d.name))),
+    ),
+    Declared(
         "A Function can read a view that it has saved, though its base has changed.",
         lambda d: d.program.uses("saved_tensors")
         and _refused(d, "This view was created inside a custom Function"),
