@@ -620,7 +620,8 @@ TABLE: list[Declared] = [
     Declared(
         "Integers beside floating point numbers do not overflow in rules",
         lambda d: (d.field == "values" and _is_gradient(d) or d.field == "grad")
-        and d.program.uses("atan2", "atan2_", "arctan2") and "int" in d.program.text,
+        and d.program.uses("atan2", "atan2_", "arctan2")
+        and bool(re.search(r"torch\.(u?int\d|bool)", d.program.text)),
     ),
     Declared(
         "polar keeps its angle",
@@ -879,8 +880,9 @@ TABLE: list[Declared] = [
     ),
     Declared(
         "scatter_reduce by products has a forward rule that knows include_self.",
-        lambda d: (d.field == "values" and _is_gradient(d) or d.field == "grad")
-        and bool(re.search(r"scatter_reduce.*'prod'", d.program.text)),
+        lambda d: d.field == "values" and _is_gradient(d)
+        and bool(re.search(r"scatter_reduce.*'prod'", d.program.text))
+        and d.program.uses("jvp", "jacfwd", "hessian", "make_dual", "linearized", "forward-mode"),
     ),
     Declared(
         "Equal largest elements share the gradient of scatter_reduce and index_reduce.",
