@@ -681,7 +681,7 @@ TABLE: list[Declared] = [
                                          or _refused(d, "setStorage"))
              or _refused_by_us(d, "in forward mode inside vmap, a view made by as_strided")
              or _refused_by_us(d, "setStorage")
-             and bool(re.search("_loss|_entropy", d.program.text))),
+             and bool(re.search("_loss|_entropy|unique", d.program.text))),
     ),
     Declared(
         "Inside vmap, a product may lie in memory otherwise, so that view() does not fit.",
