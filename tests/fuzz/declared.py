@@ -429,6 +429,10 @@ TABLE: list[Declared] = [
     Declared(
         "Some functions are made of other operators, and their graphs show it.",
         lambda d: d.field == "log" and _hears_other_nodes(d)
+        # A view on top of what was computed frees nothing.
+        or _refused_by_us(d, "through the graph a second time")
+        and any(OTHER_NODES.search(_naming(d, name)) for name in re.findall(
+            r"inputs=\[(\w+)\]|grad\((\w+), \[\1\]", d.program.text) for name in name if name)
         or bool(re.search(r"(split|split_with_sizes|unbind)_copy\(", d.program.text))
         and (d.field == "log" or d.field == "error" and d.ours is None)
         and "register_" in d.program.text,
