@@ -530,3 +530,17 @@ def test_the_sign_of_a_real_determinant_has_no_gradient(lib, number):
     assert lib.autograd.grad(sign.abs(), x, allow_unused=True, retain_graph=True) == (None,)
     if number:
         assert lib.autograd.grad(sign + size, x)[0].tolist() == [[0.5, 0.0], [0.0, 0.5]]
+
+
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize(("name", "shape"), [("dropout1d", (2, 3)), ("dropout3d", (2, 1, 1, 3))])
+def test_dropout_of_one_example_is_a_view_of_that_of_a_batch(lib, name, shape, training):
+    dropout = getattr(lib.nn.functional, name)
+    x = lib.ones(shape, requires_grad=True) * 1
+    found = dropout(x, training=training)
+    assert found.grad_fn.name() == "SqueezeBackward1"
+    assert found._is_view()
+    batch = lib.ones(1, *shape)
+    assert dropout(batch, training=False) is batch
+    assert dropout(x, training=training, inplace=True) is x
+    assert x.shape == shape
