@@ -544,3 +544,14 @@ def test_dropout_of_one_example_is_a_view_of_that_of_a_batch(lib, name, shape, t
     assert dropout(batch, training=False) is batch
     assert dropout(x, training=training, inplace=True) is x
     assert x.shape == shape
+
+
+@pytest.mark.parametrize("reduce", ["sum", "prod", "mean", "amax", "amin"])
+def test_what_is_reduced_without_self_sends_it_nothing(lib, reduce):
+    """Not even where what arrives is no number."""
+    x = lib.ones(3, dtype=lib.float64, requires_grad=True)
+    index, src = lib.tensor([1]), lib.ones(1, dtype=lib.float64)
+    y = x.scatter_reduce(0, index, src, reduce, include_self=False)
+    g = lib.tensor([1.0, float("nan"), 1.0], dtype=lib.float64)
+    assert lib.autograd.grad(y, x, g, retain_graph=True)[0].tolist() == [1, 0, 1]
+    assert lib.autograd.grad(y, x, g, create_graph=True)[0].tolist() == [1, 0, 1]
