@@ -555,3 +555,48 @@ def test_what_is_reduced_without_self_sends_it_nothing(lib, reduce):
     g = lib.tensor([1.0, float("nan"), 1.0], dtype=lib.float64)
     assert lib.autograd.grad(y, x, g, retain_graph=True)[0].tolist() == [1, 0, 1]
     assert lib.autograd.grad(y, x, g, create_graph=True)[0].tolist() == [1, 0, 1]
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+@pytest.mark.parametrize(
+    ("name", "argument", "shape"),
+    [
+        ("pixel_shuffle", 1, (1, 4, 2, 2)), ("pixel_shuffle", 2, (1, 4, 1, 1)),
+        ("pixel_unshuffle", 1, (1, 4, 2, 2)), ("pixel_unshuffle", 2, (1, 1, 2, 2)),
+        ("channel_shuffle", 1, (1, 4, 2, 2)), ("channel_shuffle", 4, (1, 4, 2, 2)),
+    ],
+)  # fmt: skip
+def test_what_is_shuffled_is_a_copy(lib, name, argument, shape, recorded):
+    """Also where nothing changes its place."""
+    x = lib.zeros(shape, requires_grad=recorded) * 1
+    found = getattr(lib.nn.functional, name)(x, argument)
+    assert not found._is_view()
+    with lib.no_grad():
+        found.add_(1)
+    assert not x.any()
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda lib, x: lib.nn.functional.group_norm(x, 2),
+        lambda lib, x: lib.nn.functional.group_norm(x.transpose(1, 2), 2),
+        lambda lib, x: lib.nn.functional.pixel_shuffle(x, 2),
+        lambda lib, x: lib.nn.functional.grid_sample(x[None], x[None, 0, :, :, None] + x[0, 0, :2]),
+        lambda lib, x: lib.linalg.solve(x[0] + 3 * lib.eye(4), x[0, 0]),
+        lambda lib, x: lib.linalg.solve_ex(x + 3 * lib.eye(4), x[:, 0])[0],
+        lambda lib, x: lib.linalg.lstsq(x, x[:, 0])[0],
+        lambda lib, x: lib.linalg.lu_solve(*lib.linalg.lu_factor(x[0]), x[1, :1], left=False),
+        lambda lib, x: lib.ormqr(x[0], x[0, 0], x[0], left=False),
+        lambda lib, x: lib.stft(x[0].flatten(), 8, window=lib.ones(8), return_complex=True),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_new_results_are_no_views(lib, function):
+    """So they can be detached in place."""
+    lib.manual_seed(0)
+    x = lib.rand(4, 4, 4).requires_grad_()
+    found = function(lib, x)
+    assert not found._is_view()
+    found.detach_()
+    assert found.is_leaf

@@ -86,21 +86,10 @@ VIEWS = {
     **dict.fromkeys(
         ["fft.ifft", "fft.ihfft", "fft.ihfft2", "fft.ihfftn"], "a conjugate is a copy"
     ),
-    "stft": "pieces are the last dimension by a transpose",
-    **dict.fromkeys(["linalg.lu_solve", "ormqr"], "from the right side by a transpose"),
     "norm_except_dim": "PyTorch reshapes what it has reduced",
     "nn.functional.linear": "rows of a batch are multiplied as one matrix in every layout",
     "nn.functional.max_pool1d": "a row of pictures, in PyTorch only where it is differentiated",
-    **dict.fromkeys(
-        [f"nn.functional.{name}" for name in ("pixel_shuffle", "pixel_unshuffle", "grid_sample",
-                                              "channel_shuffle")],
-        "a view of what has been computed",
-    ),
-    "nn.functional.group_norm": "a view of its groups, where nothing is scaled or shifted",
-    **{
-        name: NODES[name]
-        for name in ("linalg.solve", "linalg.solve_ex", "linalg.lstsq", "linalg.multi_dot")
-    },
+    "linalg.multi_dot": NODES["linalg.multi_dot"],
 }
 #: Expressions whose graph is another than PyTorch's; 2 stands for any number.
 EXPRESSIONS = {

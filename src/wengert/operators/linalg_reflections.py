@@ -20,6 +20,7 @@ from .diagonals import diag_embed, tril
 from .joining import cat
 from .linalg_kernels import by_columns, check_floating, columns, into, meta_columns
 from .special_kernels import refused
+from .views import as_own
 
 __all__ = ["geqrf", "orgqr", "ormqr"]
 
@@ -162,4 +163,5 @@ def ormqr(
         found = _reflected(vectors, tau, other, transpose)
     else:
         found = _reflected(vectors, tau, other.mH, not transpose).mH
-    return into("ormqr", by_columns(found), out)
+    found = by_columns(found)
+    return into("ormqr", as_own(found, found.array.shape), out)

@@ -14,6 +14,7 @@ from .fourier import FULL, NONE, ROOT, c2c, c2r, prepared, r2c
 from .nn import constant_pad_nd
 from .padding import continued
 from .strides import add_windows, unfold
+from .views import as_own
 
 __all__ = ["istft", "stft"]
 
@@ -110,6 +111,7 @@ def stft(
     else:
         found = r2c.call((pieces, dims, scale, half_only))
     found = found.transpose(-1, -2)
+    found = as_own(found, found.array.shape)
     return found if return_complex or is_complex and return_complex is None else _pairs(found)
 
 
