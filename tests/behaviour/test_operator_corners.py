@@ -600,3 +600,27 @@ def test_new_results_are_no_views(lib, function):
     assert not found._is_view()
     found.detach_()
     assert found.is_leaf
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "uint8"])
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda lib, x: lib.nn.functional.interpolate(x, scale_factor=1),
+        lambda lib, x: lib.nn.functional.interpolate(x, (2, 2), mode="nearest-exact"),
+        lambda lib, x: lib.nn.functional.interpolate(x, (2, 2), mode="bilinear"),
+        lambda lib, x: lib.nn.functional.interpolate(x, (2, 2), mode="bilinear", antialias=True),
+        lambda lib, x: lib.nn.functional.interpolate(x, (2, 2), mode="bicubic"),
+        lambda lib, x: lib.nn.functional.adaptive_avg_pool2d(x.float(), (2, 2)).to(x.dtype),
+        lambda lib, x: lib.nn.functional.adaptive_max_pool2d(x.float(), (2, 2)).to(x.dtype),
+        lambda lib, x: lib.nn.functional.unfold(x.float(), 1).to(x.dtype),
+        lambda lib, x: lib.nn.functional.fold(x.float().flatten(2), (2, 2), 1).to(x.dtype),
+        lambda lib, x: lib.nn.functional.avg_pool2d(x.float(), 1).to(x.dtype),
+        lambda lib, x: lib.nn.functional.max_pool2d(x, 1),
+        lambda lib, x: lib.nn.functional.pad(x, (0, 0)),
+    ],
+)
+def test_pictures_that_stay_as_they_are_are_copied(lib, function, dtype):
+    x = lib.ones(1, 4, 2, 2, dtype=getattr(lib, dtype))
+    function(lib, x).add_(1)
+    assert x.eq(1).all()
