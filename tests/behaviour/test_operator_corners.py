@@ -624,3 +624,27 @@ def test_pictures_that_stay_as_they_are_are_copied(lib, function, dtype):
     x = lib.ones(1, 4, 2, 2, dtype=getattr(lib, dtype))
     function(lib, x).add_(1)
     assert x.eq(1).all()
+
+
+@pytest.mark.parametrize("name", ["linalg.eig", "linalg.eigh", "linalg.svd"])
+def test_vectors_of_no_determined_phase_refuse_gradients_that_are_not_numbers(lib, name):
+    x = lib.eye(2, dtype=lib.complex128) * lib.tensor([1.0, 2.0]) + 0.1j
+    x = x.requires_grad_()
+    module, _, function = name.partition(".")
+    found = getattr(getattr(lib, module), function)(x)
+    vectors = found[0 if name == "linalg.svd" else 1]
+    with pytest.raises(RuntimeError, match="specified up to multiplication by e"):
+        vectors.backward(lib.full_like(vectors, float("nan")))
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_products_of_several_matrices_are_views(lib):
+    x, y, v = lib.ones(2, 3, requires_grad=True), lib.ones(3, 2), lib.ones(2)
+    for found, shape in (
+        (lib.linalg.multi_dot([x, y]), (2, 2)), (lib.linalg.multi_dot([v, x, y]), (2,)),
+        (lib.linalg.multi_dot([x, y, v]), (2,)), (lib.linalg.multi_dot([v, x, y, v]), ()),
+        (lib.chain_matmul(x, y), (2, 2)),
+    ):  # fmt: skip
+        assert found.shape == shape
+        assert found.grad_fn.name() == "ViewBackward0"
+        assert found._is_view()

@@ -12,7 +12,7 @@ from typing import Any
 
 import wengert
 from fuzz.comparison import Difference, Precision, differences
-from fuzz.declared import declared, is_refused_change
+from fuzz.declared import declared, is_refused_by_us, is_refused_change
 from fuzz.flavours import write
 from fuzz.program import Program, Step
 from fuzz.runner import Nudged, Seen, execute, execute_in_threads, spread
@@ -115,7 +115,9 @@ def saves_less(program: Program, found: Difference, ours: list[Seen]) -> bool:
         return False
     with torch.autograd.graph.saved_tensors_hooks(lambda t: t.clone(), lambda t: t):
         again = execute(program, torch)
-    return first_difference(program, ours, again)[0] is None
+    other = first_difference(program, ours, again)[0]
+    # Copies are never refused: what we refuse later than that is no matter here.
+    return other is None or other.step > found.step and is_refused_by_us(other)
 
 
 #: Operators that zeros decide something about, and libraries in which these are no zeros.

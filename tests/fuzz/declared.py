@@ -74,6 +74,11 @@ def _refused_by_us(d: Difference, *phrases: str) -> bool:
     )
 
 
+def is_refused_by_us(d: Difference) -> bool:
+    """Whether we alone find that what was saved has been changed."""
+    return _refused_by_us(d, "modified by an inplace operation")
+
+
 def _after(d: Difference, phrase: str) -> bool:
     """Whether PyTorch has raised with this phrase so far."""
     return any(re.search(phrase, message) for message in d.before)
@@ -144,6 +149,14 @@ ASSIGNED = re.compile(r"^\s*\w+\[.*\] = ", re.MULTILINE)
 def _changes(d: Difference) -> bool:
     """Whether the program changes a tensor in place."""
     return bool(re.search(r"\.\w+_\(|\] = | [-+*/%]{1,2}= |out=", d.program.text))
+
+
+def _changes_view(d: Difference) -> bool:
+    """Whether the program changes a view in place."""
+    views = re.findall(rf"(\w+) = \w+(?:\[|\.(?:{VIEW_METHODS})\()", d.program.text)
+    return any(
+        re.search(rf"\b{name}(?:\.\w+_\(| [-+*/%]{{1,2}}= )", d.program.text) for name in views
+    )
 
 
 def _has_empty(d: Difference) -> bool:
@@ -365,7 +378,8 @@ TABLE: list[Declared] = [
         lambda d: d.field == "values" and _is_gradient(d)
         and (_order(d) >= 2 and d.program.uses("logdet", "slogdet", "det", "householder_product",
                                                "orgqr", "ormqr")
-             or d.program.uses("cholesky_inverse")
+             # In place of what det has saved, PyTorch reads what the operand is later.
+             or (d.program.uses("cholesky_inverse") or d.program.uses("det") and _changes(d))
              and d.program.uses("jvp", "jacfwd", "hessian", "make_dual")),
     ),
     Declared(
@@ -739,7 +753,8 @@ TABLE: list[Declared] = [
     Declared(
         "A compiled function is one node, which refuses changes of all that it has saved.",
         lambda d: d.program.uses("compiled")
-        and _refused_by_us(d, "modified by an inplace operation"),
+        and (_refused_by_us(d, "modified by an inplace operation")
+             or d.field == "message" and "modified by an inplace operation" in d.ours.message),
     ),
     Declared(
         "vmap computes all examples at once, and raises what the first of them does not.",
@@ -757,8 +772,7 @@ TABLE: list[Declared] = [
         "A view of a tensor without elements can be changed where others can, and a view that "
         "was assigned to.",
         lambda d: _refused(d, "leaf Variable that requires grad")
-        and (_has_empty(d) or bool(re.search(r"\[\d+:", d.program.text))
-             or bool(ASSIGNED.search(d.program.text))),
+        and (_has_empty(d) or bool(ASSIGNED.search(d.program.text)) or _changes_view(d)),
     ),
     Declared(
         "The dtypes are fifteen.",
@@ -789,8 +803,8 @@ TABLE: list[Declared] = [
     ),
     Declared(
         "A dtype that an operator has no kernel for is refused, also where there is nothing to do.",
-        lambda d: d.field == "error" and d.theirs is None and "not implemented for" in
-        d.ours.message and bool(re.search(r"\(0,|, 0[,)]|kthvalue\(", d.program.text))
+        lambda d: _refused_by_us(d, "not implemented for")
+        and (_has_empty(d) or bool(re.search(r"kthvalue\(|argwhere|nonzero", d.program.text)))
         or d.field in ("error", "message") and d.ours is not None
         and "can't be cast to the desired output type Bool" in d.ours.message
         and bool(re.search(r"\.cum(sum|prod)_\(", d.source)),
@@ -886,7 +900,7 @@ TABLE: list[Declared] = [
     Declared(
         "Real gradients of complex results are taken.",
         lambda d: _raises(d, r"isFloatingType\(grad")
-        or d.field == "log" and bool(d.before) and "isFloatingType(grad" in d.before[-1],
+        or d.field in ("log", "grad") and _after(d, r"isFloatingType\(grad"),
     ),
     Declared(
         "A tensor that is changed by itself has the tangent of that.",
