@@ -192,3 +192,22 @@ def test_a_part_of_complex_numbers_inside_transforms(lib):
     x = lib.tensor([2.0, 3.0])
     found = lib.func.jvp(f, (x,), (lib.ones(2),))[1]
     assert found.tolist() == [4j, 6j]
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int64", "uint8"])
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda lib, x, dual: x.copy_(dual),
+        lambda lib, x, dual: x.__setitem__(slice(0, 1), dual[:1]),
+        lambda lib, x, dual: x.__setitem__(..., dual),
+        lambda lib, x, dual: x.__setitem__(0, dual[0]),
+        lambda lib, x, dual: x.__setitem__(lib.tensor([0]), dual[:1].to(x.dtype)),
+        lambda lib, x, dual: x.copy_(dual).t_(),
+    ],
+)
+def test_whole_numbers_get_no_tangent(lib, dual, tangent, write, dtype):
+    x = lib.zeros(2, dtype=getattr(lib, dtype))
+    write(lib, x, dual)
+    assert tangent(x) is None
+    assert tangent(x * dual) == (x * lib.tensor([8.0, 6.0])).tolist()

@@ -167,6 +167,8 @@ def _fitted(tangent: Tensor, t: Tensor) -> Tensor:
 
 def _call_inplace(operator: Any, functional: Any, args: tuple, tangents: dict) -> Any:
     target = args[0]
+    if not is_differentiable(target.array.dtype):
+        return operator.call(args)
     state = thread_state()
     recording = state.recording() and any_requires(args, functional.grad_positions)
     check_inplace(target, recording, state)
