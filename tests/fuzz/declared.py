@@ -285,7 +285,7 @@ HAS_EDGES = re.compile(
 SAVES_MORE = re.compile(
     r"\.(gather|take|take_along_dim|put|complex|pad|median|nanmedian|masked_select|cummax|cummin|"
     r"logcumsumexp|index_add|index_copy|combinations|cross|cdist|pdist|dist|grid_sample|"
-    r"log_ndtr|pow|float_power|\w+_norm|solve_triangular|triangular_solve|jvp|jacfwd|hessian|linearize|"
+    r"log_ndtr|ldexp|pow|float_power|\w+_norm|solve_triangular|triangular_solve|jvp|jacfwd|hessian|linearize|"
     r"i?r?h?fft\w?)_?\(|linearized\(|\*\*|\bconv\w*\(|\w*pool\dd\(|\bdet\(|cholesky_inverse|"
     r"rounding_mode|cholesky_solve|linalg\.(lstsq|cond)|lu_solve|linalg\.lu'|orgqr|ormqr|householder_product"
 )
@@ -393,6 +393,12 @@ TABLE: list[Declared] = [
         and "nan" in repr(d.ours) and _differ_by_nan(d.ours, d.theirs),
     ),
     Declared(
+        "Which phase or sign eigenvectors and singular vectors have is not determined",
+        lambda d: d.field == "log" and "register_" in d.program.text
+        and bool(re.search(r"sampled\('[\w.]*(svd|eig\w*|qr)'", d.program.text))
+        and _nearly([abs(n) for n in _numbers_in(d.ours)], [abs(n) for n in _numbers_in(d.theirs)]),
+    ),
+    Declared(
         "matrix_exp of 16-bit floats is a number.",
         lambda d: d.field in ("values", "grad") and d.program.uses("matrix_exp")
         and bool(COARSEST.search(d.program.text))
@@ -447,10 +453,9 @@ TABLE: list[Declared] = [
     Declared(
         "Some functions are made of other operators, and their graphs show it.",
         lambda d: d.field == "log" and _hears_other_nodes(d)
-        # A view on top of what was computed frees nothing.
+        # A node that saves nothing, such as a view on top of what was computed, frees nothing.
         or _refused_by_us(d, "through the graph a second time")
-        and any(OTHER_NODES.search(_naming(d, name)) for name in re.findall(
-            r"inputs=\[(\w+)\]|grad\((\w+), \[\1\]", d.program.text) for name in name if name)
+        and bool(OTHER_NODES.search(d.program.text))
         or bool(re.search(r"(split|split_with_sizes|unbind)_copy\(", d.program.text))
         and (d.field == "log" or d.field == "error" and d.ours is None)
         and "register_" in d.program.text,
@@ -628,9 +633,9 @@ TABLE: list[Declared] = [
     ),
     Declared(
         "Forward mode knows inference tensors: PyTorch's vectorized jacobian of one is zero.",
-        lambda d: d.field in ("values", "value") and _is_gradient(d)
+        lambda d: d.field in ("values", "value", "dtype") and _is_gradient(d)
         and "strategy='forward-mode'" in d.source and d.program.uses("inference_mode")
-        and not re.search("[1-9]", repr(d.theirs)),
+        and (d.field == "dtype" or not re.search("[1-9]", repr(d.theirs))),
     ),
     Declared(
         "Where a derivative is not a number, forward and reverse mode pass it on differently.",
