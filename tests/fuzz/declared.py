@@ -365,7 +365,8 @@ TABLE: list[Declared] = [
     Declared(
         "A Function can read a view that it has saved, though its base has changed.",
         lambda d: d.program.uses("saved_tensors")
-        and _refused(d, "This view was created inside a custom Function"),
+        and _refused(d, "This view was created inside a custom Function",
+                     "This view is the output of a function that returns multiple views"),
     ),
     Declared(
         "diff of nothing is nothing, with out= too.",
