@@ -20,7 +20,6 @@ from .diagonals import diag_embed, tril
 from .joining import cat
 from .linalg_kernels import by_columns, check_floating, columns, into, meta_columns
 from .special_kernels import refused
-from .views import as_own
 
 __all__ = ["geqrf", "orgqr", "ormqr"]
 
@@ -162,6 +161,5 @@ def ormqr(
     if left:
         found = _reflected(vectors, tau, other, transpose)
     else:
-        found = _reflected(vectors, tau, other.mH, not transpose).mH
-    found = by_columns(found)
-    return into("ormqr", as_own(found, found.array.shape), out)
+        found = _reflected(vectors, tau, other.mH, not transpose).mH.clone()  # no view
+    return into("ormqr", by_columns(found), out)

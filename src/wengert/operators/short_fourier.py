@@ -14,7 +14,6 @@ from .fourier import FULL, NONE, ROOT, c2c, c2r, prepared, r2c
 from .nn import constant_pad_nd
 from .padding import continued
 from .strides import add_windows, unfold
-from .views import as_own
 
 __all__ = ["istft", "stft"]
 
@@ -110,8 +109,7 @@ def stft(
         found = c2c.call((pieces, dims, scale, True))
     else:
         found = r2c.call((pieces, dims, scale, half_only))
-    found = found.transpose(-1, -2)
-    found = as_own(found, found.array.shape)
+    found = found.transpose(-1, -2).clone()  # a result of its own, no view
     return found if return_complex or is_complex and return_complex is None else _pairs(found)
 
 
