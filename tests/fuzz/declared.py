@@ -74,11 +74,6 @@ def _refused_by_us(d: Difference, *phrases: str) -> bool:
     )
 
 
-def is_refused_by_us(d: Difference) -> bool:
-    """Whether we alone find that what was saved has been changed."""
-    return _refused_by_us(d, "modified by an inplace operation")
-
-
 def _after(d: Difference, phrase: str) -> bool:
     """Whether PyTorch has raised with this phrase so far."""
     return any(re.search(phrase, message) for message in d.before)
@@ -230,6 +225,12 @@ def _naming(d: Difference, name: str) -> str:
     return "\n".join(step.source for step in d.program.steps if name in step.targets)
 
 
+def _origin(d: Difference, name: str) -> str:
+    """The source that gives a name to something, or to the several results that it is one of."""
+    text = _naming(d, name)
+    return "\n".join([text, *(_naming(d, whole) for whole in re.findall(r"= (t\d+)\[", text))])
+
+
 def _changing(d: Difference, name: str) -> str:
     """The source of the steps that call an in-place form on what has a name."""
     called = re.compile(rf"\b{name.partition('[')[0]}\.\w+_\(")
@@ -240,9 +241,7 @@ def _hears_other_nodes(d: Difference) -> bool:
     """Whether a program has a hook on a node that is declared to be another."""
     heard = re.findall(r"(\w+)\.grad_fn\.register_", d.program.text)
     heard += re.findall(r"get_gradient_edge\((\w+)\)\.node", d.program.text)
-    texts = [_naming(d, name) for name in heard]
-    texts += [_naming(d, name) for text in texts for name in re.findall(r"= (t\d+)\[", text)]
-    return any(OTHER_NODES.search(text) for text in texts)
+    return any(OTHER_NODES.search(_origin(d, name)) for name in heard)
 
 
 def _without_aliases(text: str) -> str:
@@ -358,9 +357,13 @@ TABLE: list[Declared] = [
     ),
     Declared(
         "A retained gradient of a result counts what second derivatives send through it",
-        lambda d: d.field == "grad"
+        lambda d: d.field in ("grad", "log")
         and bool(re.search(r"derivatives\(.*, [23]\)|create_graph=True", d.program.text))
-        and bool(re.search(f"{READS_OTHERS.pattern}|{OTHER_NODES.pattern}", _naming(d, d.name))),
+        and any(
+            re.search(f"{READS_OTHERS.pattern}|{OTHER_NODES.pattern}", _origin(d, name))
+            for name in ([d.name] if d.field == "grad" else
+                         re.findall(r"(\w+)(?:\.grad_fn)?\.register_", d.program.text))
+        ),
     ),
     Declared(
         "A Function can read a view that it has saved, though its base has changed.",
@@ -470,6 +473,7 @@ TABLE: list[Declared] = [
     Declared(
         "Some functions are made of other operators, and their graphs show it.",
         lambda d: (_refused_by_us(d, "A view was created in no_grad mode")
+            or _refused(d, "A view was created in no_grad mode")
             or d.field == "value" and "allow_unused" in d.source and _changes(d))
         and bool(OTHER_VIEWS.search(d.program.text)),
     ),
@@ -480,6 +484,7 @@ TABLE: list[Declared] = [
         or d.field in ("requires_grad", "leaf") and _has_empty(d)
         and bool(re.search(r"householder_product|orgqr", _made_by(d)))
         or d.field in ("grad", "log") and d.program.uses("triangular_solve")
+        or d.program.uses("triangular_solve") and _refused(d, "'NoneType' object has no attribute")
         or d.program.uses("triangular_solve")
         and _refused_by_us(d, "appears to not have been used in the graph"),
     ),
@@ -668,7 +673,8 @@ TABLE: list[Declared] = [
     Declared(
         "An operand keeps its shape when it is changed in place",
         lambda d: "addbmm_" in d.program.text
-        and (_refused_by_us(d, "doesn't match the broadcast shape") or d.field == "shape"),
+        and (_refused_by_us(d, "doesn't match the broadcast shape") or d.field == "shape"
+             or d.field == "message" and "doesn't match the broadcast shape" in d.ours.message),
     ),
     Declared(
         "Writing to out= counts as a change",
@@ -698,7 +704,8 @@ TABLE: list[Declared] = [
         "Rules work on tensors without elements.",
         lambda d: _has_empty(d) and _refused_by_us(d, r"calling .tolist\(\) on a Tensor")
         or _has_empty(d)
-        and _raises(d, "cannot reshape tensor of 0 elements", r"max\(\): Expected reduction dim"),
+        and _raises(d, "cannot reshape tensor of 0 elements", r"max\(\): Expected reduction dim",
+                    "FFT error"),
     ),
     Declared(
         "Batch rules know numbers: PyTorch's of flip and of losses take each example for more.",
