@@ -121,7 +121,8 @@ def saves_less(
         again = execute(program, torch)
     for step, (mine, other) in enumerate(zip(ours, theirs)):
         if mine.error and other.error and step != found.step:
-            again[step] = other  # with copies nothing is refused, also what should be
+            # With copies nothing is refused, also what should be, and so ends otherwise.
+            again[step], again[-1] = other, theirs[-1]
     return first_difference(program, ours, again)[0] is None
 
 
