@@ -194,8 +194,10 @@ def _flat(value: object) -> list[float]:
 
 #: Another name for a tensor, or what may return it as it is.
 SAME = re.compile(
-    r"^\s*\w+ = (?:torch\.[\w.]*dropout\w*\()?(\w+)(?:, .*\)|\)|\.(?:to|type|type_as|contiguous|"
-    r"double|float|half|bfloat16|cpu|detach_|requires_grad_|resolve_conj|resolve_neg)\(.*\))?$",
+    r"^\s*\w+ = (?:torch\.(?:[\w.]*dropout\w*|real)\()?(\w+)(?:, .*\)|\)|"
+    r"\.(?:to|type|type_as|contiguous|"
+    r"double|float|half|bfloat16|cpu|detach_|requires_grad_|resolve_conj|resolve_neg)\(.*\)|"
+    r"\.real)?$",
     re.MULTILINE,
 )
 
@@ -926,6 +928,11 @@ TABLE: list[Declared] = [
         lambda d: d.field == "values" and _is_gradient(d)
         and bool(re.search(r"scatter_reduce.*'prod'", d.program.text))
         and d.program.uses("jvp", "jacfwd", "hessian", "make_dual", "linearized", "forward-mode"),
+    ),
+    Declared(
+        "Equal largest differences share the gradient of cdist and pdist",
+        lambda d: (d.field == "values" and _is_gradient(d) or d.field == "grad")
+        and bool(re.search(r"[cp]dist\(.*inf", d.program.text)),
     ),
     Declared(
         "Equal largest elements share the gradient of scatter_reduce and index_reduce.",
