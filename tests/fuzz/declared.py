@@ -243,7 +243,7 @@ def _hears_other_nodes(d: Difference) -> bool:
     """Whether a program has a hook on a node that is declared to be another."""
     heard = re.findall(r"(\w+)\.grad_fn\.register_", d.program.text)
     heard += re.findall(r"get_gradient_edge\((\w+)\)\.node", d.program.text)
-    return any(OTHER_NODES.search(_origin(d, name)) for name in heard)
+    return any(OTHER_NODES.search(_origin(d, name) + _changing(d, name)) for name in heard)
 
 
 def _without_aliases(text: str) -> str:
