@@ -522,6 +522,12 @@ TABLE: list[Declared] = [
         harmless=True,
     ),
     Declared(
+        "Parts of complex numbers are found again when their tensor is reshaped in place",
+        lambda d: d.field == "node" and d.ours == "AsStridedBackward0"
+        and d.theirs == "ViewAsRealBackward0" and bool(RESHAPED.search(d.program.text)),
+        harmless=True,
+    ),
+    Declared(
         "A view keeps its own kind of node when its base changes in place.",
         lambda d: d.field == "node" and d.theirs == "AsStridedBackward0",
         harmless=True,
