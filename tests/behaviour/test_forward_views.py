@@ -155,3 +155,59 @@ def test_part_is_scaled_inside_jvp(lib):
     assert tangent.tolist() == [24.0, 6.0]
     jacobian = lib.func.jacfwd(func)(x)
     assert jacobian.tolist() == [[12.0, 0.0], [0.0, 6.0]]
+
+
+@pytest.mark.parametrize(
+    ("part", "expected"),
+    [
+        (lambda lib, z: z.imag, [8j, 6j]),
+        (lambda lib, z: z.real, [8, 6]),
+        (lambda lib, z: lib.view_as_real(z)[:, 1], [8j, 6j]),
+    ],
+)
+def test_a_part_of_complex_numbers_gives_them_a_complex_tangent(
+    lib, dual, tangent, part, expected
+):
+    z = lib.zeros(2, dtype=lib.complex64)
+    part(lib, z).copy_(dual)
+    assert tangent(z) == expected
+    assert tangent(part(lib, z)) == [8.0, 6.0]
+    part(lib, z).mul_(dual)
+    assert tangent(part(lib, z)) == [64.0, 108.0]
+
+
+def test_complex_numbers_give_a_real_tensor_a_real_tangent(lib, dual, tangent):
+    x = lib.zeros(2, 2)
+    lib.view_as_complex(x).copy_(dual * 1j)
+    assert tangent(x) == [[0.0, 8.0], [0.0, 6.0]]
+
+
+def test_a_part_of_complex_numbers_inside_transforms(lib):
+    def f(x):
+        z = lib.zeros(2, dtype=lib.complex64)
+        z.imag.copy_(x)
+        z.imag.mul_(x)
+        return z
+
+    x = lib.tensor([2.0, 3.0])
+    found = lib.func.jvp(f, (x,), (lib.ones(2),))[1]
+    assert found.tolist() == [4j, 6j]
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int64", "uint8"])
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda lib, x, dual: x.copy_(dual),
+        lambda lib, x, dual: x.__setitem__(slice(0, 1), dual[:1]),
+        lambda lib, x, dual: x.__setitem__(..., dual),
+        lambda lib, x, dual: x.__setitem__(0, dual[0]),
+        lambda lib, x, dual: x.__setitem__(lib.tensor([0]), dual[:1].to(x.dtype)),
+        lambda lib, x, dual: x.copy_(dual).t_(),
+    ],
+)
+def test_whole_numbers_get_no_tangent(lib, dual, tangent, write, dtype):
+    x = lib.zeros(2, dtype=getattr(lib, dtype))
+    write(lib, x, dual)
+    assert tangent(x) is None
+    assert tangent(x * dual) == (x * lib.tensor([8.0, 6.0])).tolist()

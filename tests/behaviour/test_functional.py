@@ -209,6 +209,15 @@ class TestJacobian:
         by_input = functional.jacobian(lambda x, y: x * y, (x, y))
         assert [tuple(b.shape) for b in by_input] == [(2, 2), (2,)]
 
+    def test_no_output(self, functional, double):
+        x = double([1.0])
+        with pytest.raises(IndexError, match="out of range"):
+            functional.jacobian(lambda x: (), x)
+        with pytest.raises(AssertionError, match="at least one tensor"):
+            functional.jacobian(lambda x: (), x, vectorize=True)
+        with pytest.raises(IndexError, match="out of range"):
+            functional.jvp(lambda x: (), x, x)
+
     def test_scalar_to_scalar(self, functional, double):
         result = functional.jacobian(lambda x: x.sin(), double(0.0))
         assert result.shape == () and equal(result, 1)

@@ -530,3 +530,121 @@ def test_the_sign_of_a_real_determinant_has_no_gradient(lib, number):
     assert lib.autograd.grad(sign.abs(), x, allow_unused=True, retain_graph=True) == (None,)
     if number:
         assert lib.autograd.grad(sign + size, x)[0].tolist() == [[0.5, 0.0], [0.0, 0.5]]
+
+
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize(("name", "shape"), [("dropout1d", (2, 3)), ("dropout3d", (2, 1, 1, 3))])
+def test_dropout_of_one_example_is_a_view_of_that_of_a_batch(lib, name, shape, training):
+    dropout = getattr(lib.nn.functional, name)
+    x = lib.ones(shape, requires_grad=True) * 1
+    found = dropout(x, training=training)
+    assert found.grad_fn.name() == "SqueezeBackward1"
+    assert found._is_view()
+    batch = lib.ones(1, *shape)
+    assert dropout(batch, training=False) is batch
+    assert dropout(x, training=training, inplace=True) is x
+    assert x.shape == shape
+
+
+@pytest.mark.parametrize("reduce", ["sum", "prod", "mean", "amax", "amin"])
+def test_what_is_reduced_without_self_sends_it_nothing(lib, reduce):
+    """Not even where what arrives is no number."""
+    x = lib.ones(3, dtype=lib.float64, requires_grad=True)
+    index, src = lib.tensor([1]), lib.ones(1, dtype=lib.float64)
+    y = x.scatter_reduce(0, index, src, reduce, include_self=False)
+    g = lib.tensor([1.0, float("nan"), 1.0], dtype=lib.float64)
+    assert lib.autograd.grad(y, x, g, retain_graph=True)[0].tolist() == [1, 0, 1]
+    assert lib.autograd.grad(y, x, g, create_graph=True)[0].tolist() == [1, 0, 1]
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+@pytest.mark.parametrize(
+    ("name", "argument", "shape"),
+    [
+        ("pixel_shuffle", 1, (1, 4, 2, 2)), ("pixel_shuffle", 2, (1, 4, 1, 1)),
+        ("pixel_unshuffle", 1, (1, 4, 2, 2)), ("pixel_unshuffle", 2, (1, 1, 2, 2)),
+        ("channel_shuffle", 1, (1, 4, 2, 2)), ("channel_shuffle", 4, (1, 4, 2, 2)),
+    ],
+)  # fmt: skip
+def test_what_is_shuffled_is_a_copy(lib, name, argument, shape, recorded):
+    """Also where nothing changes its place."""
+    x = lib.zeros(shape, requires_grad=recorded) * 1
+    found = getattr(lib.nn.functional, name)(x, argument)
+    assert not found._is_view()
+    with lib.no_grad():
+        found.add_(1)
+    assert not x.any()
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda lib, x: lib.nn.functional.group_norm(x, 2),
+        lambda lib, x: lib.nn.functional.group_norm(x.transpose(1, 2), 2),
+        lambda lib, x: lib.nn.functional.pixel_shuffle(x, 2),
+        lambda lib, x: lib.nn.functional.grid_sample(x[None], x[None, 0, :, :, None] + x[0, 0, :2]),
+        lambda lib, x: lib.linalg.solve(x[0] + 3 * lib.eye(4), x[0, 0]),
+        lambda lib, x: lib.linalg.solve_ex(x + 3 * lib.eye(4), x[:, 0])[0],
+        lambda lib, x: lib.linalg.lstsq(x, x[:, 0])[0],
+        lambda lib, x: lib.linalg.lu_solve(*lib.linalg.lu_factor(x[0]), x[1, :1], left=False),
+        lambda lib, x: lib.ormqr(x[0], x[0, 0], x[0], left=False),
+        lambda lib, x: lib.stft(x[0].flatten(), 8, window=lib.ones(8), return_complex=True),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_new_results_are_no_views(lib, function):
+    """So they can be detached in place."""
+    lib.manual_seed(0)
+    x = lib.rand(4, 4, 4).requires_grad_()
+    found = function(lib, x)
+    assert not found._is_view()
+    found.detach_()
+    assert found.is_leaf
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "uint8"])
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda lib, x: lib.nn.functional.interpolate(x, scale_factor=1),
+        lambda lib, x: lib.nn.functional.interpolate(x, (2, 2), mode="nearest-exact"),
+        lambda lib, x: lib.nn.functional.interpolate(x, (2, 2), mode="bilinear"),
+        lambda lib, x: lib.nn.functional.interpolate(x, (2, 2), mode="bilinear", antialias=True),
+        lambda lib, x: lib.nn.functional.interpolate(x, (2, 2), mode="bicubic"),
+        lambda lib, x: lib.nn.functional.adaptive_avg_pool2d(x.float(), (2, 2)).to(x.dtype),
+        lambda lib, x: lib.nn.functional.adaptive_max_pool2d(x.float(), (2, 2)).to(x.dtype),
+        lambda lib, x: lib.nn.functional.unfold(x.float(), 1).to(x.dtype),
+        lambda lib, x: lib.nn.functional.fold(x.float().flatten(2), (2, 2), 1).to(x.dtype),
+        lambda lib, x: lib.nn.functional.avg_pool2d(x.float(), 1).to(x.dtype),
+        lambda lib, x: lib.nn.functional.max_pool2d(x, 1),
+        lambda lib, x: lib.nn.functional.pad(x, (0, 0)),
+    ],
+)
+def test_pictures_that_stay_as_they_are_are_copied(lib, function, dtype):
+    x = lib.ones(1, 4, 2, 2, dtype=getattr(lib, dtype))
+    function(lib, x).add_(1)
+    assert x.eq(1).all()
+
+
+@pytest.mark.parametrize("name", ["linalg.eig", "linalg.eigh", "linalg.svd"])
+def test_vectors_of_no_determined_phase_refuse_gradients_that_are_not_numbers(lib, name):
+    x = lib.eye(2, dtype=lib.complex128) * lib.tensor([1.0, 2.0]) + 0.1j
+    x = x.requires_grad_()
+    module, _, function = name.partition(".")
+    found = getattr(getattr(lib, module), function)(x)
+    vectors = found[0 if name == "linalg.svd" else 1]
+    with pytest.raises(RuntimeError, match="specified up to multiplication by e"):
+        vectors.backward(lib.full_like(vectors, float("nan")))
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_products_of_several_matrices_are_views(lib):
+    x, y, v = lib.ones(2, 3, requires_grad=True), lib.ones(3, 2), lib.ones(2)
+    for found, shape in (
+        (lib.linalg.multi_dot([x, y]), (2, 2)), (lib.linalg.multi_dot([v, x, y]), (2,)),
+        (lib.linalg.multi_dot([x, y, v]), (2,)), (lib.linalg.multi_dot([v, x, y, v]), ()),
+        (lib.chain_matmul(x, y), (2, 2)),
+    ):  # fmt: skip
+        assert found.shape == shape
+        assert found.grad_fn.name() == "ViewBackward0"
+        assert found._is_view()

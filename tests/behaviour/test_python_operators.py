@@ -14,6 +14,12 @@ class TestOperators:
             pow(lib.tensor([2]), 3, 5)
         assert pow(lib.tensor([2]), 3).tolist() == [8]
 
+    def test_names_of_older_pythons(self, lib):
+        x = lib.tensor([2.0])
+        assert [x.__div__(4).item(), x.__rdiv__(4).item(), x.__rdiv__(x).item()] == [0.5, 2, 1]
+        assert x.__idiv__(4) is x
+        assert [x.item(), x.__long__(), x.__nonzero__()] == [0.5, 0, True]
+
     def test_items_are_not_deleted(self, lib):
         x = lib.arange(3)
         with pytest.raises(TypeError, match="does not support deleting items"):

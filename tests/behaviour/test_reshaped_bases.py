@@ -57,3 +57,16 @@ def test_tangent_through_a_row_of_what_was_reshaped(lib, reshape, history):
         tangents = [forward_ad.unpack_dual(t).tangent.tolist() for t in (base, row, column)]
     assert tangents[0] == reshape(expected.clone()).tolist()
     assert tangents[1:] == [expected[1].tolist(), expected[:, 2].tolist()]
+
+
+@reshaped
+@pytest.mark.parametrize(("part", "unit"), [("real", -1j), ("imag", 1)])
+def test_parts_of_complex_numbers_of_a_reshaped_base(lib, part, unit, reshape):
+    x = (lib.arange(6.0) * (1 + 0.5j)).reshape(2, 3).requires_grad_()
+    base = x * 1j
+    view, row = getattr(base, part), getattr(base[1], part)
+    reshape(base)
+    factors = lib.arange(6.0).reshape(2, 3)
+    (found,) = lib.autograd.grad((view * factors).sum() + (row * 2).sum(), x)
+    expected = factors + lib.tensor([[0.0], [2.0]])
+    assert (found - unit * expected).abs().max().item() < 1e-6

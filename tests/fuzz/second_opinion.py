@@ -1,11 +1,14 @@
-"""Transforms by reverse mode and loops alone: PyTorch's second opinion on its own rules.
+"""Libraries with some functions in another form, which tells why a program differs.
 
-Its rules for forward mode and for batches are written apart from those for gradients. Where the
-two contradict each other, one of them is a mistake.
+PyTorch's rules for forward mode and for batches are written apart from those for gradients. Where
+the two contradict each other, one of them is a mistake: transforms by reverse mode and loops alone
+are its second opinion. Functions that jump at zero differ where zeros have no determined sign, or
+belong to the other side in PyTorch's rules: away from zero, both libraries must agree.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -37,6 +40,64 @@ class SecondOpinion:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._lib, name)
+
+
+class Replaced:
+    """A library, or a module of it, some of whose functions have a wrapper around them."""
+
+    def __init__(self, module: Any, wrap: Callable[[str, Any], Any]) -> None:
+        self._module = module
+        self._wrap = wrap
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self._module, name)
+        if name in ("fft", "nn", "functional") and not callable(value):
+            return Replaced(value, self._wrap)
+        return self._wrap(name, value)
+
+
+def without_zeros_of_no_sign(lib: Any) -> Any:
+    """The library with transforms whose small parts are zero, which has no sign."""
+
+    def wrap(name: str, function: Any) -> Any:
+        if not re.fullmatch(r"i?[rh]?fft\w?|i?stft", name):
+            return function
+
+        def transform(*args: Any, **options: Any) -> Any:
+            y = function(*args, **options)
+            if "out" in options:
+                return y
+            parts = y.detach()
+            parts = lib.view_as_real(parts) if parts.is_complex() else parts
+            small = lib.where(parts.abs() < 1e-5, 0.0 * parts, parts) + 0.0
+            exact = lib.view_as_complex(small) if y.is_complex() else small
+            return y + (exact - y).detach()
+
+        return transform
+
+    return Replaced(lib, wrap)
+
+
+def conjugated_at_once(lib: Any) -> Any:
+    """The library with functions that return no lazily conjugated tensors."""
+
+    def wrap(name: str, function: Any) -> Any:
+        if not re.fullmatch(r"conj|adjoint|ihfft\w?|H|mH", name):
+            return function
+        return lambda *args, **options: function(*args, **options).resolve_conj()
+
+    return Replaced(lib, wrap)
+
+
+def away_from_zero(lib: Any) -> Any:
+    """The library with a `prelu` that takes each zero for a small number."""
+
+    def wrap(name: str, function: Any) -> Any:
+        if name != "prelu":
+            return function
+        return lambda x, weight: function(x + (x.detach() == 0) * 1e-3, weight)
+
+    return Replaced(lib, wrap)
 
 
 def _each(function: Callable, value: Any) -> Any:

@@ -6,7 +6,13 @@ from pathlib import Path
 import pytest
 
 import wengert
-from fuzz.checking import against_pytorch, check, contradicts_itself, rounding_decides
+from fuzz.checking import (
+    against_pytorch,
+    check,
+    contradicts_itself,
+    rounding_decides,
+    zeros_decide,
+)
 from fuzz.comparison import differences
 from fuzz.declared import TABLE
 from fuzz.program import Program, Step
@@ -64,6 +70,42 @@ def test_a_second_opinion_decides_where_pytorch_contradicts_itself(factor, expec
     seen = execute(program, wengert)
     assert next(differences(program, seen, execute(program, torch)), None) or factor == "2"
     assert contradicts_itself(program, seen) is expected
+
+
+@pytest.mark.parametrize(
+    ("made", "result", "decides"),
+    [
+        ("torch.fft.fft(t1.detach() * 0 - 1)", "t2**0.5", True),
+        ("torch.fft.fft(t1)", "t2 * (2 if torch.__name__ == 'torch' else 3)", False),
+        ("torch.prelu(t1, t1[:1])", "derivatives(t2, [t1], 2)", True),
+        ("t1.prelu(t1[:1])", "derivatives(t2, [t1], 2)", True),
+        ("t1.prelu(t1[:1])", "t2 * (2 if torch.__name__ == 'torch' else 3)", False),
+    ],
+)
+def test_zeros_of_no_sign_decide_where_functions_jump(made, result, decides):
+    pytest.importorskip("torch")
+    steps = [
+        "t1 = torch.tensor([-3.0, 0.0, -0.0, 0.0], dtype=torch.float64, requires_grad=True)",
+        f"t2 = {made}",
+        f"d3 = {result}",
+    ]
+    program = Program([Step(step) for step in steps])
+    assert zeros_decide(program) is decides
+
+
+@pytest.mark.parametrize(
+    ("made", "factor", "agrees"),
+    [
+        ("t1.conj()", "1", True), ("torch.conj(t1)", "1", True), ("t1.mH", "1", True),
+        ("t1.conj()", "(2 if torch.__name__ == 'torch' else 3)", False),
+    ],
+)  # fmt: skip
+def test_what_is_conjugated_late_may_change(made, factor, agrees):
+    """A change of a conjugated tensor shows in the view that PyTorch has of it."""
+    pytest.importorskip("torch")
+    steps = ["t1 = torch.tensor([[1 + 2j]])", f"t2 = {made} * 1", f"t3 = {made}", "t1.mul_(2)"]
+    steps.append(f"t4 = t3 * {factor} + t2")
+    assert (against_pytorch(Program([Step(step) for step in steps])) is None) is agrees
 
 
 @pytest.mark.parametrize(

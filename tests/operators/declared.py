@@ -7,7 +7,6 @@ The comparison of all operators (`test_nodes.py`) and random programs (`fuzz`) b
 NODES = {
     "floor_divide": "has a derivative, which is zero; PyTorch has none",
     "einsum": "contracts pairs of operands without permuting and reshaping what needs it not",
-    "chain_matmul": "the product itself, where PyTorch returns a view of it",
     "Tensor.sum_to_size": "sums dimensions away in one step, PyTorch in two",
     "trapezoid": "weights and sums, where PyTorch sums and subtracts the ends",
     "cumulative_trapezoid": "the same",
@@ -40,7 +39,6 @@ NODES = {
     "linalg.cond": "chooses infinity for singular matrices, where PyTorch replaces NaN",
     "linalg.cross": "made of products, where PyTorch has a node for it",
     "cross": "made of products, where PyTorch has a node for it",
-    "linalg.multi_dot": "the product itself, where PyTorch returns a view of it",
     "fill": "the number is an operand, so the node is that of a tensor",
     "frobenius_norm": "made of linalg.vector_norm",
     "norm_except_dim": "one norm over all other dimensions, where PyTorch reshapes",
@@ -82,25 +80,13 @@ NODES = {
 #: Results that are views in one of the libraries alone.
 VIEWS = {
     **dict.fromkeys(["conj", "adjoint", "Tensor.H", "Tensor.mH"], "a conjugate is a copy"),
-    **{name: NODES[name] for name in ("chain_matmul", "einsum", "Tensor.sum_to_size")},
+    **{name: NODES[name] for name in ("einsum", "Tensor.sum_to_size")},
     **dict.fromkeys(
         ["fft.ifft", "fft.ihfft", "fft.ihfft2", "fft.ihfftn"], "a conjugate is a copy"
     ),
-    "stft": "pieces are the last dimension by a transpose",
-    **dict.fromkeys(["linalg.lu_solve", "ormqr"], "from the right side by a transpose"),
     "norm_except_dim": "PyTorch reshapes what it has reduced",
     "nn.functional.linear": "rows of a batch are multiplied as one matrix in every layout",
     "nn.functional.max_pool1d": "a row of pictures, in PyTorch only where it is differentiated",
-    **dict.fromkeys(
-        [f"nn.functional.{name}" for name in ("pixel_shuffle", "pixel_unshuffle", "grid_sample",
-                                              "channel_shuffle")],
-        "a view of what has been computed",
-    ),
-    "nn.functional.group_norm": "a view of its groups, where nothing is scaled or shifted",
-    **{
-        name: NODES[name]
-        for name in ("linalg.solve", "linalg.solve_ex", "linalg.lstsq", "linalg.multi_dot")
-    },
 }
 #: Expressions whose graph is another than PyTorch's; 2 stands for any number.
 EXPRESSIONS = {

@@ -24,6 +24,10 @@ KEPT = {
     "remainder of a negative number": (lambda lib, x: (x - 2) % 1, True),
     "remainder by a negative number": (lambda lib, x: (x + 2) % -1, False),
     "lerp": (lambda lib, x: lib.lerp(x, x, 0.5), True),
+    "cumsum": (lambda lib, x: x.cumsum(0), False),
+    "cumsum of rows": (lambda lib, x: x.unsqueeze(1).expand(-1, 2).cumsum(0), False),
+    "cumsum in place": (lambda lib, x: x.clone().cumsum_(-1), False),
+    "cumprod of one": (lambda lib, x: x.unsqueeze(0).cumprod(0), True),
     "largest of equals": (
         lambda lib, x: lib.nn.functional.max_pool1d(
             lib.stack([x, -x], -1).reshape(1, 1, -1), 2

@@ -111,6 +111,7 @@ def jvp(
     with wengert.enable_grad():
         inputs, v, unpack_inputs = _inputs_and_vector(inputs, v, "jvp", create_graph)
         outputs, unpack_outputs = _called(func, inputs, "jvp", strict)
+        _require_output(outputs, IndexError("tuple index out of range: there is no output"))
     product = _jacobian_times(
         v, outputs, outputs, inputs, "jvp", create_graph, strict, _GRADIENT_CONSTANT
     )
@@ -212,6 +213,7 @@ def jacobian(
         inputs, unpack_inputs = _prepared_inputs(inputs, "jacobian", create_graph)
         outputs, unpack_outputs = _called(func, inputs, "jacobian", strict)
         if vectorize:
+            _require_output(outputs, AssertionError("Expected at least one tensor in the output"))
             if strict:
                 raise RuntimeError(
                     "wengert.autograd.functional.jacobian: `strict=True` and `vectorized=True` are"
@@ -219,6 +221,7 @@ def jacobian(
                 )
             blocks = _batched_rows(outputs, inputs, create_graph)
         else:
+            _require_output(outputs, IndexError("tuple index out of range: there is no output"))
             blocks = tuple(
                 _rows(index, out, inputs, create_graph, strict) for index, out in enumerate(outputs)
             )
@@ -359,6 +362,12 @@ def _require_scalar(outputs: Tensors, unpacked: bool, caller: str) -> None:
         raise RuntimeError(
             f"The Tensor returned by the function given to {caller} should contain a single element"
         )
+
+
+def _require_output(outputs: Tensors, error: Exception) -> None:
+    """Refuse an empty tuple as PyTorch's programs know it."""
+    if not outputs:
+        raise error
 
 
 def _require_graph(tensors: MaybeTensors, when_constant: str) -> None:

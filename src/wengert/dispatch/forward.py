@@ -167,6 +167,8 @@ def _fitted(tangent: Tensor, t: Tensor) -> Tensor:
 
 def _call_inplace(operator: Any, functional: Any, args: tuple, tangents: dict) -> Any:
     target = args[0]
+    if not is_differentiable(target.array.dtype):
+        return operator.call(args)
     state = thread_state()
     recording = state.recording() and any_requires(args, functional.grad_positions)
     check_inplace(target, recording, state)
@@ -201,7 +203,7 @@ def write_tangent(target: Any, tangent: Tensor) -> None:
         # A new tangent for the base, since the old one may belong to other levels than the change.
         assert base is not None  # else the tangent is the target's own
         if own is None:
-            whole = in_layout_of(base, tangent.new_zeros(base.array.shape))
+            whole = in_layout_of(base, tangent.new_zeros(base.array.shape, dtype=base.dtype))
         else:
             whole = _recorded_copy(target.cold.tangent_source, tangent, base)
         set_tangent(base, whole)
@@ -229,7 +231,7 @@ def _recorded_copy(own: Tensor, tangent: Tensor, t: Tensor) -> Tensor:
     state = thread_state()
     enabled, state.grad_enabled = state.grad_enabled, True
     try:
-        return in_layout_of(t, tangent.new_zeros(t.array.shape)) + own
+        return in_layout_of(t, tangent.new_zeros(t.array.shape, dtype=t.dtype)) + own
     finally:
         state.grad_enabled = enabled
 

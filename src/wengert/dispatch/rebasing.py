@@ -5,14 +5,15 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
-from ..backends.geometry import same_elements
+from ..backends.geometry import owner_of, same_elements
+from ..core.arrays import plain_array
 from ..core.collector import collector
 from ..core.errors import inplace_view_error, refuse_inference_update, shape_text
 from ..core.state import ThreadState, thread_state
 from ..core.tensor import VIEW_DEFAULT, Tensor, node_of, requires_of
 from ..tape.copy_slices import CopySlices
 from ..tape.node import Node, edge_node, edges
-from ..tape.views import replay, strided_steps
+from ..tape.views import replay, sees_parts, strided_steps
 
 _collector = collector
 
@@ -104,12 +105,19 @@ def _view_again(t: Tensor) -> Tensor:
     meta: Any = t.view_meta
     try:
         fresh = replay(meta.base, meta.steps)
-        if same_elements(fresh, t) or t.array.dtype != meta.base.array.dtype:
-            return fresh  # strides lead to no numbers of another type
+        if same_elements(fresh, t) or not _strides_lead_to(t, meta.base):
+            return fresh
     except (RuntimeError, IndexError, ValueError):
         pass
     meta.steps = strided_steps(t, meta.base)
     return replay(meta.base, meta.steps)
+
+
+def _strides_lead_to(t: Tensor, base: Tensor) -> bool:
+    """Whether the numbers of a view are those of its base, or real parts of them in its memory."""
+    if t.array.dtype == base.array.dtype:
+        return True
+    return sees_parts(t, base) and owner_of(plain_array(t)) is owner_of(plain_array(base))
 
 
 def _refit_steps(t: Tensor) -> None:

@@ -24,7 +24,7 @@ def _columns(
     sizes = convolved_sizes(x.shape[-2:], kernel, stride, padding, dilation)
     seen = windows(bordered(xp, x, padding), kernel, sizes, stride, dilation)
     shape = (*x.shape[:-3], x.shape[-3] * math.prod(kernel), math.prod(sizes))
-    return xp.ascontiguousarray(seen).reshape(shape)
+    return seen.copy("C").reshape(shape)  # windows of one element are the picture itself
 
 
 def _pictures(

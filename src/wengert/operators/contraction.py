@@ -13,6 +13,7 @@ from ..dispatch.out import copy_to_out
 from .declare import composite
 from .matmul import bmm, bmm_right, mm, mm_right
 from .products import total_size
+from .views import view_
 
 __all__ = ["chain_matmul", "einsum", "inner", "tensordot"]
 
@@ -454,7 +455,7 @@ def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
     The product of one matrix is a copy.
     """
     result = multiplied_in_best_order(list(matrices))
-    result = result.clone() if len(matrices) == 1 else result
+    result = result.clone() if len(matrices) == 1 else view_.call((result, result.array.shape))
     return result if out is None else copy_to_out("chain_matmul", result, out, (), True)
 
 

@@ -21,6 +21,7 @@ from .linalg_kernels import check_shape_square, into
 from .linalg_solving import inv, solve
 from .matmul import vdot
 from .scan import cumprod
+from .views import view_
 
 __all__ = []
 
@@ -137,11 +138,8 @@ def multi_dot(tensors: Any, *, out: Tensor | None = None) -> Tensor:
                 f"{shape_text(given[i].array.shape)} and {shape_text(given[i + 1].array.shape)} "
                 "cannot be multiplied"
             )
-    found = multiplied_in_best_order(given)
-    if column:
-        found = found.squeeze(-1)
-    if row:
-        found = found.squeeze(0)
+    shape = given[0].array.shape[:1] * (not row) + given[-1].array.shape[1:] * (not column)
+    found = view_.call((multiplied_in_best_order(given), shape))
     return into("linalg_multi_dot", found, out)
 
 

@@ -27,6 +27,7 @@ from .linalg_kernels import (
     real_dtype,
 )
 from .linalg_solving import solve_triangular
+from .views import as_own
 
 __all__ = []
 
@@ -378,7 +379,8 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
             residuals = values.new_empty((0,))
     else:
         residuals = values.new_empty((0,))
-    solution = solution.squeeze(-1) if is_vector else solution
+    if is_vector:
+        solution = as_own(solution, solution.array.shape[:-1])
     if driver == "gels":
         rank = rank.new_empty((0,))
     if driver in ("gels", "gelsy"):

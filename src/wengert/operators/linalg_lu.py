@@ -15,6 +15,7 @@ from ..core.tensor import Tensor
 from ..dispatch.operator import Operator
 from ..transforms.batching.rules import leading
 from .along import scalar_name
+from .copying import pack
 from .declare import composite, primitive
 from .diagonals import diag_embed, tril, triu
 from .joining import cat
@@ -385,7 +386,7 @@ def solution(
         )
     if not left:
         found = solution(LU, pivots, B.mH, adjoint=not adjoint).mH
-        return into("linalg_lu_solve", found.contiguous(), out)
+        return into("linalg_lu_solve", pack.call1(found), out)
     exchange = _exchange(LU.detach(), pivots)
     if adjoint:
         inner = solve_triangular.call((LU.mH, B, False, True, False))

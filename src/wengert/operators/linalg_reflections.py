@@ -161,5 +161,5 @@ def ormqr(
     if left:
         found = _reflected(vectors, tau, other, transpose)
     else:
-        found = _reflected(vectors, tau, other.mH, not transpose).mH
+        found = _reflected(vectors, tau, other.mH, not transpose).mH.clone()  # no view
     return into("ormqr", by_columns(found), out)

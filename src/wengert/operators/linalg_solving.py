@@ -25,6 +25,7 @@ from .linalg_kernels import (
     raise_first,
     zero_pivots,
 )
+from .views import as_own
 
 __all__ = []
 
@@ -178,7 +179,7 @@ def _solved(A: Tensor, B: Tensor, left: bool, checked: str) -> tuple[Tensor, Ten
             "left=False. In this case linalg.solve is equivalent to B / A.squeeze(-1)"
         )
     found, info = _solve.call((A, B.unsqueeze(-1), left, checked))
-    return found.squeeze(-1), info
+    return as_own(found, found.array.shape[:-1]), info
 
 
 def solve(A: Tensor, B: Tensor, *, left: bool = True, out: Tensor | None = None) -> Tensor:

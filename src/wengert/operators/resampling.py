@@ -163,6 +163,7 @@ def _resample(xp: Any, x: Any, size: Sizes, mode: str, align: bool, scales: tupl
         x = _resample_bytes(xp, x, taps)
         return channels_moved(xp, x) if turned else x
     x, here = packed(widened(x)), of_array(x)
+    given = x
     for axis, (positions, weights) in enumerate(taps, lead):
         if positions.shape[1] == 1 and np.array_equal(positions[:, 0], np.arange(x.shape[axis])):
             continue
@@ -177,7 +178,7 @@ def _resample(xp: Any, x: Any, size: Sizes, mode: str, align: bool, scales: tupl
                     part = xp.where(weight == 0, 0, part)
             found = part if found is None else found + part
         x = found
-    x = x.astype(goal, copy=False)
+    x = x.astype(goal, copy=x is given)
     return channels_moved(xp, x) if turned else x
 
 
@@ -208,7 +209,7 @@ def _resample_bytes(xp: Any, x: Any, taps: list) -> Any:
         total = xp.matmul(moved, transfer(np.ascontiguousarray(whole.T), here))
         rounded = xp.clip((total + 2 ** (digits - 1)) >> digits, 0, 255).astype(np.uint8)
         x = xp.moveaxis(rounded, -1, axis)
-    return xp.ascontiguousarray(x)
+    return x.copy("C")
 
 
 def _collect(xp: Any, g: Any, size: Sizes, mode: str, align: bool, scales: tuple) -> Any:

@@ -129,6 +129,8 @@ def _accumulation(function: str) -> Any:
         out = row_loops.cumsum(x) if function == "cumsum" and dim == x.ndim - 1 else None
         if out is None:
             out = getattr(xp, function)(x, axis=dim, dtype=working_dtype(goal))
+            if function == "cumsum" and out.dtype.kind in "fc":
+                out += 0  # sums begin with zero, which has no sign
         return out.astype(goal, copy=False)
 
     return kernel

@@ -408,13 +408,23 @@ def _scatter_reduce_source(
     return _padded(gather.call((g, dim, index, False)) * weights[1].conj(), src_shape)
 
 
+def _of_self(values: Tensor, dim: int, index: Tensor, include_self: bool) -> Tensor:
+    """Zeros where elements of `self` take no part, whatever is there: NaN times zero is NaN."""
+    return values if include_self else scatter.call((values, dim, index, 0, None))
+
+
 def _scatter_reduce_tangent(
-    tangents: dict, self: Tensor, dim: int, index: Tensor, src: Tensor, weights: tuple
+    tangents: dict,
+    self: Tensor,
+    dim: int,
+    index: Tensor,
+    src: Tensor,
+    weights: tuple,
+    include_self: bool,
 ) -> Tensor:
     t = _cropped(tangent_of(tangents, "src", src), index.array.shape)
-    return scatter_add.call(
-        (tangent_of(tangents, "self", self) * weights[0], dim, index, t * weights[1])
-    )
+    mine = _of_self(tangent_of(tangents, "self", self) * weights[0], dim, index, include_self)
+    return scatter_add.call((mine, dim, index, t * weights[1]))
 
 
 scatter_reduce: Operator = update(
@@ -422,9 +432,11 @@ scatter_reduce: Operator = update(
     "bool include_self=True) -> Tensor",
     _scatter_reduce,
     {
-        "self": lambda g, self, dim, index, src, reduce, include_self, out: (
-            g
-            * _scatter_weights(self, dim, index, src, reduce, include_self, out)[0].conj()
+        "self": lambda g, self, dim, index, src, reduce, include_self, out: _of_self(
+            g * _scatter_weights(self, dim, index, src, reduce, include_self, out)[0].conj(),
+            dim,
+            index,
+            include_self,
         ),
         "src": lambda g, self, dim, index, src, reduce, include_self, out: _scatter_reduce_source(
             g,
@@ -441,6 +453,7 @@ scatter_reduce: Operator = update(
         index,
         src,
         _scatter_weights(self, dim, index, src, reduce, include_self, out),
+        include_self,
     ),
     shape=shapes.as_first,
     batch=batched.scatter,

@@ -109,7 +109,7 @@ def stft(
         found = c2c.call((pieces, dims, scale, True))
     else:
         found = r2c.call((pieces, dims, scale, half_only))
-    found = found.transpose(-1, -2)
+    found = found.transpose(-1, -2).clone()  # a result of its own, no view
     return found if return_complex or is_complex and return_complex is None else _pairs(found)
 
 

@@ -137,6 +137,14 @@ def reshape(input: Tensor, *sizes: Any, shape: Any = None) -> Tensor:
     return unsafe_view.call((pack.call1(input), size))
 
 
+def as_own(result: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """A new result, of whose memory no other tensor knows, in another shape; it is no view."""
+    array = result.array
+    if not array.flags.c_contiguous and view_shape(array, shape) is None:
+        result = pack.call1(result)
+    return unsafe_view.call((result, shape))
+
+
 @composite(public="method")
 def view_as(input: Tensor, other: Tensor) -> Tensor:
     """A view of this memory in the shape of `other`."""

@@ -29,8 +29,20 @@ def replay(base: Tensor, steps: tuple | None) -> Tensor:
 
 
 def strided_steps(t: Tensor, base: Any) -> tuple:
-    """The way from `base` to a view of its memory by shape, strides and offset alone."""
-    array = t.array
+    """The way from `base` to a view of its memory by shape, strides and offset alone.
+
+    To parts of complex numbers it leads through all of these as real numbers.
+    """
+    array, steps = t.array, None
+    if sees_parts(t, base):
+        steps = (None, operator_named("view_as_real"), ())
+        base = replay(base, steps)
     stride = tuple([s // array.itemsize for s in array.strides])
     seen = seen_from(base.array, array.shape, stride, offset_of(array))
-    return (None, operator_named("_as_strided"), seen)
+    return (steps, operator_named("_as_strided"), seen)
+
+
+def sees_parts(t: Tensor, base: Tensor) -> bool:
+    """Whether a view has the real numbers that the complex ones of its base consist of."""
+    mine, whole = t.array.dtype, base.array.dtype
+    return mine.kind == "f" and whole.kind == "c" and 2 * mine.itemsize == whole.itemsize

@@ -268,6 +268,13 @@ def _bind_subclasses() -> None:
     classes.attach(Tensor, "__torch_dispatch__", staticmethod(disabled_torch_dispatch_impl))
 
 
+#: Names from Python 2 that PyTorch's tensors still have.
+_OLDER = {
+    "__div__": "__truediv__", "__idiv__": "__itruediv__", "__rdiv__": "__rtruediv__",
+    "__long__": "__int__", "__nonzero__": "__bool__",
+}  # fmt: skip
+
+
 def bind() -> dict[str, Any]:
     """Complete Tensor and the engine; returns the functions of the package."""
     found = _overridable_functions(_core_operators())
@@ -281,6 +288,8 @@ def bind() -> dict[str, Any]:
     for names in REFUSED_METHODS.values():
         for name in names.split():
             classes.attach(Tensor, name, _LaterMethod(name, "tensor.out_of_scope"))
+    for name, newer in _OLDER.items():
+        classes.attach(Tensor, name, getattr(Tensor, newer))
     _bind_subclasses()
     _table.update(declared_operators())
     _complete_table(

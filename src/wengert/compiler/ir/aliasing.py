@@ -28,6 +28,7 @@ class Aliases:
         self.leaving: set[Value] = set()
         self.written: set[Value] = set()
         self.overlapping: set[Value] = set()
+        self.passed_on: dict[Value, list[Value]] = {}
         self._visit(block)
         self.outside = {self.find(value) for value in (*block.inputs, *self.outside)}
         self.leaving = {self.find(value) for value in block.outputs}
@@ -87,12 +88,24 @@ class Aliases:
             self.leaves(new)
             or self.comes_from_outside(new)
             or self.may_overlap(new)
-            or new.node.is_view
+            or self.may_be_view(new)
         )
+
+    def may_be_view(self, value: Value) -> bool:
+        """Whether it is made by a view, or may be such a value that came into or out of a block."""
+        met, found = {value}, [value]
+        while found:
+            value = found.pop()
+            if value.node.is_view:
+                return True
+            sources = [source for source in self.passed_on.get(value, ()) if source not in met]
+            met.update(sources)
+            found += sources
+        return False
 
     def replaced(self, old: Value, new: Value) -> None:
         """Keep the classes true after a replacement."""
-        self.unite(old, new)
+        self._pass_on(new, old)
 
     def _visit(self, block: Block) -> None:
         for node in block.nodes():
@@ -102,7 +115,7 @@ class Aliases:
                 sources = node._inputs[:1] if node.operator is not None else node._inputs
                 for source in sources:
                     for value in node._outputs:
-                        self.unite(value, source)
+                        self._pass_on(source, value)
                 if node.is_inplace:
                     self.written.add(node._inputs[0])
                 elif node.fact("overlaps"):
@@ -116,6 +129,10 @@ class Aliases:
         """Inputs and outputs of a block may be those of its node, whichever goes where."""
         given = block.inputs
         for value, source in zip(reversed(given), reversed(node._inputs), strict=False):
-            self.unite(value, source)
+            self._pass_on(source, value)
         for value, result in zip(node._outputs, block.outputs, strict=False):
-            self.unite(value, result)
+            self._pass_on(result, value)
+
+    def _pass_on(self, source: Value, value: Value) -> None:
+        self.unite(value, source)
+        self.passed_on.setdefault(value, []).append(source)

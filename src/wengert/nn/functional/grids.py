@@ -15,7 +15,7 @@ from ...operators.along import scalar_name
 from ...operators.joining import meshgrid, stack
 from ...operators.pointwise import where
 from ...operators.resampling import cubic_weights
-from ...operators.views import unsafe_view
+from ...operators.views import as_own, unsafe_view
 
 _CHANGED = (
     "Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. "
@@ -148,7 +148,7 @@ def grid_sample(
         part = flat.gather(2, index) * weight.unsqueeze(1)
         part = where(inside.unsqueeze(1), part, 0)
         total = part if total is None else total + part
-    return total.reshape((count, channels, *inner))
+    return as_own(total, (count, channels, *inner))
 
 
 def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> Tensor:

@@ -155,11 +155,15 @@ def _feature_dropout(
             f"in a future release; expected {ranks[0]}-D or {ranks[1]}-D.",
             stacklevel=3,
         )
-    if not training or p == 0 or input.array.size == 0:
-        return input
-    whole = 2 if ndim == ranks[1] or name == "dropout2d" else 1
-    pattern = input.detach()[(slice(None),) * whole + (slice(0, 1),) * (ndim - whole)]
-    return _masked(input, pattern, p, inplace)
+    alone = ndim != ranks[1] and name != "dropout2d"
+    if alone:
+        input = input.unsqueeze_(0) if inplace else input.unsqueeze(0)
+    if training and p != 0 and input.array.size:
+        pattern = input.detach()[(slice(None),) * 2 + (slice(0, 1),) * (input.array.ndim - 2)]
+        input = _masked(input, pattern, p, inplace)
+    if alone:
+        return input.squeeze_(0) if inplace else input.squeeze(0)
+    return input
 
 
 def dropout1d(

@@ -11,6 +11,7 @@ from ...core.tensor import Tensor
 from ...operators.convolution import channels_innermost
 from ...operators.nn import constant_pad_nd, native_layer_norm
 from ...operators.normalisation import check_normalized, normalize_channels, per_channel
+from ...operators.views import as_own
 from .pooling import avg_pool2d
 
 
@@ -172,7 +173,7 @@ def grouped_norm(
             )
     length = math.prod(shape[1:]) // num_groups
     rows = input.reshape((shape[0], num_groups, length))
-    out = native_layer_norm.call((rows, (length,), None, None, float(eps)))[0].reshape(shape)
+    out = as_own(native_layer_norm.call((rows, (length,), None, None, float(eps)))[0], shape)
     if weight is not None:
         out = out * per_channel(weight, len(shape))
     if bias is not None:

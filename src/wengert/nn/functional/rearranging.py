@@ -8,6 +8,8 @@ from ...core.errors import shape_text
 from ...core.tensor import Tensor
 from ...operators.columns import col2im, im2col
 from ...operators.convolution import convolved_sizes
+from ...operators.copying import pack
+from ...operators.views import as_own
 
 # Windows ------------------------------------------------------------------------------------------
 
@@ -119,7 +121,7 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     n = len(lead)
     order = (*range(n), n, n + 3, n + 1, n + 4, n + 2)
     shape = (*lead, channels // (r * r), high * r, wide * r)
-    return parts.permute(order).contiguous().reshape(shape)
+    return as_own(pack.call1(parts.permute(order)), shape)
 
 
 def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
@@ -137,7 +139,7 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     n = len(lead)
     order = (*range(n), n, n + 2, n + 4, n + 1, n + 3)
     shape = (*lead, channels * r * r, high // r, wide // r)
-    return parts.permute(order).contiguous().reshape(shape)
+    return as_own(pack.call1(parts.permute(order)), shape)
 
 
 def channel_shuffle(input: Tensor, groups: int) -> Tensor:
@@ -158,4 +160,4 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
             f"{groups} groups."
         )
     parts = input.reshape((shape[0], groups, shape[1] // groups, *shape[2:]))
-    return parts.transpose(1, 2).contiguous().reshape(shape)
+    return as_own(pack.call1(parts.transpose(1, 2)), shape)
