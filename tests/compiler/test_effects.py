@@ -684,3 +684,18 @@ def test_many_kinds_that_come_once_are_not_looked_at_for_ever():
             assert compiled(wengert.ones(1), i).item() == i
     assert len(compiled.compilations) == 64
     assert "64 compilations" in explain(compiled)
+
+
+@pytest.mark.parametrize(("known", "is_left"), [(0, True), (1, True), (9, False)])
+def test_compiled_kinds_are_given_up_where_most_calls_are_of_others(known, is_left):
+    def scaled(x, n):
+        return x * n
+
+    compiled = wengert.compile(scaled, backend="interpreter")
+    x = wengert.ones(1)
+    with pytest.warns(UserWarning, match="was compiled 64 times"):
+        for i in range(64 * 4):
+            assert compiled(x, i).item() == i
+            for _ in range(known if i > 64 and i % 3 == 0 else 0):
+                assert compiled(x, 1).item() == 1
+    assert (compiled.plain is scaled) == is_left

@@ -1,10 +1,15 @@
-"""Differentiating long graphs takes work in proportion to their length."""
+"""Differentiating and lowering long graphs takes work in proportion to their length."""
 
+import numpy as np
 import pytest
 
 import wengert
 from line_counts import lines_run
 from wengert.compiler import Graph, TensorType, differentiate
+from wengert.compiler.native.control import Signature
+from wengert.compiler.native.emitter import Emitter
+from wengert.compiler.native.frames import Layout
+from wengert.compiler.native.lower import lower
 from wengert.compiler.passes import Policy, propagate_shapes
 
 
@@ -41,3 +46,19 @@ def test_work_grows_in_proportion(recompute):
 @pytest.mark.parametrize("recompute", [None, Policy()], ids=["plain", "recompute"])
 def test_ten_thousand_nodes(recompute):
     differentiated(chain(10_000), recompute)
+
+
+def lowered(graph):
+    signatures = [Signature(np.dtype("float32"), (4, 4), (16, 4))] * 2
+    made = lower(graph, signatures)
+    layout = Layout(made.groups, made.buffers)
+    kinds = [buffer.kind for buffer in made.buffers]
+    for step in layout.steps:
+        Emitter(step, kinds, 64).emit()
+
+
+def test_work_on_machine_code_grows_in_proportion():
+    lowered(chain(10))  # records the forms
+    short = lines_run(lowered, chain(400))
+    long = lines_run(lowered, chain(2_000))
+    assert long < 8 * short

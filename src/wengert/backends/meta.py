@@ -7,6 +7,7 @@ only compute with shapes and strides, so NumPy does them; nothing may read or wr
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,9 @@ from .backend import register
 from .host import NumpyBackend
 from .layout import result_strides, row_major
 from .numpy import dense_strides
+
+#: Arrays of so many elements have memory, which nobody touches.
+_SMALL = 1024
 
 
 class MetaArray(np.ndarray):
@@ -59,6 +63,10 @@ def like(array: Any, dtype: Any = None) -> MetaArray:
 
 def of_strides(shape: tuple[int, ...], strides: tuple[int, ...], dtype: Any) -> MetaArray:
     """A meta array with given strides in bytes."""
+    if prod(shape) <= _SMALL:  # memory of its own takes less time than strides do
+        array = np.empty(shape, dtype)
+        if array.strides == strides:
+            return array.view(MetaArray)
     return as_strided(np.empty(1, dtype), shape, strides).view(MetaArray)
 
 

@@ -7,7 +7,7 @@ Promotion, 16-bit floats and floating-point warnings are dealt with here for Num
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,12 @@ _ndarrays = ndarrays
 _ndarray = np.ndarray
 _backends = BY_CLASS
 _quiet_set, _quiet_reset, _quiet_ignore = quiet.set, quiet.reset, quiet.ignore
+
+
+@cache
+def _other_way() -> Any:
+    """What runs kernels on arrays of other classes, which not every program has."""
+    return load("backends.running").run_on
 
 
 class Declaration(BaseOperator):
@@ -107,12 +113,12 @@ class Declaration(BaseOperator):
         for position in self.tensor_positions:
             value = args[position]
             if type(value) is not _ndarray and _is_array(value):
-                return load("backends.running").run_on(value, self, args)
+                return _other_way()(value, self, args)
         if self.list_positions:
             for position in self.list_positions:
                 for value in args[position]:
                     if type(value) is not _ndarray and _is_array(value):
-                        return load("backends.running").run_on(value, self, args)
+                        return _other_way()(value, self, args)
         if self.is_view:
             if _ndarrays.is_empty(args[0]):
                 return self.kernel(np, with_steps(args[0]), *args[1:])

@@ -88,6 +88,49 @@ def test_while_loop(rounds):
     assert_native(run, randn(5, 3))
 
 
+@pytest.mark.parametrize("rounds", [0, 1, 2, 5, 40])
+def test_reverse_of_a_while_loop(rounds):
+    def loss(x, w):
+        start = (wengert.tensor(0), x, x[0] * 2)
+
+        def turn(i, y, z):
+            return i + 1, (y @ w).sin() + z * 0.1, z * 0.3 * w.sum().tanh() + y[1]
+
+        _, y, z = while_loop(lambda i, y, z: i < rounds, turn, start)
+        return (y.square().sum() + z.sin().sum()) * x.sum()
+
+    def run(x, w):
+        return wengert.func.grad(loss, (0, 1))(x, w)
+
+    x, w = randn(5, 3), randn(3, 3, seed=1) / 3
+    native = assert_native(run, x, w)
+    for size in (2, -1, 1):  # memory of rounds stays from call to call
+        assert_alike(native(x * size, w), run(x * size, w), 1e-12)
+
+
+def test_reverse_of_a_while_loop_whose_rounds_depend_on_values():
+    def halved(x):
+        return while_loop(lambda y: y.abs().max() > 0.1, lambda y: (y * 0.5,), (x,))[0].sum()
+
+    compiled = wengert.compile(halved, backend="native")
+    for start in (0.01, 1.0, 1e6, 3.0):
+        x = wengert.full((3,), start, requires_grad=True)
+        compiled(x).backward()
+        its = wengert.full((3,), start, requires_grad=True)
+        halved(its).backward()
+        assert wengert.equal(x.grad, its.grad)
+    assert "prim::rounds" not in explain(compiled, details=True)
+
+
+def test_second_derivative_of_a_while_loop():
+    def grown(x):
+        return while_loop(lambda y: y.sum() < 50, lambda y: (y * y + 1,), (x,))[0].sum()
+
+    x = wengert.tensor([0.5, 0.2], dtype=wengert.float64)
+    twice = wengert.func.grad(lambda x: wengert.func.grad(grown)(x).square().sum())
+    assert wengert.allclose(wengert.compile(twice, backend="native")(x), twice(x))
+
+
 def test_an_index_out_of_range_within_a_loop():
     def run(table, places):
         zero = wengert.zeros(1, 2, dtype=wengert.float64)

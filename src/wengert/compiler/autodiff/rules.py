@@ -21,6 +21,7 @@ from ..ir import primitives as prim
 from ..ir.graph import Graph
 from ..ir.literals import HOLE, fill, literal_key
 from ..ir.nodes import Node, Value, split_arguments
+from ..ir.remembered import Remembered
 from ..ir.types import INT, NONE, ListType, OptionalType, TensorType, Type, without_grad
 from ..passes.barriers import drop_barriers
 from ..passes.cse import merge_equal_nodes
@@ -87,7 +88,7 @@ class RuleGraph(NamedTuple):
     results: tuple[int | None, ...]
 
 
-_rules: dict[Any, RuleGraph | NotDifferentiable] = {}
+_rules: Remembered[RuleGraph | NotDifferentiable] = Remembered(512)
 
 
 def differentiable_outputs(node: Node) -> list[int]:

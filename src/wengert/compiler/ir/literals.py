@@ -6,7 +6,7 @@ Where an input of the node goes among its literals, there is a `HOLE`.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from ...backends.placement import of_array, transfer
@@ -37,13 +37,13 @@ HOLE = _Hole()
 def fill(arguments: tuple, inputs: Sequence[Any]) -> tuple:
     """`arguments` with the inputs in place of the holes."""
     supply = iter(inputs)
+    return tuple([_filled(item, supply) for item in arguments])
 
-    def value(item: Any) -> Any:
-        if item is HOLE:
-            return next(supply)
-        return tuple([value(part) for part in item]) if type(item) is tuple else item
 
-    return tuple([value(item) for item in arguments])
+def _filled(item: Any, supply: Iterator[Any]) -> Any:
+    if item is HOLE:
+        return next(supply)
+    return tuple([_filled(part, supply) for part in item]) if type(item) is tuple else item
 
 
 def literal_text(value: Any, large: Iterable[Tensor] = ()) -> str:

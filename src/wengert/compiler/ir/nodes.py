@@ -331,6 +331,8 @@ class Node:
             if self.graph.insert_point is self:
                 self.graph.insert_point = self.next  # type: ignore[assignment]
             self._unlink()
+        # Its outputs know it: without this only the cyclic collector would free them.
+        self._outputs = []
 
     def __repr__(self) -> str:
         return text_of(self)
@@ -339,16 +341,17 @@ class Node:
 def split_arguments(arguments: Iterable[Any]) -> tuple[tuple, list[Value]]:
     """The converse of `fill`: literals with holes, and the values that go there."""
     inputs: list[Value] = []
+    return tuple([_literal(item, inputs) for item in arguments]), inputs
 
-    def literal(item: Any) -> Any:
-        if isinstance(item, Value):
-            inputs.append(item)
-            return HOLE
-        if isinstance(item, (tuple, list)):
-            return tuple([literal(part) for part in item])
-        return item
 
-    return tuple([literal(item) for item in arguments]), inputs
+def _literal(item: Any, inputs: list[Value]) -> Any:
+    """An argument with holes for values, which are added to the list."""
+    if isinstance(item, Value):
+        inputs.append(item)
+        return HOLE
+    if isinstance(item, (tuple, list)):
+        return tuple([_literal(part, inputs) for part in item])
+    return item
 
 
 def _aligned(a: Node, b: Node) -> tuple[Node, Node]:

@@ -18,6 +18,7 @@ from ...core.scalar.expressions import DTYPES, Scalar, Unsupported, is_float, ty
 from . import blas
 from .loops import (
     CONSTANT,
+    GROWN,
     INPUT,
     OUTPUT,
     SCRATCH,
@@ -65,6 +66,19 @@ class Value:
 
     def __repr__(self) -> str:
         return f"<{self.kind}{list(self.shape)} {self.number or self.buffer or self.loop}>"
+
+
+class Growing(Value):
+    """Arrays of one shape, one after the other, as many as a step finds there are: `count` has
+    the number once it has run. Seen as an array of two of them."""
+
+    __slots__ = ("count",)
+
+    def __init__(self, builder: Builder, kind: str, shape: tuple[int, ...], count: Buffer) -> None:
+        super().__init__((2, *shape), kind)
+        self.buffer = builder.buffer(kind, self.shape, GROWN)
+        self.view = builder.whole(self.buffer).view
+        self.count = count
 
 
 class Builder:

@@ -19,9 +19,9 @@ from ..ir.blocks import Block
 from ..ir.graph import block_graph
 from ..ir.nodes import Node
 from ..passes.shapes import propagate_shapes
-from .building import Value
+from .building import Growing, Value
 from .frames import Layout
-from .loops import SCRATCH, Buffer
+from .loops import ROOM, SCRATCH, Buffer
 from .plan import ALIGNMENT
 
 KINDS = {prim.SCAN, prim.MAP, prim.COND, prim.WHILE}
@@ -126,7 +126,10 @@ def _in_order(builder: Any, value: Value) -> Value:
 def lowered(lowering: Any, node: Node) -> list[Value]:
     """The values of a node with blocks."""
     inputs = []
-    for symbol in node.inputs:
+    for i, symbol in enumerate(node.inputs):
+        if node.kind == prim.SCAN and symbol in lowering.growing and i in _slices(node):
+            inputs.append(lowering.growing[symbol])
+            continue
         if symbol not in lowering.values:
             raise Unsupported("an operand is not known before the graph runs")
         inputs.append(lowering.values[symbol])
@@ -171,15 +174,33 @@ def _entries(builder: Any, body: Body, inputs: Sequence[Value], skip: int = 0) -
     ]
 
 
+def _slices(node: Node) -> range:
+    """The inputs of a scan or a map that it goes through."""
+    carried = node.attributes.get("carried", 0)
+    return range(carried, carried + node.attributes["mapped"])
+
+
+def _length(inputs: Sequence[Value]) -> tuple[int, Buffer | None]:
+    """How long the inputs are that a loop goes through, or the buffer that will tell."""
+    counts = {value.count.id: value.count for value in inputs if isinstance(value, Growing)}
+    if counts:
+        if len(counts) > 1 or not all(isinstance(value, Growing) for value in inputs):
+            raise Unsupported("a loop through things of different lengths, not all of them known")
+        return 1, next(iter(counts.values()))
+    lengths = {value.shape[0] for value in inputs}
+    if len(lengths) != 1 or 0 in lengths:
+        raise Unsupported("a loop over nothing")
+    return lengths.pop(), None
+
+
 def _scan(lowering: Any, node: Node, inputs: list[Value]) -> list[Value]:
     builder = lowering.builder
     carried, mapped = node.attributes.get("carried", 0), node.attributes["mapped"]
     backward = bool(node.attributes.get("reverse", False))
-    slices = range(carried, carried + mapped)
-    lengths = {inputs[i].shape[0] for i in slices}
-    if len(lengths) != 1 or 0 in lengths:
-        raise Unsupported("a loop over nothing")
-    (length,) = lengths
+    slices = _slices(node)
+    length, count = _length([inputs[i] for i in slices])
+    if count is not None and len(node.outputs) > carried:
+        raise Unsupported("a loop of unknown length that collects values")
     carries = [_in_order(builder, value) for value in inputs[:carried]]
     given = [*carries, *inputs[carried:]]
     fixed = set(range(carried + mapped, len(inputs)))
@@ -191,7 +212,7 @@ def _scan(lowering: Any, node: Node, inputs: list[Value]) -> list[Value]:
     for i in slices:
         part = body.inputs[i]
         if part is not None:
-            step = inputs[i].view.strides[0] if length > 1 else 0
+            step = inputs[i].view.strides[0] if length > 1 or count is not None else 0
             start = step * (length - 1) if backward else 0
             entries.append(
                 (part.base, _place(builder, inputs[i]), start, -step if backward else step)
@@ -211,14 +232,19 @@ def _scan(lowering: Any, node: Node, inputs: list[Value]) -> list[Value]:
         source = body.inputs[i]
         assert source is not None
         target, start = body.outputs[i].base, _place(builder, value)
-        turns.append((source.base, target, start, (final.id, 0), (other.id, 0)))
+        turns.append(
+            (source.base, target, start, (final.id, 0), (other.id, 0), final.nbytes)
+        )
         finals.append(final)
         spare.append(other)
     made = _call(
         builder, "scan", [body], [v for v in given if v.number is None],
         [work, *finals, *spare, *results],
         entries=entries, turns=turns, length=length, work=work.id,
+        count=None if count is None else (count.id, 0),
     )  # fmt: skip
+    if count is not None:
+        made.reads.add(count.id)
     return [builder.whole(buffer, made.order + 0.5) for buffer in (*finals, *results)]
 
 
@@ -254,10 +280,12 @@ def _cond(lowering: Any, node: Node, inputs: list[Value]) -> list[Value]:
     return [builder.whole(buffer, made.order + 0.5) for buffer in outs]
 
 
-def _while(lowering: Any, node: Node, inputs: list[Value]) -> list[Value]:
-    builder = lowering.builder
+def _test_and_body(
+    lowering: Any, node: Node, inputs: list[Value]
+) -> tuple[list[Value], list[Value], Body, Body]:
+    """The carried values and all inputs of a loop of unknown length, and its two blocks."""
     count = len(node.outputs)
-    carries = [_in_order(builder, value) for value in inputs[:count]]
+    carries = [_in_order(lowering.builder, value) for value in inputs[:count]]
     given = [*carries, *inputs[count:]]
     fixed = set(range(count, len(inputs)))
     test, body = [Body(lowering, block, given, range(0), fixed) for block in node.blocks]
@@ -266,6 +294,49 @@ def _while(lowering: Any, node: Node, inputs: list[Value]) -> list[Value]:
     for value, shape, buffer in zip(carries, body.shapes, body.outputs, strict=True):
         if value.shape != shape or value.kind != buffer.kind:
             raise Unsupported("a carried value changes its kind")
+    return carries, given, test, body
+
+
+def collected(lowering: Any, node: Node) -> list[Growing]:
+    """What each round of a loop of unknown length begins with, for `prim::rounds`."""
+    if lowering.is_inner:
+        raise Unsupported("rounds of unknown number are collected inside of another loop")
+    if any(symbol not in lowering.values for symbol in node.inputs):
+        raise Unsupported("an operand is not known before the graph runs")
+    builder = lowering.builder
+    inputs = [lowering.values[symbol] for symbol in node.inputs]
+    carries, given, test, body = _test_and_body(lowering, node, inputs)
+    work = _work(builder, [test, body])
+    flag = builder.buffer("bool", (1,), SCRATCH)
+    number = builder.buffer("i64", (1,), SCRATCH)
+    room = builder.buffer("i64", (1,), ROOM)
+    found = [Growing(builder, value.kind, value.shape, number) for value in carries]
+    turns = []
+    for i, (value, grown) in enumerate(zip(carries, found, strict=True)):
+        source, asked = body.inputs[i], test.inputs[i]
+        assert source is not None and asked is not None and grown.buffer is not None
+        turns.append(
+            (asked.base, source.base, body.outputs[i].base, _place(builder, value), grown.buffer,
+             grown.buffer.nbytes // 2)
+        )  # fmt: skip
+    entries = [_entries(builder, each, given, len(carries)) for each in (test, body)]
+    entries[0].append((test.outputs[0].base, (flag.id, 0), 0, 0))
+    written = [buffer for _, _, _, _, buffer, _ in turns]
+    made = _call(
+        builder, "rounds", [test, body], [v for v in given if v.number is None],
+        [work, flag, number, room, *written],
+        entries=entries, turns=turns, flag=(flag.id, 0), number=(number.id, 0), room=room,
+        work=work.id,
+    )  # fmt: skip
+    for grown in found:
+        grown.ready = made.order + 0.5
+    return found
+
+
+def _while(lowering: Any, node: Node, inputs: list[Value]) -> list[Value]:
+    builder = lowering.builder
+    count = len(node.outputs)
+    carries, given, test, body = _test_and_body(lowering, node, inputs)
     work = _work(builder, [test, body])
     flag = builder.buffer("bool", (1,), SCRATCH)
     outs, spare, turns = [], [], []

@@ -10,6 +10,7 @@ import numpy as np
 from ...core.scalar.expressions import DTYPES, Expressions, Scalar, Unsupported
 from ...core.scalar.namespace import scalar_namespace
 from ..ir.literals import literal_key
+from ..ir.remembered import Remembered
 
 
 class Form:
@@ -31,7 +32,7 @@ class Operand:
         self.is_number = is_number
 
 
-_FORMS: dict[tuple, Form | str] = {}
+_FORMS: Remembered[Form | str] = Remembered(1024)
 
 
 def form_of(operator: Any, arguments: Sequence[Any], goals: Sequence[Any]) -> Form:

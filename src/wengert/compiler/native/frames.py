@@ -7,15 +7,32 @@ indices set, then the arena, then what is not scratch.
 from __future__ import annotations
 
 import ctypes
+import functools
+import os
 from collections.abc import Sequence
 from typing import Any
 
-from .loops import CONSTANT, SCRATCH, Buffer, Call, Group
+from .loops import CONSTANT, GROWN, SCRATCH, Buffer, Call, Group
 from .nests import Step, form_nests
 from .plan import place_buffers
 
 #: bases[0] is the flag that wrong indices set, bases[1] the arena.
 FLAG, ARENA, FIRST_FREE = 0, 1, 2
+
+
+@functools.cache
+def c_memory() -> tuple[Any, Any]:
+    """The C library's `realloc` and `free`."""
+    library = ctypes.CDLL("ucrtbase" if os.name == "nt" else None)
+    library.free.argtypes, library.free.restype = [ctypes.c_void_p], None
+    return library.realloc, library.free
+
+
+def realloc_address() -> int:
+    """The address of `realloc`, for kernels to call."""
+    address = ctypes.cast(c_memory()[0], ctypes.c_void_p).value
+    assert address is not None
+    return address
 
 
 class Layout:
@@ -36,6 +53,8 @@ class Layout:
                 buffer.base, buffer.offset = count, 0
                 count += 1
         self.count = count
+        #: The addresses of memory that steps have made larger, which a frame gives back.
+        self.grown = [b.base for b in buffers if b.source == GROWN]
         self.template: Any = (ctypes.c_void_p * count)()
         self.constants = [b.value for b in buffers if b.source == CONSTANT]
         for buffer in buffers:

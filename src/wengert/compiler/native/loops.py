@@ -16,6 +16,9 @@ from ...core.scalar.expressions import DTYPES, Expressions, operands_of
 
 #: Where the memory of a buffer comes from.
 INPUT, OUTPUT, SCRATCH, CONSTANT = "input", "output", "scratch", "constant"
+#: Memory that a step makes as large as it finds it has to be, and the place where it notes for how
+#: many rounds there is room. Both stay with the frame, so that the next call has them.
+GROWN, ROOM = "grown", "room"
 
 
 class Buffer:

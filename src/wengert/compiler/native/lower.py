@@ -21,7 +21,7 @@ from ..ir.nodes import Value as Symbol
 from ..ir.types import TensorType
 from . import control
 from .arrays import CheckedBuilder, SymbolicArray
-from .building import Value
+from .building import Growing, Value
 from .control import Signature
 from .forms import Operand, form_of
 from .loops import Buffer, Group
@@ -85,11 +85,15 @@ class _Lowering:
     ) -> None:
         self.graph = graph
         nodes = list(graph.nodes())
+        #: Whether this is a block of another graph, whose memory is that of each round anew.
+        self.is_inner = may_check is not None
         if may_check is None:
             may_check = not any(node.has_effects for node in nodes)
         self.builder = CheckedBuilder(may_check)
         self.namespace = ArrayNamespace(self.builder)
         self.values: dict[Symbol, Any] = {}
+        #: Values of rounds of unknown number, which only loops can go through.
+        self.growing: dict[Symbol, Growing] = {}
         self.instructions = InstructionBuilder()
         self.tensors: set[Symbol] = set()  # those that have a register with a tensor
         self.exports: list[Export] = []
@@ -235,6 +239,9 @@ class _Lowering:
             return self._keep(
                 node, [self.builder.pointwise(lambda a, b: a + b, [x, y], x.shape)]
             )
+        if node.kind == prim.ROUNDS:
+            self.growing.update(zip(node.outputs, control.collected(self, node), strict=True))
+            return True
         if node.kind in control.KINDS:
             return self._keep(node, control.lowered(self, node))
         return False
@@ -344,7 +351,7 @@ class _Lowering:
             # Made by the same view as in the program, so that what is shared is shared again.
             self.eager(node)
             return register
-        if node.kind == prim.CONSTANT:
+        if node.kind == prim.CONSTANT or symbol in self.growing:
             self.eager(node)
             return register
         value = self.values[symbol]
@@ -367,7 +374,8 @@ class _Lowering:
         """A step that calls an operator, or runs a node with blocks, on tensors."""
         builder = self.builder
         for symbol in dict.fromkeys(node_reads(node)):
-            if symbol in self.values:  # else it is inside of the node, or a tensor already
+            # Else it is inside of the node, or a tensor already.
+            if symbol in self.values or symbol in self.growing:
                 self.tensor(symbol)
         instruction: Instruction = self.instructions.instruction(node)
         registers = {self.instructions.register(symbol) for symbol in node_reads(node)}

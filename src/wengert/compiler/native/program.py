@@ -12,7 +12,7 @@ import gc
 import logging
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -29,7 +29,7 @@ from ..ir.types import TensorType
 from ..passes.shapes import propagate_shapes
 from . import host
 from .control import Signature
-from .frames import ARENA, FLAG, Layout
+from .frames import ARENA, FLAG, Layout, c_memory
 from .loops import Call
 from .lower import Export, Late, Lowered, lower
 from .plan import ALIGNMENT
@@ -182,9 +182,10 @@ def _says(known: Any, signature: Signature) -> bool:
 class Frame:
     """The memory of one call: the addresses of all buffers, and the arena."""
 
-    __slots__ = ("bases", "flag", "memory", "address")
+    __slots__ = ("bases", "flag", "memory", "address", "grown")
 
-    def __init__(self, template: Any, arena: int) -> None:
+    def __init__(self, template: Any, arena: int, grown: Sequence[int]) -> None:
+        self.grown = grown
         self.bases = type(template).from_buffer_copy(template)
         self.flag = np.zeros(1, np.int64)
         self.memory = np.empty(arena + ALIGNMENT, np.uint8)
@@ -192,6 +193,11 @@ class Frame:
         self.bases[FLAG] = self.flag.ctypes.data
         self.bases[ARENA] = begin + -begin % ALIGNMENT
         self.address = ctypes.addressof(self.bases)
+
+    def __del__(self) -> None:
+        for base in self.grown:
+            if self.bases[base]:
+                c_memory()[1](self.bases[base])
 
 
 class Variant:
@@ -238,11 +244,11 @@ class Variant:
             (np.empty(export.shape, export.dtype.numpy), export.buffer.base)
             for export in self._exports
         ]
-        template, arena = self._template, self.arena
+        template, arena, grown = self._template, self.arena, self.layout.grown
         return Caller(
             inputs,
             outputs,
-            lambda: Frame(template, arena),
+            lambda: Frame(template, arena, grown),
             self._records,
             self.table.steps,
             self.table.uses_blas,
@@ -261,7 +267,7 @@ class Variant:
         try:
             frame = self._frames.pop()
         except IndexError:
-            frame = Frame(self._template, self.arena)
+            frame = Frame(self._template, self.arena, self.layout.grown)
         registers: list[Any] = [None] * lowered.registers
         for register, t in zip(lowered.input_registers, inputs, strict=True):
             registers[register] = t

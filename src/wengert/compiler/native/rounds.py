@@ -13,7 +13,7 @@ from typing import Any
 
 from . import host
 from .emitter import SIGNATURE, Kernel
-from .frames import ARENA, FLAG
+from .frames import ARENA, FLAG, realloc_address
 from .loops import Call
 
 
@@ -41,6 +41,7 @@ class _Text:
         self.pairs = pairs
         self.count = 0
         self.numbers = 0
+        self.declarations: set[str] = set()
         self.pointers = [self._pointer(k) for k in range(pairs)]
 
     def value(self, text: str) -> str:
@@ -50,6 +51,13 @@ class _Text:
 
     def do(self, text: str) -> None:
         self.lines.append("  " + text)
+
+    def move(self, target: str, source: str, size: str) -> None:
+        """Copy some bytes."""
+        self.declarations.add(_MOVE)
+        self.do(
+            f"call void @llvm.memmove.p0.p0.i64(ptr {target}, ptr {source}, i64 {size}, i1 false)"
+        )
 
     def label(self, name: str) -> None:
         self.lines.append(name + ":")
@@ -110,7 +118,7 @@ class _Text:
 
     def kernel(self, places: list[tuple[int, int]]) -> Kernel:
         self.lines += ["  ret void", "}"]
-        return Kernel("\n".join(self.lines) + "\n", set(), places)
+        return Kernel("\n".join(self.lines) + "\n", self.declarations, places)
 
 
 def _numbers_of(body: Any, table: Any) -> list[int]:
@@ -122,7 +130,11 @@ def _numbers_of(body: Any, table: Any) -> list[int]:
 
 def control_kernel(call: Call, tables: list[Any]) -> tuple[Kernel, list[int]]:
     """The kernel of a step that runs tables, and the numbers after its slots."""
-    return {"scan": _scan, "cond": _cond, "while": _while}[call.name](call, tables)
+    kernels = {"scan": _scan, "cond": _cond, "while": _while, "rounds": _rounds}
+    return kernels[call.name](call, tables)
+
+
+_MOVE = "declare void @llvm.memmove.p0.p0.i64(ptr, ptr, i64, i1)"
 
 
 def _scan(call: Call, tables: list[Any]) -> tuple[Kernel, list[int]]:
@@ -130,23 +142,37 @@ def _scan(call: Call, tables: list[Any]) -> tuple[Kernel, list[int]]:
     (body,), (table,) = given["bodies"], tables
     entries, turns = given["entries"], given["turns"]
     places = [(given["work"], 0), *[place for _, place, _, _ in entries]]
-    for _, _, start, final, other in turns:
+    for _, _, start, final, other, _ in turns:
         places += [start, final, other]
+    if given["count"] is not None:
+        places.append(given["count"])
     text = _Text(len(places))
     work, rest = text.pointers[0], text.pointers[1:]
     call_runner = text.address()
     length = text.number()
+    if given["count"] is not None:
+        length = text.value(f"load i64, ptr {rest[-1]}")
     inside = text.table("body", work)
     moving = []
     for pointer in rest[: len(entries)]:
         base, start, step = text.number(), text.number(), text.number()
+        if given["count"] is not None:
+            start = _far_end(text, length, step)
         moving.append((base, text.value(f"getelementptr i8, ptr {pointer}, i64 {start}"), step))
     carried = []
     for j in range(len(turns)):
         begin, final, other = rest[len(entries) + 3 * j : len(entries) + 3 * j + 3]
         carried.append((text.number(), text.number(), begin, final, other))
     before = text.before
-    text.do("br label %head")
+    if given["count"] is None:
+        text.do("br label %head")
+    else:
+        some = text.value(f"icmp sgt i64 {length}, 0")
+        text.do(f"br i1 {some}, label %head, label %nothing")
+        text.label("nothing")
+        for _, _, begin, final, _ in carried:
+            text.move(final, begin, text.number())
+        text.do("br label %done")
     text.label("head")
     text.do(f"%i = phi i64 [ 0, %{before} ], [ %next, %head ]")
     for j, (_, _, begin, _, _) in enumerate(carried):
@@ -170,6 +196,104 @@ def _scan(call: Call, tables: list[Any]) -> tuple[Kernel, list[int]]:
         numbers += [base, start, step]
     for source, target, *_ in turns:
         numbers += [source, target]
+    if given["count"] is not None:
+        numbers += [size for *_, size in turns]
+    return text.kernel(places), numbers
+
+
+def _far_end(text: _Text, length: str, step: str) -> str:
+    """How far from its first slice a loop begins, which goes backward where a step is negative."""
+    before_last = text.value(f"sub i64 1, {length}")
+    distance = text.value(f"mul i64 {before_last}, {step}")
+    backward = text.value(f"icmp slt i64 {step}, 0")
+    return text.value(f"select i1 {backward}, i64 {distance}, i64 0")
+
+
+def _rounds(call: Call, tables: list[Any]) -> tuple[Kernel, list[int]]:
+    """A loop of unknown length, each round of which writes what the next begins with behind what
+    it began with itself, in memory that grows."""
+    given = call.arguments
+    turns, room = given["turns"], given["room"]
+    places = [(given["work"], 0), given["flag"], given["number"]]
+    places += [place for entries in given["entries"] for _, place, _, _ in entries]
+    places += [begin for _, _, _, begin, _, _ in turns]
+    text = _Text(len(places))
+    work, flag, number, *rest = text.pointers
+    begins = rest[sum([len(entries) for entries in given["entries"]]) :]
+    numbers = [runner(), realloc_address(), room.base]
+    call_runner, realloc = text.address(), text.address()
+    room_at = text.value(f"getelementptr i64, ptr %bases, i64 {text.number()}")
+    carried, held = [], []
+    for asked, source, target, _, grown, size in turns:
+        numbers += [asked, source, target, size, grown.base]
+        carried.append([text.number() for _ in range(4)])
+        held.append(text.value(f"getelementptr ptr, ptr %bases, i64 {text.number()}"))
+    text.do("br label %head")
+    text.label("head")
+    text.do("%i = phi i64 [ 0, %entry ], [ %next, %turn ]")
+    text.do("%next = add i64 %i, 1")
+    needed = text.value("add i64 %i, 2")
+    has = text.value(f"load i64, ptr {room_at}")
+    larger = text.value(f"shl i64 {needed}, 2")
+    enough = text.value(f"icmp sge i64 {has}, {needed}")
+    text.do(f"br i1 {enough}, label %enough, label %grow0")
+    for k, place in enumerate(held):
+        text.label(f"grow{k}")
+        size = text.value(f"mul i64 {larger}, {carried[k][3]}")
+        old = text.value(f"load ptr, ptr {place}")
+        new = text.value(f"call ptr {realloc}(ptr {old}, i64 {size})")
+        failed = text.value(f"icmp eq ptr {new}, null")
+        text.do(f"br i1 {failed}, label %failed, label %grown{k}")
+        text.label(f"grown{k}")
+        text.do(f"store ptr {new}, ptr {place}")
+        text.do(f"br label %{f'grow{k + 1}' if k + 1 < len(held) else 'larger'}")
+    text.label("larger")
+    text.do(f"store i64 {larger}, ptr {room_at}")
+    text.do("br label %enough")
+    text.label("enough")
+    now, then = [], []
+    for place, (*_, size) in zip(held, carried, strict=True):
+        memory = text.value(f"load ptr, ptr {place}")
+        offset = text.value(f"mul i64 %i, {size}")
+        now.append(text.value(f"getelementptr i8, ptr {memory}, i64 {offset}"))
+        then.append(text.value(f"getelementptr i8, ptr {now[-1]}, i64 {size}"))
+    is_first = text.value("icmp eq i64 %i, 0")
+    text.do(f"br i1 {is_first}, label %first, label %test")
+    text.label("first")
+    for target, begin, (*_, size) in zip(now, begins, carried, strict=True):
+        text.move(target, begin, size)
+    text.do("br label %test")
+    text.label("test")
+    text.before = "test"
+    for j, (body, table, entries) in enumerate(
+        zip(given["bodies"], tables, given["entries"], strict=True)
+    ):
+        numbers += _numbers_of(body, table)
+        inside = text.table(f"body{j}", work)
+        for base, _, _, _ in entries:
+            text.store(work, text.number(), rest.pop(0))
+            numbers.append(base)
+        for k, (asked, source, target, _) in enumerate(carried):
+            text.store(work, asked if j == 0 else source, now[k])
+            if j == 1:
+                text.store(work, target, then[k])
+        text.run(call_runner, work, inside)
+        if j == 0:
+            byte = text.value(f"load i8, ptr {flag}")
+            holds = text.value(f"icmp ne i8 {byte}, 0")
+            text.do(f"br i1 {holds}, label %again, label %done")
+            text.label("again")
+            text.before = "again"
+    text.do("br label %turn")
+    text.label("turn")
+    text.do("br label %head")
+    text.label("failed")
+    wrong = text.value(f"getelementptr ptr, ptr %bases, i64 {FLAG}")
+    text.do(f"store i64 1, ptr {text.value(f'load ptr, ptr {wrong}')}")
+    text.do(f"store i64 0, ptr {number}")
+    text.do("ret void")
+    text.label("done")
+    text.do(f"store i64 %i, ptr {number}")
     return text.kernel(places), numbers
 
 
@@ -253,12 +377,8 @@ def _while(call: Call, tables: list[Any]) -> tuple[Kernel, list[int]]:
             text.do("br label %head")
     text.label("done")
     for k, (_, _, _, size) in enumerate(carried):
-        out = others[3 * k + 1]
-        text.do(f"call void @llvm.memmove.p0.p0.i64(ptr {out}, ptr %c{k}, i64 {size}, i1 false)")
-    kernel = text.kernel(places)
-    if turns:
-        kernel.declarations.add("declare void @llvm.memmove.p0.p0.i64(ptr, ptr, i64, i1)")
-    return kernel, numbers
+        text.move(others[3 * k + 1], f"%c{k}", size)
+    return text.kernel(places), numbers
 
 
 _FIELDS = """

@@ -363,20 +363,25 @@ cdef class Lane:
 cdef PyObject* enter(
     PyObject* callable, const_items* args, size_t count, PyObject* names
 ) except NULL:
-    cdef Entry self = <Entry>callable
+    if (<Entry>callable).plain is not None:
+        return PyObject_Vectorcall(<PyObject*>(<Entry>callable).plain, args, count, names)
+    return enter_compiled(<Entry>callable, <PyObject**>args, count, names)
+
+
+cdef PyObject* enter_compiled(
+    Entry self, PyObject** items, size_t count, PyObject* names
+) except NULL:
     cdef Py_ssize_t i, positional = PyVectorcall_NARGS(count)
-    cdef PyObject** items = <PyObject**>args
-    cdef dict keywords = {}
+    cdef dict keywords
     cdef object result
-    if self.plain is not None:
-        return PyObject_Vectorcall(<PyObject*>self.plain, args, count, names)
     if names is NULL or PyTuple_GET_SIZE(names) == 0:
         if self.lane is not None:
             result = (<Lane>self.lane).take(items, positional)
             if result is not NotImplemented:
                 Py_INCREF(result)
                 return <PyObject*>result
-    else:
+    keywords = {}
+    if names is not NULL:
         for i in range(PyTuple_GET_SIZE(names)):
             keywords[<object>PyTuple_GET_ITEM(names, i)] = <object>items[positional + i]
     result = self.take(tuple([<object>items[i] for i in range(positional)]), keywords)

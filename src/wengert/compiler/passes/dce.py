@@ -27,7 +27,9 @@ def remove_dead_nodes(block: Block, removed: Callable[[Value], None] | None = No
     `removed` is told every value that goes.
     """
     for node in block.reverse_nodes():
-        if not any(value._uses for value in node._outputs) and not node.must_stay:
+        outputs = node._outputs
+        is_used = outputs[0]._uses if len(outputs) == 1 else any(v._uses for v in outputs)
+        if not is_used and not node.must_stay:
             if removed is not None:
                 _report(node, removed)
             node.destroy()

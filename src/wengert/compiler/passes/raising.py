@@ -33,7 +33,9 @@ def keep_what_may_raise(graph: Graph) -> None:
     """Add a `prim::Check` behind each node that may raise and that no output depends on."""
     needed: set[Value] = set(graph.outputs)
     for node in graph.block.reverse_nodes():
-        if not (node.must_stay or any(value in needed for value in node._outputs)):
+        outputs = node._outputs
+        is_needed = outputs[0] in needed if len(outputs) == 1 else not needed.isdisjoint(outputs)
+        if not is_needed and not node.must_stay:
             if not may_raise(node):
                 continue
             check = graph.create(prim.CHECK, node._outputs, ())

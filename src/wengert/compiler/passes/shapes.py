@@ -20,6 +20,7 @@ from ..ir.blocks import Block
 from ..ir.graph import Graph
 from ..ir.literals import HOLE, literal_key
 from ..ir.nodes import Node
+from ..ir.remembered import Remembered
 from ..ir.types import (
     ANY,
     INT,
@@ -43,7 +44,7 @@ EXAMPLES = (((2, 3, 5, 7, 11, 13), 2), ((17, 19, 23, 29, 31, 37), 3))
 #: Each round of a loop can make unknown one more length of a carried shape, then its rank.
 MOST_ROUNDS = 10
 _FAILED = object()
-_known: dict[Any, Any] = {}
+_known: Remembered[Any] = Remembered(4096)
 
 
 def propagate_shapes(graph: Graph) -> Graph:

@@ -335,8 +335,8 @@ class Compiled(Entry):
             return made
 
     def _pass_by(self, key: tuple, tensors: list[Tensor], count: int) -> None:
-        """A call of yet another kind, where there are too many: when only such calls come, none is
-        looked at any more."""
+        """A call of yet another kind, where there are too many: when mostly such calls come, none
+        is looked at any more."""
         if not self._warned:
             self._warned = True
             warnings.warn(
@@ -344,11 +344,14 @@ class Compiled(Entry):
                 f"from now on. This one differs: {self._reason(key, tensors)}",
                 stacklevel=_OUTSIDE,
             )
-        calls = sum(made.calls for made in self.compilations)
-        self._passed = self._passed + 1 if calls == self._calls_before else 1
-        self._calls_before = calls
+        calls = sum([made.calls for made in self.compilations])
+        if self._calls_before < 0:
+            self._calls_before = calls
+        self._passed += 1
         if self._passed >= LIMIT:
-            self.plain = self.function
+            if 3 * (calls - self._calls_before) <= self._passed:
+                self.plain = self.function
+            self._passed, self._calls_before = 0, -1
 
     def _made_general(
         self,

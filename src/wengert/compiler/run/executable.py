@@ -32,6 +32,7 @@ from ..interpret.draws import drawing_again, generators_of, states_of
 from ..interpret.program import Program
 from ..ir.graph import Graph
 from ..ir.types import TensorType
+from ..native.program import uncollected
 from ..passes.barriers import drop_derivatives
 from ..passes.constants import fold_constants
 from ..passes.cse import eliminate_common_subexpressions
@@ -204,10 +205,11 @@ class Differentiated:
         """Gradients of the inputs, from those of the differentiable outputs that are not None."""
         defined = tuple([g is not None for g in grads])
         if defined not in self._reverse:
-            graph = drop_derivatives(reverse_graph(self.gradient, defined, device_of(grads)))
-            self._reverse[defined] = self.executable.make(
-                optimized(graph, self.executable.passes)
-            )
+            with uncollected():
+                graph = drop_derivatives(reverse_graph(self.gradient, defined, device_of(grads)))
+                self._reverse[defined] = self.executable.make(
+                    optimized(graph, self.executable.passes)
+                )
         return self._reverse[defined](*[g for g in grads if g is not None], *kept)
 
     def joint(self, grads: Sequence[Tensor | None]) -> Executable:
@@ -216,9 +218,10 @@ class Differentiated:
         defined = tuple([g is not None for g in grads])
         if defined not in self._joint:
             executable = self.executable
-            graph = joint_graph(
-                self.repeatable, defined, values=False, device=device_of(grads)
-            )
+            with uncollected():
+                graph = joint_graph(
+                    self.repeatable, defined, values=False, device=device_of(grads)
+                )
             self._joint[defined] = Executable(
                 graph, executable.passes, executable.recompute, make=executable.make
             )
