@@ -699,3 +699,29 @@ def test_compiled_kinds_are_given_up_where_most_calls_are_of_others(known, is_le
             for _ in range(known if i > 64 and i % 3 == 0 else 0):
                 assert compiled(x, 1).item() == 1
     assert (compiled.plain is scaled) == is_left
+
+
+@pytest.mark.filterwarnings("ignore:.* runs uncompiled")
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: (x.detach() * 1).requires_grad_() * 2,
+        lambda x: (x.detach() * 1).requires_grad_(),
+        lambda x: wengert.ones(2, requires_grad=True) * x.detach(),
+        lambda x: (x.detach() * 1).requires_grad_() * x,
+    ],
+)
+@pytest.mark.parametrize("recorded", [False, True])
+def test_results_of_leaves_made_inside_require_grad(function, recorded):
+    x = wengert.ones(2, requires_grad=recorded)
+    for _ in range(2):
+        ours, expected = wengert.compile(function)(x), function(x)
+        assert ours.requires_grad and ours.is_leaf is expected.is_leaf
+
+
+def test_leaves_made_inside_for_a_gradient_are_traced():
+    def cubed_slope(x):
+        leaf = x.detach().requires_grad_()
+        return wengert.autograd.grad((leaf**3).sum(), leaf)[0]
+
+    assert wengert.compile(cubed_slope, fullgraph=True)(wengert.ones(2)).tolist() == [3, 3]

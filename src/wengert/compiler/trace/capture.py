@@ -255,6 +255,8 @@ class CaptureLevel(TraceLevel):
                 continue
             traced.literals.append(TENSOR)
             t = self.inside(leaf)
+            if shared:
+                self._refuse_leaves_made_here(t)
             if shared and self._is_spent_result(t, known):
                 symbol = self.cut_off(self.symbol_of(t))
                 found = Recipe(False, self.graph.register_output(symbol), is_spent=True)
@@ -303,6 +305,24 @@ class CaptureLevel(TraceLevel):
                     return True
                 pending.extend(node.next_nodes)
         return False
+
+    def _refuse_leaves_made_here(self, t: Tensor) -> None:
+        """A result that is recorded has to be so because of an input: the graph knows no others."""
+        if not t.requires():
+            return
+        inputs = {id(each) for each in self.inputs}
+        pending, seen = [t if t.node is None else t.node], set[int]()
+        while pending:
+            place = pending.pop()
+            if id(place) in inputs or isinstance(place, Error):
+                return
+            if isinstance(place, TapeNode) and id(place) not in seen:
+                seen.add(id(place))
+                pending.extend(place.next_nodes)
+        raise TraceError(
+            "a result requires grad because a tensor that is made inside the function does: call "
+            "requires_grad_() outside of it"
+        )
 
     def _root(self, t: Tensor) -> Any:
         """The array whose memory a tensor shares."""
