@@ -295,7 +295,7 @@ cdef class VectorLoop(NativeLoop):
             value = values[place]
             if value is literal:
                 continue
-            if literal is None or isinstance(value, cnp.ndarray) or value != literal:
+            if literal is None or not isinstance(value, (int, float, str)) or value != literal:
                 return False
         return True
 

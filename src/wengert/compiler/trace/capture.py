@@ -307,22 +307,25 @@ class CaptureLevel(TraceLevel):
         return False
 
     def _refuse_leaves_made_here(self, t: Tensor) -> None:
-        """A result that is recorded has to be so because of an input: the graph knows no others."""
+        """Refuse a result that is recorded because of no input: the graph knows no other leaves."""
         if not t.requires():
             return
         inputs = {id(each) for each in self.inputs}
-        pending, seen = [t if t.node is None else t.node], set[int]()
+        pending, seen, is_of_another = [t if t.node is None else t.node], set[int](), False
         while pending:
             place = pending.pop()
             if id(place) in inputs or isinstance(place, Error):
                 return
-            if isinstance(place, TapeNode) and id(place) not in seen:
+            if isinstance(place, Tensor):
+                is_of_another = True
+            elif isinstance(place, TapeNode) and id(place) not in seen:
                 seen.add(id(place))
                 pending.extend(place.next_nodes)
-        raise TraceError(
-            "a result requires grad because a tensor that is made inside the function does: call "
-            "requires_grad_() outside of it"
-        )
+        if is_of_another:  # and not merely cut off, as by a backward that has ended
+            raise TraceError(
+                "a result requires grad because a tensor that is made inside the function does: "
+                "call requires_grad_() outside of it"
+            )
 
     def _root(self, t: Tensor) -> Any:
         """The array whose memory a tensor shares."""
