@@ -14,6 +14,9 @@ from wengert.operators import catalogue, declare
 from wengert.operators.names import ALIASES, FUNCTIONS_ONLY
 from wengert.tensor import registration
 
+# Both forms of the package have the same Python here: the compiled run suffices.
+pytestmark = pytest.mark.slow
+
 # Forks a child for each line that it reads, so that each is the first use of a fresh import.
 RUN_EACH = """
 import os, sys, traceback, warnings

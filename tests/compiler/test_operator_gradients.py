@@ -17,6 +17,9 @@ from operators.support import (
 )
 from wengert.compiler import differentiate, run, trace
 
+# Both forms of the package have the same Python here: the compiled run suffices.
+pytestmark = pytest.mark.slow
+
 
 def graph_of(operation, sample):
     """The sample's graph, its inputs, the leaves among them, and what it returns in eager mode."""
