@@ -2,8 +2,8 @@
 
 `python tools/loops.py FOLDER` writes C files for backends/vector_loops.pyx: one loop for each
 elementwise operator that has a scalar form, and one for each gradient rule that comes down to such
-forms. setup.py runs it before it compiles; it needs the uncompiled package, NumPy and SciPy: without
-SciPy, gradients that call its functions have no loops.
+forms. setup.py runs it before it compiles; it needs the uncompiled package, NumPy and SciPy:
+without SciPy, gradients that call its functions have no loops.
 
 There is one file for each instruction set and precision, with the same loops: they are written with
 the macros of backends/vectors.h.
