@@ -142,6 +142,12 @@ def test_threads_compile_and_call_at_once():
     assert not failures and len(compiled.compilations) == 3
 
 
+def test_short_ways_that_other_threads_replace_are_held():
+    """Three shapes take turns, so that each call may replace what another thread is using."""
+    for _ in range(15):
+        test_threads_compile_and_call_at_once()
+
+
 def _child(compiled, x, expected, queue):
     queue.put(bool(np.allclose(compiled(x).numpy(), expected)))
 

@@ -374,9 +374,11 @@ cdef PyObject* enter_compiled(
     cdef Py_ssize_t i, positional = PyVectorcall_NARGS(count)
     cdef dict keywords
     cdef object result
+    # Held for the call: another thread may replace it while the code runs without the interpreter.
+    cdef Lane lane = self.lane
     if names is NULL or PyTuple_GET_SIZE(names) == 0:
-        if self.lane is not None:
-            result = (<Lane>self.lane).take(items, positional)
+        if lane is not None:
+            result = lane.take(items, positional)
             if result is not NotImplemented:
                 Py_INCREF(result)
                 return <PyObject*>result
