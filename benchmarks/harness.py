@@ -11,7 +11,7 @@ import platform
 import statistics
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from time import perf_counter, perf_counter_ns
+from time import perf_counter, perf_counter_ns, process_time, sleep
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -115,9 +115,30 @@ def call_once(work: Work) -> Any:
     return work.run() if work.prepare is None else work.run(work.prepare())
 
 
+def settle() -> None:
+    """Wait until the threads of the library that had the last turn have gone to sleep.
+
+    OpenMP's threads spin for some ten milliseconds after a parallel loop, OpenBLAS's for a hundred:
+    without the wait they would take a core from the library whose turn comes next.
+    """
+    if THREADS == 1:
+        return
+    # Longer than the tick by which the system accounts for threads that are running.
+    for _ in range(40):
+        spent = process_time()
+        sleep(0.006)
+        if process_time() - spent < 0.001:
+            return
+
+
 def time_turn(work: Work, calls: int) -> float:
-    """Nanoseconds per call over one turn, which starts on a freshly collected heap."""
+    """Nanoseconds per call over one turn: on a collected heap, with no thread left spinning.
+
+    One call before it, not timed, wakes the threads of its own library.
+    """
     gc.collect()
+    settle()
+    call_once(work)
     run, prepare = work
     if prepare is None:
         start = perf_counter_ns()
@@ -211,7 +232,8 @@ def measure(
 
 
 def fastest(run: Callable[[], Any], seconds: float) -> float:
-    """The fastest call within a time."""
+    """The fastest call within a time, with no thread of another library left spinning."""
+    settle()
     best = float("inf")
     end = perf_counter() + seconds
     while True:

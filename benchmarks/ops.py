@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from time import perf_counter_ns
 from typing import Any, NamedTuple
 
-from harness import arguments, describe, finish, load, print_table, settings
+from harness import arguments, describe, finish, load, print_table, settings, settle
 
 SIZES = (100, 10_000, 1_000_000)
 LARGE = 10_000_000
@@ -259,24 +259,27 @@ def _work(lib: Any, row: Row, arrays: Sequence[Any], backward: bool) -> Callable
     return both
 
 
-def _turn(run: Callable[[], Any], calls: int) -> float:
+def _turn(run: Callable[[], Any], calls: int, threads: int) -> float:
+    if threads > 1:
+        settle()
+        run()
     start = perf_counter_ns()
     for _ in range(calls):
         run()
     return (perf_counter_ns() - start) / calls
 
 
-def ratio(works: Sequence[Callable[[], Any]], seconds: float) -> tuple[float, float]:
+def ratio(works: Sequence[Callable[[], Any]], seconds: float, threads: int) -> tuple[float, float]:
     """Nanoseconds of two works, the least of turns that alternate."""
     for work in works:
         work()
-    slowest = max(_turn(work, 2) for work in works)
-    calls = max(1, round(0.003 * 1e9 / slowest))
+    slowest = max(_turn(work, 2, threads) for work in works)
+    calls = max(1, round(0.003 * threads * 1e9 / slowest))
     rounds = max(5, min(200, round(seconds * 1e9 / (2 * calls * slowest))))
     best = [math.inf, math.inf]
     for _ in range(rounds):
         for i, work in enumerate(works):
-            best[i] = min(best[i], _turn(work, calls))
+            best[i] = min(best[i], _turn(work, calls, threads))
     return best[0], best[1]
 
 
@@ -314,7 +317,7 @@ def main() -> int:
                 for backward in (False, True) if row.gradients else (False,):
                     arrays = row.inputs(np, np.random.default_rng(1), n)
                     works = [_work(lib, row, arrays, backward) for lib in (subject, reference)]
-                    ours, theirs = ratio(works, options.seconds)
+                    ours, theirs = ratio(works, options.seconds, threads)
                     key = (row.family, n, backward, threads)
                     found.setdefault(key, {})[row.name] = ours / theirs
                     print(

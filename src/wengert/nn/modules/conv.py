@@ -63,8 +63,8 @@ class _ConvNd(Layer):
             self.padding = per_dimension(padding, self._dimensions)
         if self.padding_mode not in _PADDING_MODES:
             raise ValueError(
-                f"padding_mode must be one of {set(_PADDING_MODES)}, but got "
-                f"padding_mode='{self.padding_mode}'"
+                "padding_mode must be one of {'zeros', 'reflect', 'replicate', 'circular'}, but "
+                f"got padding_mode='{self.padding_mode}'"
             )
         if padding == "same":
             totals = [d * (k - 1) for k, d in zip(self.kernel_size, self.dilation, strict=True)]
@@ -132,9 +132,7 @@ class _ConvTransposeNd(_ConvNd):
     def _prepare(self, values: dict[str, Any]) -> None:
         """Check that borders are zeros, the only kind here."""
         if self.padding_mode != "zeros":
-            raise ValueError(
-                f'Only "zeros" padding mode is supported for {type(self).__name__}'
-            )
+            raise ValueError(f'Only "zeros" padding mode is supported for {type(self).__name__}')
         super()._prepare(values)
 
     def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
