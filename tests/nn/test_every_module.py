@@ -255,7 +255,7 @@ def test_errors(text):
 
 
 def phrase(error):
-    """What an error says in its first line, whichever library it names and in which order a set is."""
+    """The first line of an error without the library's name, sets in alphabetical order."""
     line = str(error).strip().partition("\n")[0]
     line = re.sub(r"(torch|wengert)\.|Argument #\d+: |\.$", "", line)
     line = re.sub(r"\{(.*?)\}", lambda found: ", ".join(sorted(found[1].split(", "))), line)
