@@ -17,6 +17,8 @@ WENGERT_GEMM(wengert_dgemm32, double, int);
 
 static void* wengert_found[2] = {0, 0};
 static int wengert_wide = 0;
+static int (*wengert_blas_threads)(void) = 0;
+static void (*wengert_set_blas_threads)(int) = 0;
 
 static int wengert_serves(Py_ssize_t largest) {
     return wengert_wide || largest < INT32_MAX;
@@ -30,8 +32,22 @@ static int wengert_find_blas(const char* path) {
         {"scipy_cblas_sgemm", "scipy_cblas_dgemm"},
         {"cblas_sgemm", "cblas_dgemm"},
     };
+    static const char* settings[][2] = {
+        {"scipy_openblas_get_num_threads64_", "scipy_openblas_set_num_threads64_"},
+        {"openblas_get_num_threads64_", "openblas_set_num_threads64_"},
+        {"scipy_openblas_get_num_threads", "scipy_openblas_set_num_threads"},
+        {"openblas_get_num_threads", "openblas_set_num_threads"},
+    };
     void* handle = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
     if (!handle) return 0;
+    for (int i = 0; i < 4 && !wengert_set_blas_threads; i++) {
+        void* get = dlsym(handle, settings[i][0]);
+        void* set = dlsym(handle, settings[i][1]);
+        if (get && set) {
+            *(void**)&wengert_blas_threads = get;
+            *(void**)&wengert_set_blas_threads = set;
+        }
+    }
     for (int i = 0; i < 4; i++) {
         void* single = dlsym(handle, names[i][0]);
         void* other = dlsym(handle, names[i][1]);
@@ -47,15 +63,31 @@ static int wengert_find_blas(const char* path) {
     return 0;
 }
 
+/* Let BLAS use one thread, while ours share its products; what it had, or 0 if there is nothing to
+   restore. Its own threads would go on spinning for a tenth of a second after every product. */
+static int wengert_alone(void) {
+    int before = wengert_blas_threads ? wengert_blas_threads() : 0;
+    if (before < 2) return 0;
+    wengert_set_blas_threads(1);
+    return before;
+}
+
+static void wengert_together(int before) {
+    if (before) wengert_set_blas_threads(before);
+}
+
+static int wengert_can_be_alone(void) { return wengert_set_blas_threads != 0; }
+
 #define WENGERT_CALL(type, real, integer)                                                     \
     ((type)wengert_found[sizeof(real) == 8])(                                                 \
         101, turn_a ? 112 : 111, turn_b ? 112 : 111, (integer)m, (integer)n, (integer)k, 1,   \
         (const real*)a, (integer)a_step, (const real*)b, (integer)b_step, adds ? 1 : 0,       \
-        (real*)out, (integer)n)
+        (real*)out, (integer)out_step)
 
 static void wengert_gemm(
         int is_double, int turn_a, int turn_b, Py_ssize_t m, Py_ssize_t n, Py_ssize_t k,
-        const void* a, Py_ssize_t a_step, const void* b, Py_ssize_t b_step, int adds, void* out) {
+        const void* a, Py_ssize_t a_step, const void* b, Py_ssize_t b_step, int adds, void* out,
+        Py_ssize_t out_step) {
     if (wengert_wide) {
         if (is_double) WENGERT_CALL(wengert_dgemm64, double, int64_t);
         else WENGERT_CALL(wengert_sgemm64, float, int64_t);

@@ -3,8 +3,17 @@ cimport cython
 
 cdef bint raw_product(
     bint is_double, const char* a, const char* b, char* out, Py_ssize_t m, Py_ssize_t k,
-    Py_ssize_t n, Py_ssize_t a_row, Py_ssize_t a_column, Py_ssize_t b_row, Py_ssize_t b_column
+    Py_ssize_t n, Py_ssize_t a_row, Py_ssize_t a_column, Py_ssize_t b_row, Py_ssize_t b_column,
+    bint alone
 ) noexcept nogil
+cdef bint has_gemm() noexcept
+cdef void gemm(
+    bint is_double, bint turn_a, bint turn_b, Py_ssize_t m, Py_ssize_t n, Py_ssize_t k,
+    const void* a, Py_ssize_t a_step, const void* b, Py_ssize_t b_step, bint adds, void* out,
+    Py_ssize_t out_step
+) noexcept nogil
+cdef bint blas_alone(int* before) noexcept nogil
+cdef void blas_together(int before) noexcept nogil
 
 
 @cython.final

@@ -6,9 +6,11 @@ that neither serves are declined with None or False, and the caller goes through
 `matrices.py` beside this file is the interface without C.
 """
 cimport numpy as cnp
+from libc.stdint cimport int64_t
 from libc.string cimport memcpy
 
 from ..core.array_checks cimport is_row_of, is_small, same_dims
+from ..core.pool cimport split, threads_allowed
 from .loops cimport Loops
 from .strips cimport wengert_rows
 from .vector_loops cimport rows_of
@@ -23,9 +25,13 @@ cnp.import_array()
 cdef extern from "blas.h":
     bint wengert_serves(Py_ssize_t largest) noexcept nogil
     bint wengert_find_blas(const char* path) noexcept
+    int wengert_alone() noexcept nogil
+    void wengert_together(int before) noexcept nogil
+    bint wengert_can_be_alone() noexcept nogil
     void wengert_gemm(
         bint is_double, bint turn_a, bint turn_b, Py_ssize_t m, Py_ssize_t n, Py_ssize_t k,
-        const void* a, Py_ssize_t a_step, const void* b, Py_ssize_t b_step, bint adds, void* out
+        const void* a, Py_ssize_t a_step, const void* b, Py_ssize_t b_step, bint adds, void* out,
+        Py_ssize_t out_step
     ) noexcept nogil
 
 ctypedef fused real:
@@ -37,6 +43,13 @@ cdef enum:
     SMALL = 6000  # multiplications for which BLAS takes longer to start than to run
     MIDDLE = 65536  # the same where the columns of the second factor lie side by side
     DOT_LIMIT = 20000  # elements of a result that NumPy's plain product is asked for
+    WORTH_SPLITTING = 400_000  # multiplications
+    WORTH_FOUR = 1 << 25  # multiplications
+    FOUR_SMALL = 4_000_000  # multiplications: BLAS has a quicker way for a quarter of them
+    LARGEST_SPLIT = 1 << 27  # multiplications that four threads are enough for
+    PARTS = 4  # of a product at most
+    NARROWEST = 64  # rows or columns of a part
+    GRAIN = 16  # rows or columns that parts have a multiple of
 
 cdef Loops shared_loops = loops
 cdef int add_code = ADD
@@ -127,6 +140,64 @@ cdef bint small_product(
     return True
 
 
+cdef struct Product:
+    bint is_double, turn_a, turn_b, adds
+    Py_ssize_t m, n, k, a_step, b_step, tall, wide, down
+    const char* a
+    const char* b
+    char* out
+
+
+cdef void product_part(void* data, int64_t part) noexcept nogil:
+    """Some rows and columns of a product."""
+    cdef Product* job = <Product*>data
+    cdef Py_ssize_t row = part % job.down * job.tall, column = part // job.down * job.wide
+    cdef Py_ssize_t item = 8 if job.is_double else 4
+    wengert_gemm(
+        job.is_double, job.turn_a, job.turn_b, min(job.tall, job.m - row),
+        min(job.wide, job.n - column), job.k,
+        job.a + row * item * (1 if job.turn_a else job.a_step), job.a_step,
+        job.b + column * item * (job.b_step if job.turn_b else 1), job.b_step,
+        job.adds, job.out + (row * job.n + column) * item, job.n)
+
+
+cdef inline Py_ssize_t in_parts(Py_ssize_t length, Py_ssize_t parts) noexcept nogil:
+    """How long each of some parts is, the last one perhaps shorter: a multiple of the grain."""
+    return max((length + parts * GRAIN - 1) // (parts * GRAIN) * GRAIN, NARROWEST)
+
+
+cdef void shared_product(
+    bint is_double, bint turn_a, bint turn_b, Py_ssize_t m, Py_ssize_t n, Py_ssize_t k,
+    const void* a, Py_ssize_t a_step, const void* b, Py_ssize_t b_step, bint adds, void* out
+) noexcept nogil:
+    """A product by BLAS in two or four parts for our threads, the same however many they are.
+
+    BLAS brings both factors into an order of its own for each part again, so that parts are few, and
+    two by two cost less than four in a row. More threads than parts leave a large product to BLAS's.
+    """
+    cdef Product job
+    cdef double work = <double>m * n * k
+    cdef int before, parts
+    if work < WORTH_SPLITTING or not wengert_can_be_alone() or (
+        work > LARGEST_SPLIT and threads_allowed() > PARTS
+    ):
+        wengert_gemm(
+            is_double, turn_a, turn_b, m, n, k, a, a_step, b, b_step, adds, out, n)
+        return
+    if (work >= WORTH_FOUR or work < FOUR_SMALL) and min(m, n) >= 2 * NARROWEST:
+        job.tall, job.wide = in_parts(m, 2), in_parts(n, 2)
+    else:
+        parts = PARTS if work >= WORTH_FOUR else 2
+        job.tall, job.wide = (in_parts(m, parts), n) if m > n else (m, in_parts(n, parts))
+    job.is_double, job.turn_a, job.turn_b, job.adds = is_double, turn_a, turn_b, adds
+    job.m, job.n, job.k, job.a_step, job.b_step = m, n, k, a_step, b_step
+    job.a, job.b, job.out = <const char*>a, <const char*>b, <char*>out
+    job.down = (m + job.tall - 1) // job.tall
+    before = wengert_alone()
+    split(product_part, &job, job.down * ((n + job.wide - 1) // job.wide))
+    wengert_together(before)
+
+
 cdef bint multiply_into(
     cnp.ndarray a, cnp.ndarray b, bint turn_a, bint turn_b, cnp.ndarray out, bint adds, bint blas
 ) noexcept:
@@ -149,7 +220,7 @@ cdef bint multiply_into(
     if a_step == 0 or b_step == 0 or not wengert_serves(max(m, n, k, a_step, b_step)):
         return False
     with nogil:
-        wengert_gemm(
+        shared_product(
             is_double, a_turned != turn_a, b_turned != turn_b, m, n, k,
             cnp.PyArray_DATA(a), a_step, cnp.PyArray_DATA(b), b_step, adds, cnp.PyArray_DATA(out))
     return True
@@ -176,10 +247,11 @@ cdef Py_ssize_t blas_step(cnp.ndarray a, Py_ssize_t item, bint* turned) noexcept
 
 cdef bint raw_product(
     bint is_double, const char* a, const char* b, char* out, Py_ssize_t m, Py_ssize_t k,
-    Py_ssize_t n, Py_ssize_t a_row, Py_ssize_t a_column, Py_ssize_t b_row, Py_ssize_t b_column
+    Py_ssize_t n, Py_ssize_t a_row, Py_ssize_t a_column, Py_ssize_t b_row, Py_ssize_t b_column,
+    bint alone
 ) noexcept nogil:
-    """A product of matrices by their addresses; False if BLAS cannot read them by their strides,
-    which are in elements."""
+    """A product of matrices by their addresses, by one thread if `alone`; False if BLAS cannot read
+    them by their strides, which are in elements."""
     cdef Py_ssize_t a_step, b_step
     cdef bint a_turned, b_turned
     if small_product(
@@ -192,8 +264,35 @@ cdef bint raw_product(
         max(m, n, k, a_step, b_step)
     ):
         return False
-    wengert_gemm(is_double, a_turned, b_turned, m, n, k, a, a_step, b, b_step, False, out)
+    if alone:
+        wengert_gemm(is_double, a_turned, b_turned, m, n, k, a, a_step, b, b_step, False, out, n)
+    else:
+        shared_product(is_double, a_turned, b_turned, m, n, k, a, a_step, b, b_step, False, out)
     return True
+
+
+cdef bint has_gemm() noexcept:
+    """Whether there is a BLAS that `gemm` may call."""
+    return has_blas
+
+
+cdef void gemm(
+    bint is_double, bint turn_a, bint turn_b, Py_ssize_t m, Py_ssize_t n, Py_ssize_t k,
+    const void* a, Py_ssize_t a_step, const void* b, Py_ssize_t b_step, bint adds, void* out,
+    Py_ssize_t out_step
+) noexcept nogil:
+    """BLAS's own product, whose steps are those between rows as they lie in memory."""
+    wengert_gemm(is_double, turn_a, turn_b, m, n, k, a, a_step, b, b_step, adds, out, out_step)
+
+
+cdef bint blas_alone(int* before) noexcept nogil:
+    """Let BLAS use one thread until `blas_together(before)`; False where it cannot be told to."""
+    before[0] = wengert_alone()
+    return wengert_can_be_alone()
+
+
+cdef void blas_together(int before) noexcept nogil:
+    wengert_together(before)
 
 
 cdef Py_ssize_t step_of(

@@ -6,7 +6,7 @@ from libc.stdint cimport int64_t
 from ..core.array_checks cimport empty_like
 from ..core.pool cimport split
 from .kernels cimport is_plain, known
-from .matrices cimport Matrices, raw_product
+from .matrices cimport Matrices, blas_alone, blas_together, raw_product
 from .strips cimport wengert_rows
 from .vector_loops cimport rows_of
 
@@ -16,6 +16,7 @@ cnp.import_array()
 
 cdef enum:
     PART = 500_000     # multiplications that a thread takes at a time
+    FEW = 4            # products of a batch that are not shared out one by one
     QUICK = 20_000     # multiplications below which the interpreter's lock is kept
     SMALL = 6000       # multiplications of a matrix and a vector that BLAS is not called for
     SHORT = 512        # elements of a vector for which no vectors are needed
@@ -77,7 +78,7 @@ cdef struct Batches:
     char* out
     int64_t count, per_part, m, k, n, itemsize
     int64_t a_next, a_row, a_column, b_next, b_row, b_column
-    bint failed
+    bint alone, failed
 
 
 cdef void multiply_part(void* data, int64_t part) noexcept nogil:
@@ -87,7 +88,7 @@ cdef void multiply_part(void* data, int64_t part) noexcept nogil:
         if not raw_product(
             job.is_double, job.a + i * job.a_next, job.b + i * job.b_next,
             job.out + i * job.m * job.n * job.itemsize, job.m, job.k, job.n, job.a_row,
-            job.a_column, job.b_row, job.b_column
+            job.a_column, job.b_row, job.b_column, job.alone
         ):
             job.failed = True
             return
@@ -100,6 +101,7 @@ cdef object batched(tuple v, int turn_a, int turn_b):
     cdef cnp.npy_intp shape[3]
     cdef cnp.ndarray a, b, out
     cdef int64_t work
+    cdef int before = 0
     if not is_operand(v[0], 3) or not is_operand(v[1], 3):
         return None
     a, b = <cnp.ndarray>v[0], <cnp.ndarray>v[1]
@@ -124,14 +126,20 @@ cdef object batched(tuple v, int turn_a, int turn_b):
     out = cnp.PyArray_EMPTY(3, shape, cnp.PyArray_TYPE(a), 0)
     job.out = cnp.PyArray_BYTES(out)
     work = job.m * job.k * job.n
-    # Large products are split by BLAS itself.
-    job.per_part = max(1, PART // work) if work < PART else job.count
+    # Few large products are split one by one.
+    job.alone = work < PART or job.count >= FEW
+    job.per_part = max(1, PART // work) if job.alone else job.count
     if work * job.count < QUICK:
         job.per_part = job.count
         multiply_part(&job, 0)
     else:
         with nogil:
-            split(multiply_part, &job, (job.count + job.per_part - 1) // job.per_part)
+            if job.alone and blas_alone(&before):
+                split(multiply_part, &job, (job.count + job.per_part - 1) // job.per_part)
+                blas_together(before)
+            else:
+                job.alone, job.per_part = False, job.count
+                multiply_part(&job, 0)
     return None if job.failed else out
 
 
@@ -180,7 +188,7 @@ cdef object times_vector(object matrix, object vector, int turned):
     raw_product(
         item == 8, cnp.PyArray_BYTES(a), cnp.PyArray_BYTES(x), cnp.PyArray_BYTES(out), rows, k, 1,
         cnp.PyArray_STRIDE(a, turned) // item, cnp.PyArray_STRIDE(a, 1 - turned) // item,
-        cnp.PyArray_STRIDE(x, 0) // item, 0)
+        cnp.PyArray_STRIDE(x, 0) // item, 0, True)
     return out
 
 

@@ -18,6 +18,11 @@ cdef void split(work_t work, void* data, int64_t parts) noexcept nogil:
     wengert_split(work, data, parts, allowed)
 
 
+cdef int threads_allowed() noexcept nogil:
+    """How many threads native code may use."""
+    return allowed
+
+
 def thread_count():
     """How many threads native code may use."""
     return allowed

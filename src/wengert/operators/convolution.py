@@ -8,7 +8,7 @@ arguments. Columns of windows are multiplied with the weight in blocks of images
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import product
 from typing import Any
 
@@ -212,10 +212,13 @@ def _gathered(
     rows = weight.reshape(groups, made, -1)
     length = rows.shape[2] * groups
     out = xp.empty(shape, x.dtype)
-    columns_of = _columns(xp, x, kernel, sizes, stride, padding, dilation)
+    if window_loops.gather(x, rows, out, kernel, sizes, stride, padding, dilation, groups):
+        return out
+    framed = bordered(xp, x, padding)
     for block in _blocks(count, length * places):
         part = block.stop - block.start
-        columns = columns_of(block).reshape(groups, -1, part * places)
+        columns = _columns(xp, framed[block], kernel, sizes, stride, dilation)
+        columns = columns.reshape(groups, -1, part * places)
         if part == 1:
             xp.matmul(rows, columns, out=out[block].reshape(groups, made, places))
             continue
@@ -225,23 +228,12 @@ def _gathered(
 
 
 def _columns(
-    xp: Any, x: Any, kernel: Sizes, sizes: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes
-) -> Callable[[slice], Any]:
-    """What gives the windows of a range of images: channels and places in the window come first,
-    then images and the places of windows."""
-    framed: Any = None
-
-    def columns(block: slice) -> Any:
-        nonlocal framed
-        if framed is None:
-            found = window_loops.columns(x[block], kernel, sizes, stride, padding, dilation)
-            if found is not None:
-                return found
-            framed = bordered(xp, x, padding)
-        seen = windows(framed[block], kernel, sizes, stride, dilation)
-        return xp.moveaxis(seen, 0, -len(sizes) - 1)
-
-    return columns
+    xp: Any, framed: Any, kernel: Sizes, sizes: Sizes, stride: Sizes, dilation: Sizes
+) -> Any:
+    """The windows of images: channels and places in the window come first, then images and the
+    places of windows."""
+    seen = windows(framed, kernel, sizes, stride, dilation)
+    return xp.moveaxis(seen, 0, -len(sizes) - 1)
 
 
 def _spread(
@@ -256,6 +248,12 @@ def _spread(
         if reach == shape[2:]:
             turned = _turned(xp, weight, groups)
             return _gathered(xp, x, turned, shape, stride, border, dilation, groups)
+    out = xp.zeros(shape, x.dtype)
+    if window_loops.spread(
+        xp.ascontiguousarray(x), xp.ascontiguousarray(weight), out, kernel, stride, padding,
+        dilation, groups,
+    ):  # fmt: skip
+        return out
     count, made, places = shape[0], shape[1], math.prod(sizes)
     whole = [n + 2 * p for n, p in zip(shape[2:], padding, strict=True)]
     out = xp.zeros((count, made, *whole), x.dtype)
@@ -344,14 +342,20 @@ def _weight_gradient(
     goal, places = x.dtype, math.prod(sizes)
     x, g = widened(x), widened(g)
     length = channels * math.prod(kernel)
-    total = xp.zeros((groups, length, made // groups), x.dtype)
-    if x.size and g.size:
-        columns_of = _columns(xp, x, kernel, sizes, stride, padding, dilation)
+    if not x.size or not g.size:
+        return xp.zeros((made, channels, *kernel), goal)
+    out = xp.empty((made, channels, *kernel), x.dtype)
+    if not window_loops.weigh(
+        x, xp.ascontiguousarray(g), out, kernel, sizes, stride, padding, dilation, groups
+    ):
+        total = xp.zeros((groups, length, made // groups), x.dtype)
+        framed = bordered(xp, x, padding)
         for block in _blocks(count, length * groups * places):
-            columns = columns_of(block).reshape(groups, length, -1)
+            columns = _columns(xp, framed[block], kernel, sizes, stride, dilation)
+            columns = columns.reshape(groups, length, -1)
             total += xp.matmul(columns, xp.swapaxes(_as_matrices(xp, g[block], groups), 1, 2))
-    turned = xp.swapaxes(total, 1, 2)
-    return turned.reshape(made, channels, *kernel).astype(goal, copy=False)
+        out = xp.swapaxes(total, 1, 2).reshape(out.shape)
+    return out.astype(goal, copy=False)
 
 
 # Operators ----------------------------------------------------------------------------------------
