@@ -115,30 +115,30 @@ def call_once(work: Work) -> Any:
     return work.run() if work.prepare is None else work.run(work.prepare())
 
 
-def settle() -> None:
-    """Wait until the threads of the library that had the last turn have gone to sleep.
+def settle(run: Callable[[], Any]) -> None:
+    """Wait until the threads of the library that had the last turn sleep, then warm up the next.
 
     OpenMP's threads spin for some ten milliseconds after a parallel loop, OpenBLAS's for a hundred:
-    without the wait they would take a core from the library whose turn comes next.
+    without the wait they would take a core from the library whose turn comes next. Threads that
+    wake share a core with the one that woke them until the system's next tick, milliseconds later.
     """
-    if THREADS == 1:
-        return
     # Longer than the tick by which the system accounts for threads that are running.
     for _ in range(40):
         spent = process_time()
         sleep(0.006)
         if process_time() - spent < 0.001:
-            return
+            break
+    end = perf_counter() + 0.006
+    run()
+    while perf_counter() < end:
+        run()
 
 
 def time_turn(work: Work, calls: int) -> float:
-    """Nanoseconds per call over one turn: on a collected heap, with no thread left spinning.
-
-    One call before it, not timed, wakes the threads of its own library.
-    """
+    """Nanoseconds per call over one turn: on a collected heap, with no thread left spinning."""
     gc.collect()
-    settle()
-    call_once(work)
+    if THREADS > 1:
+        settle(lambda: call_once(work))
     run, prepare = work
     if prepare is None:
         start = perf_counter_ns()
@@ -233,7 +233,7 @@ def measure(
 
 def fastest(run: Callable[[], Any], seconds: float) -> float:
     """The fastest call within a time, with no thread of another library left spinning."""
-    settle()
+    settle(run)
     best = float("inf")
     end = perf_counter() + seconds
     while True:

@@ -261,8 +261,7 @@ def _work(lib: Any, row: Row, arrays: Sequence[Any], backward: bool) -> Callable
 
 def _turn(run: Callable[[], Any], calls: int, threads: int) -> float:
     if threads > 1:
-        settle()
-        run()
+        settle(run)
     start = perf_counter_ns()
     for _ in range(calls):
         run()
