@@ -145,6 +145,7 @@ cdef struct Product:
     Py_ssize_t m, n, k, a_step, b_step, tall, wide, down
     const char* a
     const char* b
+    const char* start  # a row that all rows of the result begin as, or NULL
     char* out
 
 
@@ -152,13 +153,25 @@ cdef void product_part(void* data, int64_t part) noexcept nogil:
     """Some rows and columns of a product."""
     cdef Product* job = <Product*>data
     cdef Py_ssize_t row = part % job.down * job.tall, column = part // job.down * job.wide
+    cdef Py_ssize_t tall = min(job.tall, job.m - row), wide = min(job.wide, job.n - column)
     cdef Py_ssize_t item = 8 if job.is_double else 4
+    if job.start != NULL:
+        repeat_row(
+            job.out + (row * job.n + column) * item, job.start + column * item, tall, wide * item,
+            job.n * item)
     wengert_gemm(
-        job.is_double, job.turn_a, job.turn_b, min(job.tall, job.m - row),
-        min(job.wide, job.n - column), job.k,
+        job.is_double, job.turn_a, job.turn_b, tall, wide, job.k,
         job.a + row * item * (1 if job.turn_a else job.a_step), job.a_step,
         job.b + column * item * (job.b_step if job.turn_b else 1), job.b_step,
         job.adds, job.out + (row * job.n + column) * item, job.n)
+
+
+cdef void repeat_row(
+    char* out, const char* row, Py_ssize_t count, Py_ssize_t size, Py_ssize_t step
+) noexcept nogil:
+    cdef Py_ssize_t i
+    for i in range(count):
+        memcpy(out + i * step, row, size)
 
 
 cdef inline Py_ssize_t in_parts(Py_ssize_t length, Py_ssize_t parts) noexcept nogil:
@@ -168,7 +181,8 @@ cdef inline Py_ssize_t in_parts(Py_ssize_t length, Py_ssize_t parts) noexcept no
 
 cdef void shared_product(
     bint is_double, bint turn_a, bint turn_b, Py_ssize_t m, Py_ssize_t n, Py_ssize_t k,
-    const void* a, Py_ssize_t a_step, const void* b, Py_ssize_t b_step, bint adds, void* out
+    const void* a, Py_ssize_t a_step, const void* b, Py_ssize_t b_step, bint adds,
+    const void* start, void* out
 ) noexcept nogil:
     """A product by BLAS in two or four parts for our threads, the same however many they are.
 
@@ -177,10 +191,14 @@ cdef void shared_product(
     """
     cdef Product job
     cdef double work = <double>m * n * k
+    cdef Py_ssize_t size
     cdef int before, parts
     if work < WORTH_SPLITTING or not wengert_can_be_alone() or (
         work > LARGEST_SPLIT and threads_allowed() > PARTS
     ):
+        if start != NULL:
+            size = n * (8 if is_double else 4)
+            repeat_row(<char*>out, <const char*>start, m, size, size)
         wengert_gemm(
             is_double, turn_a, turn_b, m, n, k, a, a_step, b, b_step, adds, out, n)
         return
@@ -192,6 +210,7 @@ cdef void shared_product(
     job.is_double, job.turn_a, job.turn_b, job.adds = is_double, turn_a, turn_b, adds
     job.m, job.n, job.k, job.a_step, job.b_step = m, n, k, a_step, b_step
     job.a, job.b, job.out = <const char*>a, <const char*>b, <char*>out
+    job.start = <const char*>start
     job.down = (m + job.tall - 1) // job.tall
     before = wengert_alone()
     split(product_part, &job, job.down * ((n + job.wide - 1) // job.wide))
@@ -199,15 +218,21 @@ cdef void shared_product(
 
 
 cdef bint multiply_into(
-    cnp.ndarray a, cnp.ndarray b, bint turn_a, bint turn_b, cnp.ndarray out, bint adds, bint blas
+    cnp.ndarray a, cnp.ndarray b, bint turn_a, bint turn_b, cnp.ndarray out, bint adds, bint blas,
+    const char* start
 ) noexcept:
-    """`out = a @ b`, or `out += a @ b`, for matrices that fit; False if large and not for BLAS."""
+    """`out = a @ b`, or `out += a @ b`, for matrices that fit; False if large and not for BLAS.
+
+    Rows of `out` that it is added to are first made those of `start`, if that is not NULL.
+    """
     cdef bint is_double = cnp.PyArray_TYPE(out) == cnp.NPY_DOUBLE
     cdef Py_ssize_t item = 8 if is_double else 4
     cdef Py_ssize_t m = cnp.PyArray_DIM(out, 0), n = cnp.PyArray_DIM(out, 1)
     cdef Py_ssize_t k = cnp.PyArray_DIM(a, 0 if turn_a else 1)
     cdef Py_ssize_t a_step, b_step
     cdef bint a_turned, b_turned
+    if start != NULL and m * k * n <= MIDDLE:
+        repeat_row(cnp.PyArray_BYTES(out), start, m, n * item, n * item)
     if small_product(
         is_double, cnp.PyArray_BYTES(a), cnp.PyArray_BYTES(b), cnp.PyArray_BYTES(out), m, k, n,
         cnp.PyArray_STRIDE(a, turn_a) // item, cnp.PyArray_STRIDE(a, not turn_a) // item,
@@ -222,7 +247,8 @@ cdef bint multiply_into(
     with nogil:
         shared_product(
             is_double, a_turned != turn_a, b_turned != turn_b, m, n, k,
-            cnp.PyArray_DATA(a), a_step, cnp.PyArray_DATA(b), b_step, adds, cnp.PyArray_DATA(out))
+            cnp.PyArray_DATA(a), a_step, cnp.PyArray_DATA(b), b_step, adds, start,
+            cnp.PyArray_DATA(out))
     return True
 
 
@@ -267,7 +293,8 @@ cdef bint raw_product(
     if alone:
         wengert_gemm(is_double, a_turned, b_turned, m, n, k, a, a_step, b, b_step, False, out, n)
     else:
-        shared_product(is_double, a_turned, b_turned, m, n, k, a, a_step, b, b_step, False, out)
+        shared_product(
+            is_double, a_turned, b_turned, m, n, k, a, a_step, b, b_step, False, NULL, out)
     return True
 
 
@@ -331,7 +358,9 @@ cdef class Matrices:
         dims[0] = cnp.PyArray_DIM(<cnp.ndarray>a, turn_a)
         dims[1] = cnp.PyArray_DIM(<cnp.ndarray>b, not turn_b)
         out = cnp.PyArray_EMPTY(2, dims, cnp.PyArray_TYPE(<cnp.ndarray>a), 0)
-        if multiply_into(<cnp.ndarray>a, <cnp.ndarray>b, turn_a, turn_b, out, False, self.blas):
+        if multiply_into(
+            <cnp.ndarray>a, <cnp.ndarray>b, turn_a, turn_b, out, False, self.blas, NULL
+        ):
             return out
         if dims[0] * dims[1] > DOT_LIMIT:
             return None
@@ -348,14 +377,15 @@ cdef class Matrices:
             and cnp.PyArray_DIM(<cnp.ndarray>out, 0) == cnp.PyArray_DIM(<cnp.ndarray>a, turn_a)
             and cnp.PyArray_DIM(<cnp.ndarray>out, 1) == cnp.PyArray_DIM(<cnp.ndarray>b, not turn_b)
             and multiply_into(
-                <cnp.ndarray>a, <cnp.ndarray>b, turn_a, turn_b, <cnp.ndarray>out, True, self.blas)
+                <cnp.ndarray>a, <cnp.ndarray>b, turn_a, turn_b, <cnp.ndarray>out, True, self.blas,
+                NULL)
         )
 
     cpdef object addmm(self, object x, object a, object b, bint turn_b=False):
         """`x + a @ b`, with `b` transposed first or not, `x` a small row or matrix; else None."""
         cdef cnp.npy_intp dims[2]
         cdef cnp.ndarray out
-        cdef Py_ssize_t i, row
+        cdef const char* start = NULL
         if not is_small(x, ADDEND_LIMIT) or not are_factors(a, b, False, turn_b):
             return None
         if cnp.PyArray_TYPE(<cnp.ndarray>x) != cnp.PyArray_TYPE(<cnp.ndarray>a):
@@ -364,14 +394,14 @@ cdef class Matrices:
         dims[1] = cnp.PyArray_DIM(<cnp.ndarray>b, not turn_b)
         out = cnp.PyArray_EMPTY(2, dims, cnp.PyArray_TYPE(<cnp.ndarray>a), 0)
         if is_row_of(<cnp.ndarray>x, out):
-            row = cnp.PyArray_NBYTES(<cnp.ndarray>x)
-            for i in range(dims[0]):
-                memcpy(cnp.PyArray_BYTES(out) + i * row, cnp.PyArray_DATA(<cnp.ndarray>x), row)
+            start = cnp.PyArray_BYTES(<cnp.ndarray>x)
         elif same_dims(<cnp.ndarray>x, out):
             memcpy(cnp.PyArray_DATA(out), cnp.PyArray_DATA(<cnp.ndarray>x), cnp.PyArray_NBYTES(out))
         else:
             return None
-        if multiply_into(<cnp.ndarray>a, <cnp.ndarray>b, False, turn_b, out, True, self.blas):
+        if multiply_into(
+            <cnp.ndarray>a, <cnp.ndarray>b, False, turn_b, out, True, self.blas, start
+        ):
             return out
         product = cnp.PyArray_MatrixProduct(
             a, cnp.PyArray_SwapAxes(<cnp.ndarray>b, 0, 1) if turn_b else b)
