@@ -324,3 +324,53 @@ def test_modules_of_kernels_are_known_by_all_their_operators():
         known = [name for each in early.split() for name in kernels.KERNELS[each].split()]
         assert names_of(first) == set(known)
         assert names_of(more) == (set() if module in early.split() else set(names.split())), module
+
+
+@pytest.mark.compiled_only
+@pytest.mark.parametrize("wrong", [-(2**63), -4, 3, 2**63 - 1])
+@pytest.mark.parametrize("place", [0, 40_000, 69_999])
+def test_wrong_indices_are_found_wherever_they_are(wrong, place):
+    x = wengert.ones(3, 2)
+    index = wengert.zeros(70_000, dtype=wengert.int64)
+    index[place] = wrong
+    for call in (
+        lambda: x.index_select(0, index),
+        lambda: x[index],
+        lambda: x.t().contiguous().gather(1, index.expand(2, 70_000).contiguous()),
+        lambda: x.index_add(0, index, wengert.ones(70_000, 2)),
+    ):
+        with pytest.raises((IndexError, RuntimeError), match="out of (range|bounds)"):
+            call()
+
+
+@pytest.mark.compiled_only
+def test_large_indexed_sums_have_the_same_bits_on_any_number_of_threads():
+    random = np.random.default_rng(3)
+    x = wengert.tensor(random.standard_normal((300, 257)).astype(np.float32))
+    rows = wengert.tensor(random.integers(0, 300, 900))
+    more = wengert.tensor(random.standard_normal((900, 257)).astype(np.float32))
+    places = wengert.tensor(random.integers(0, 257, (300, 400)))
+    values = wengert.tensor(random.standard_normal((300, 400)).astype(np.float32))
+    mask = wengert.tensor(random.random((300, 257)) < 0.5)
+    vector = wengert.tensor(random.standard_normal(300).astype(np.float32))
+    found = []
+    before = wengert.get_num_threads()
+    try:
+        for threads in (1, 2, 5):
+            wengert.set_num_threads(threads)
+            a = x.detach().requires_grad_()
+            (a[rows].sin().sum() + a.gather(1, places).cos().sum()).backward()
+            v = vector.detach().requires_grad_()
+            (a.detach().t().contiguous() @ v).square().sum().backward()
+            results = (
+                x.index_add(0, rows, more, alpha=0.5), x.scatter_add(1, places, values),
+                x.masked_fill(mask, 2.5), a.grad, v.grad, more.flatten().dot(more.flatten()),
+            )  # fmt: skip
+            found.append([t.numpy().tobytes() for t in results])
+    finally:
+        wengert.set_num_threads(before)
+    expected = x.numpy().copy()
+    np.add.at(expected, rows.numpy(), np.float32(0.5) * more.numpy())
+    np.testing.assert_array_equal(results[0].numpy(), expected)
+    np.testing.assert_array_equal(results[2].numpy(), np.where(mask.numpy(), 2.5, x.numpy()))
+    assert found[1:] == found[:-1]

@@ -22,6 +22,8 @@ cdef enum:
     QUICK = 4096       # elements below which the interpreter's lock is kept
     SHORT_ROW = 48     # elements that are sorted by insertion
     MOST_PICKED = 32   # elements that are picked by insertion
+    WIDE = 32          # elements of rows that several threads add up
+    BLOCKS = 8         # of rows that threads add to
 
 ctypedef fused real:
     float
@@ -52,14 +54,35 @@ cdef bint is_mask(object value) noexcept:
     )
 
 
+cdef struct Bounds:
+    const int64_t* index
+    int64_t size, least, count
+    bint broken
+
+
+cdef void bounds_part(void* data, int64_t part) noexcept nogil:
+    cdef Bounds* job = <Bounds*>data
+    cdef const int64_t* at = job.index
+    cdef int64_t i
+    cdef uint64_t least = <uint64_t>job.least, last = <uint64_t>(job.count - 1), found = 0
+    for i in range(part * PART, min((part + 1) * PART, job.size)):
+        # Its sign bit is set if one of them is negative.
+        found |= (<uint64_t>at[i] - least) | (last - <uint64_t>at[i])
+    if <int64_t>found < 0:
+        job.broken = True
+
+
 cdef bint within(cnp.ndarray index, int64_t least, int64_t count) noexcept:
     """Whether all indices are at least `least` and below `count`."""
-    cdef const int64_t* at = <const int64_t*>cnp.PyArray_DATA(index)
-    cdef Py_ssize_t i, n = cnp.PyArray_SIZE(index)
-    cdef bint inside = True
-    for i in range(n):
-        inside &= (at[i] >= least) & (at[i] < count)
-    return inside
+    cdef Bounds job
+    job.index, job.size = <const int64_t*>cnp.PyArray_DATA(index), cnp.PyArray_SIZE(index)
+    job.least, job.count, job.broken = least, count, False
+    if job.size <= PART:
+        bounds_part(&job, 0)
+    else:
+        with nogil:
+            split(bounds_part, &job, (job.size + PART - 1) // PART)
+    return not job.broken
 
 
 # Rows at indices ---------------------------------------------------------------------------------
@@ -175,61 +198,93 @@ cdef void scaled_add_loop(real* out, const real* values, real factor, Py_ssize_t
         out[i] += factor * values[i]
 
 
+cdef struct Adding:
+    # Blocks of `count` rows of `width` elements, of which a part has `block` rows of each.
+    char* out
+    const char* values
+    const char* start  # what rows are added to, NULL for zeros
+    const int64_t* index
+    int64_t outer, count, taken, width, block, skipped
+    double factor
+    bint is_double
+
+
 cdef void add_all(
-    real* out, const real* values, const int64_t* index, int64_t outer, int64_t count,
-    int64_t taken, int64_t width, int64_t skipped, real factor
+    Adding* job, real* out, const real* values, const real* start, int64_t begin, int64_t end
 ) noexcept nogil:
-    """Add rows of `width` elements at indices, in order; those of one index are left out."""
-    cdef int64_t i, j, at
-    for i in range(outer):
-        for j in range(taken):
-            at = index[j]
+    """Add rows at indices from `begin` to `end`, in order; those of one index are left out."""
+    cdef int64_t i, j, at, width = job.width
+    cdef real factor = <real>job.factor
+    for i in range(job.outer):
+        if start != NULL:
+            memcpy(
+                out + begin * width, start + (i * job.count + begin) * width,
+                (end - begin) * width * sizeof(real))
+        else:
+            memset(out + begin * width, 0, (end - begin) * width * sizeof(real))
+        for j in range(job.taken):
+            at = job.index[j]
             if at < 0:
-                at += count
-            if at != skipped:
+                at += job.count
+            if at != job.skipped and begin <= at < end:
                 if width == 1:
                     out[at] += factor * values[j]
                 elif factor == 1:
                     add_loop(out + at * width, values + j * width, width)
                 else:
                     scaled_add_loop(out + at * width, values + j * width, factor, width)
-        out += count * width
-        values += taken * width
+        out += job.count * width
+        values += job.taken * width
+
+
+cdef void add_part(void* data, int64_t part) noexcept nogil:
+    cdef Adding* job = <Adding*>data
+    cdef int64_t begin = part * job.block, end = min(begin + job.block, job.count)
+    if job.is_double:
+        add_all[double](
+            job, <double*>job.out, <const double*>job.values, <const double*>job.start, begin, end)
+    else:
+        add_all[float](
+            job, <float*>job.out, <const float*>job.values, <const float*>job.start, begin, end)
 
 
 cdef bint added(
-    cnp.ndarray out, int dim, cnp.ndarray index, cnp.ndarray values, int64_t skipped, double factor
+    cnp.ndarray out, int dim, cnp.ndarray index, cnp.ndarray values, int64_t skipped, double factor,
+    const char* start
 ) noexcept:
-    """Add rows of values to those of a contiguous array; False if there are not as many."""
-    cdef Rows job
-    cdef int64_t n = cnp.PyArray_SIZE(index), width
-    if not describe(&job, out, dim):
+    """Make an array what lies at `start`, or zeros if that is NULL, with rows of values added;
+    False if there are not as many."""
+    cdef Rows rows
+    cdef Adding job
+    cdef int64_t n = cnp.PyArray_SIZE(index)
+    if not describe(&rows, out, dim):
         return False
-    width = job.width // cnp.PyArray_ITEMSIZE(out)
-    if cnp.PyArray_SIZE(values) != job.outer * n * width:
+    job.width = rows.width // cnp.PyArray_ITEMSIZE(out)
+    if cnp.PyArray_SIZE(values) != rows.outer * n * job.width:
         return False
+    job.out, job.values, job.start = cnp.PyArray_BYTES(out), cnp.PyArray_BYTES(values), start
+    job.index = <const int64_t*>cnp.PyArray_DATA(index)
+    job.outer, job.count, job.taken = rows.outer, rows.count, n
+    job.skipped, job.factor = skipped, factor
+    job.is_double = cnp.PyArray_TYPE(out) == cnp.NPY_DOUBLE
+    job.block = job.count
+    # Each part looks at all indices: wide rows make that worth while.
+    if cnp.PyArray_SIZE(out) + cnp.PyArray_SIZE(values) > 2 * PART and job.width >= WIDE:
+        job.block = (job.count + BLOCKS - 1) // BLOCKS
     with nogil:
-        if cnp.PyArray_TYPE(out) == cnp.NPY_FLOAT:
-            add_all[float](
-                <float*>cnp.PyArray_DATA(out), <const float*>cnp.PyArray_DATA(values),
-                <const int64_t*>cnp.PyArray_DATA(index), job.outer, job.count, n, width, skipped,
-                <float>factor)
-        else:
-            add_all[double](
-                <double*>cnp.PyArray_DATA(out), <const double*>cnp.PyArray_DATA(values),
-                <const int64_t*>cnp.PyArray_DATA(index), job.outer, job.count, n, width, skipped,
-                factor)
+        split(add_part, &job, (job.count + job.block - 1) // job.block)
     return True
 
 
-cdef cnp.ndarray zeros_of(tuple size, int kind):
+cdef cnp.ndarray new_of(tuple size, int kind):
+    """A new array, not yet filled; None if it has too many dimensions."""
     cdef cnp.npy_intp shape[32]
     cdef int i
     if len(size) > 32:
         return None
     for i in range(<int>len(size)):
         shape[i] = size[i]
-    return cnp.PyArray_ZEROS(<int>len(size), shape, kind, 0)
+    return cnp.PyArray_EMPTY(<int>len(size), shape, kind, 0)
 
 
 cdef object summed_rows(
@@ -246,9 +301,9 @@ cdef object summed_rows(
     count = (<tuple>size)[first]
     if not within(<cnp.ndarray>places, -count if negative else 0, count):
         return None
-    out = zeros_of(<tuple>size, cnp.PyArray_TYPE(<cnp.ndarray>gradient))
+    out = new_of(<tuple>size, cnp.PyArray_TYPE(<cnp.ndarray>gradient))
     if out is None or not added(
-        out, first, <cnp.ndarray>places, <cnp.ndarray>gradient, skipped, 1
+        out, first, <cnp.ndarray>places, <cnp.ndarray>gradient, skipped, 1, NULL
     ):
         return None
     return out
@@ -288,8 +343,11 @@ cdef object index_add(tuple v):
         if i != first and cnp.PyArray_DIM(x, i) != cnp.PyArray_DIM(source, i):
             return None
     out = empty_like(x)
-    memcpy(cnp.PyArray_DATA(out), cnp.PyArray_DATA(x), cnp.PyArray_NBYTES(x))
-    return out if added(out, first, <cnp.ndarray>v[2], source, -1, <double>v[4]) else None
+    if added(
+        out, first, <cnp.ndarray>v[2], source, -1, <double>v[4], cnp.PyArray_BYTES(x)
+    ):
+        return out
+    return None
 
 
 cdef object index_add_gradient(tuple v):
@@ -417,25 +475,51 @@ cdef object masked_select_gradient(tuple v):
     return unpicked(v[0], v[1], v[2])
 
 
+cdef struct Filling:
+    const char* x
+    const char* mask
+    char* out
+    int64_t size
+    double value
+    bint is_double
+
+
+cdef void fill_loop(
+    const real* x, const char* mask, real* out, real value, int64_t n
+) noexcept nogil:
+    cdef int64_t i
+    cdef real kept
+    for i in range(n):
+        kept = x[i]  # read in any case, so that there is no branch
+        out[i] = value if mask[i] else kept
+
+
+cdef void fill_part(void* data, int64_t part) noexcept nogil:
+    cdef Filling* job = <Filling*>data
+    cdef int64_t i = part * PART, n = min(PART, job.size - i)
+    if job.is_double:
+        fill_loop[double](
+            <const double*>job.x + i, job.mask + i, <double*>job.out + i, job.value, n)
+    else:
+        fill_loop[float](
+            <const float*>job.x + i, job.mask + i, <float*>job.out + i, <float>job.value, n)
+
+
 cdef object filled(object x, object mask, double value):
+    cdef Filling job
     cdef cnp.ndarray a, out
-    cdef const char* chosen
-    cdef Py_ssize_t i, n
-    cdef float single = <float>value
     if not is_plain(x) or not is_mask(mask) or not same_dims(<cnp.ndarray>x, <cnp.ndarray>mask):
         return None
     a = <cnp.ndarray>x
-    chosen, n = cnp.PyArray_BYTES(<cnp.ndarray>mask), cnp.PyArray_SIZE(a)
     out = empty_like(a)
-    with nogil:
-        if cnp.PyArray_TYPE(a) == cnp.NPY_FLOAT:
-            for i in range(n):
-                (<float*>cnp.PyArray_DATA(out))[i] = (
-                    single if chosen[i] else (<float*>cnp.PyArray_DATA(a))[i])
-        else:
-            for i in range(n):
-                (<double*>cnp.PyArray_DATA(out))[i] = (
-                    value if chosen[i] else (<double*>cnp.PyArray_DATA(a))[i])
+    job.x, job.mask = cnp.PyArray_BYTES(a), cnp.PyArray_BYTES(<cnp.ndarray>mask)
+    job.out, job.size, job.value = cnp.PyArray_BYTES(out), cnp.PyArray_SIZE(a), value
+    job.is_double = cnp.PyArray_TYPE(a) == cnp.NPY_DOUBLE
+    if job.size <= PART:
+        fill_part(&job, 0)
+    else:
+        with nogil:
+            split(fill_part, &job, (job.size + PART - 1) // PART)
     return out
 
 
@@ -458,6 +542,7 @@ cdef struct Picking:
     # `outer` blocks; `count` rows of `columns` elements in the one array, `taken` in the other.
     char* data
     char* out
+    const char* start  # what elements are added to, NULL for zeros
     const int64_t* index
     int64_t outer, count, taken, columns, per_part
     int itemsize
@@ -536,11 +621,16 @@ cdef void gather_part(void* data, int64_t part) noexcept nogil:
 cdef void scatter_part(void* data, int64_t part) noexcept nogil:
     cdef Picking* job = <Picking*>data
     cdef int64_t i = part * job.per_part, end = min(i + job.per_part, job.outer), j, k, at, base
-    cdef int64_t columns = job.columns, step = job.taken * columns
+    cdef int64_t columns = job.columns, step = job.taken * columns, size
     cdef const int64_t* index
     while i < end:
         index = job.index + i * step
         base = i * job.count * columns
+        size = job.count * columns * job.itemsize
+        if job.start != NULL:
+            memcpy(job.out + base * job.itemsize, job.start + base * job.itemsize, size)
+        else:
+            memset(job.out + base * job.itemsize, 0, size)
         if columns == 1:
             if job.itemsize == 4:
                 scatter_row[float](
@@ -600,8 +690,11 @@ cdef object gathered(object x, object dim, object places):
     return out
 
 
-cdef object scattered(cnp.ndarray out, object dim, object places, object values):
-    """Add elements to a new array, along a dimension."""
+cdef object scattered(
+    cnp.ndarray out, const char* start, object dim, object places, object values
+):
+    """Make an array what lies at `start`, or zeros if that is NULL, with elements added along a
+    dimension."""
     cdef Picking job
     cdef int first, last
     if not is_plain(values) or not is_index(places) or type(dim) is not int:
@@ -615,6 +708,7 @@ cdef object scattered(cnp.ndarray out, object dim, object places, object values)
         return None
     job.itemsize = cnp.PyArray_ITEMSIZE(out)
     job.data, job.out = cnp.PyArray_BYTES(<cnp.ndarray>values), cnp.PyArray_BYTES(out)
+    job.start = start
     pick_all(&job, True)
     return out
 
@@ -627,8 +721,8 @@ cdef object gather_gradient(tuple v):
     """(gradient, shape, dim, index)"""
     if not is_plain(v[0]) or type(v[1]) is not tuple:
         return None
-    out = zeros_of(<tuple>v[1], cnp.PyArray_TYPE(<cnp.ndarray>v[0]))
-    return None if out is None else scattered(<cnp.ndarray>out, v[2], v[3], v[0])
+    out = new_of(<tuple>v[1], cnp.PyArray_TYPE(<cnp.ndarray>v[0]))
+    return None if out is None else scattered(<cnp.ndarray>out, NULL, v[2], v[3], v[0])
 
 
 cdef object scatter_add(tuple v):
@@ -637,8 +731,7 @@ cdef object scatter_add(tuple v):
     if not is_plain(v[0]):
         return None
     out = empty_like(<cnp.ndarray>v[0])
-    memcpy(cnp.PyArray_DATA(out), cnp.PyArray_DATA(<cnp.ndarray>v[0]), cnp.PyArray_NBYTES(out))
-    return scattered(out, v[1], v[2], v[3])
+    return scattered(out, cnp.PyArray_BYTES(<cnp.ndarray>v[0]), v[1], v[2], v[3])
 
 
 cdef object scatter_add_gradient(tuple v):

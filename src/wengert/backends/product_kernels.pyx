@@ -2,6 +2,7 @@
 """Kernels of products of matrices, of batches of them and of small ones of vectors; with gradients."""
 cimport numpy as cnp
 from libc.stdint cimport int64_t
+from libc.string cimport memset
 
 from ..core.array_checks cimport empty_like
 from ..core.pool cimport split
@@ -20,7 +21,8 @@ cdef enum:
     QUICK = 20_000     # multiplications below which the interpreter's lock is kept
     SMALL = 6000       # multiplications of a matrix and a vector that BLAS is not called for
     SHORT = 512        # elements of a vector for which no vectors are needed
-    LONG = 65536       # elements of a vector that one thread takes
+    LONG = 65536       # elements that one thread takes
+    BLOCK = 256        # columns that one thread takes
 
 ctypedef fused real:
     float
@@ -180,9 +182,9 @@ cdef object times_vector(object matrix, object vector, int turned):
     if cnp.PyArray_TYPE(a) != cnp.PyArray_TYPE(x) or cnp.PyArray_DIM(x, 0) != k:
         return None
     if rows * k > SMALL:
-        if turned or rows * k > LONG or not is_plain(a) or not is_plain(x):
+        if not is_plain(a) or not is_plain(x):
             return None
-        return by_rows(a, x)
+        return by_columns(a, x) if turned else by_rows(a, x)
     out = cnp.PyArray_EMPTY(1, &rows, cnp.PyArray_TYPE(a), 0)
     # The vector as a matrix of one column, of which the stride does not matter but is not one.
     raw_product(
@@ -235,6 +237,62 @@ cdef object by_rows(cnp.ndarray a, cnp.ndarray x):
     return out
 
 
+cdef struct Columns:
+    const char* a
+    const char* x
+    char* out
+    int64_t rows, columns
+    bint is_double
+
+
+cdef void add_columns(
+    const real* a, const real* x, real* out, int64_t rows, int64_t columns, int64_t begin, int64_t n
+) noexcept nogil:
+    """Sum rows, each times an element of a vector, over some columns: four rows at a time."""
+    cdef int64_t i = 0, j
+    cdef const real* first
+    memset(out + begin, 0, n * sizeof(real))
+    while i + 4 <= rows:
+        first = a + i * columns + begin
+        for j in range(n):
+            out[begin + j] += (
+                (x[i] * first[j] + x[i + 1] * first[columns + j])
+                + (x[i + 2] * first[2 * columns + j] + x[i + 3] * first[3 * columns + j]))
+        i += 4
+    while i < rows:
+        first = a + i * columns + begin
+        for j in range(n):
+            out[begin + j] += x[i] * first[j]
+        i += 1
+
+
+cdef void columns_part(void* data, int64_t part) noexcept nogil:
+    cdef Columns* job = <Columns*>data
+    cdef int64_t begin = part * BLOCK, n = min(BLOCK, job.columns - begin)
+    if job.is_double:
+        add_columns[double](
+            <const double*>job.a, <const double*>job.x, <double*>job.out, job.rows, job.columns,
+            begin, n)
+    else:
+        add_columns[float](
+            <const float*>job.a, <const float*>job.x, <float*>job.out, job.rows, job.columns,
+            begin, n)
+
+
+cdef object by_columns(cnp.ndarray a, cnp.ndarray x):
+    """The sums of the products of each column of a matrix with a vector."""
+    cdef Columns job
+    cdef cnp.ndarray out
+    cdef cnp.npy_intp size = cnp.PyArray_DIM(a, 1)
+    out = cnp.PyArray_EMPTY(1, &size, cnp.PyArray_TYPE(a), 0)
+    job.rows, job.columns = cnp.PyArray_DIM(a, 0), size
+    job.a, job.x, job.out = cnp.PyArray_BYTES(a), cnp.PyArray_BYTES(x), cnp.PyArray_BYTES(out)
+    job.is_double = cnp.PyArray_TYPE(a) == cnp.NPY_DOUBLE
+    with nogil:
+        split(columns_part, &job, (size + BLOCK - 1) // BLOCK)
+    return out
+
+
 cdef object mv(tuple v):
     return times_vector(v[0], v[1], 0)
 
@@ -244,11 +302,62 @@ cdef object mv_by_vector(tuple v):
     return times_vector(v[1], v[0], 1)
 
 
+cdef struct Outer:
+    # Rows of `columns` elements, each a vector times a factor.
+    const char* x
+    const char* factors
+    char* out
+    int64_t rows, columns, per_part
+    bint is_double
+
+
+cdef void scale_loop(const real* x, real factor, real* out, int64_t n) noexcept nogil:
+    cdef int64_t i
+    for i in range(n):
+        out[i] = factor * x[i]
+
+
+cdef void outer_part(void* data, int64_t part) noexcept nogil:
+    """Some rows, or a block of a single one."""
+    cdef Outer* job = <Outer*>data
+    cdef int64_t i = part * job.per_part, end = min(i + job.per_part, job.rows), begin = 0
+    cdef int64_t n = job.columns
+    if job.rows == 1:
+        i, end, begin = 0, 1, part * LONG
+        n = min(LONG, job.columns - begin)
+    while i < end:
+        if job.is_double:
+            scale_loop[double](
+                <const double*>job.x + begin, (<const double*>job.factors)[i],
+                <double*>job.out + i * job.columns + begin, n)
+        else:
+            scale_loop[float](
+                <const float*>job.x + begin, (<const float*>job.factors)[i],
+                <float*>job.out + i * job.columns + begin, n)
+        i += 1
+
+
+cdef object outer(cnp.ndarray factors, cnp.ndarray x, cnp.ndarray out):
+    """A vector times each of some factors, written into `out`."""
+    cdef Outer job
+    cdef int64_t parts
+    job.rows, job.columns = cnp.PyArray_SIZE(factors), cnp.PyArray_SIZE(x)
+    job.x, job.factors = cnp.PyArray_BYTES(x), cnp.PyArray_BYTES(factors)
+    job.out = cnp.PyArray_BYTES(out)
+    job.is_double = cnp.PyArray_TYPE(x) == cnp.NPY_DOUBLE
+    job.per_part = max(1, LONG // job.columns)
+    parts = (job.rows + job.per_part - 1) // job.per_part
+    if job.rows == 1:
+        parts = (job.columns + LONG - 1) // LONG
+    with nogil:
+        split(outer_part, &job, parts)
+    return out
+
+
 cdef object mv_by_matrix(tuple v):
     """(gradient, vec)"""
     cdef cnp.npy_intp shape[2]
-    cdef cnp.ndarray g, x, out
-    cdef Py_ssize_t i, j
+    cdef cnp.ndarray g, x
     if not is_plain(v[0]) or not is_plain(v[1]):
         return None
     g, x = <cnp.ndarray>v[0], <cnp.ndarray>v[1]
@@ -257,24 +366,7 @@ cdef object mv_by_matrix(tuple v):
     ):
         return None
     shape[0], shape[1] = cnp.PyArray_SIZE(g), cnp.PyArray_SIZE(x)
-    out = cnp.PyArray_EMPTY(2, shape, cnp.PyArray_TYPE(g), 0)
-    with nogil:
-        for i in range(shape[0]):
-            if cnp.PyArray_TYPE(g) == cnp.NPY_FLOAT:
-                scale_loop[float](
-                    <float*>cnp.PyArray_DATA(x), (<float*>cnp.PyArray_DATA(g))[i],
-                    <float*>cnp.PyArray_DATA(out) + i * shape[1], shape[1])
-            else:
-                scale_loop[double](
-                    <double*>cnp.PyArray_DATA(x), (<double*>cnp.PyArray_DATA(g))[i],
-                    <double*>cnp.PyArray_DATA(out) + i * shape[1], shape[1])
-    return out
-
-
-cdef void scale_loop(const real* x, real factor, real* out, Py_ssize_t n) noexcept nogil:
-    cdef Py_ssize_t i
-    for i in range(n):
-        out[i] = factor * x[i]
+    return outer(g, x, cnp.PyArray_EMPTY(2, shape, cnp.PyArray_TYPE(g), 0))
 
 
 cdef double dot_loop(const real* a, const real* b, Py_ssize_t n) noexcept nogil:
@@ -294,6 +386,52 @@ cdef double dot_loop(const real* a, const real* b, Py_ssize_t n) noexcept nogil:
         (parts[4] + parts[5]) + (parts[6] + parts[7]))
 
 
+cdef struct Sums:
+    const wengert_rows* table
+    const char* a
+    const char* b
+    double* sums
+    int64_t size
+    int itemsize
+
+
+cdef void dot_part(void* data, int64_t part) noexcept nogil:
+    cdef Sums* job = <Sums*>data
+    cdef int64_t at = part * LONG * job.itemsize
+    cdef double plain, zero = 0
+    job.table.products(
+        job.a + at, job.b + at, <char*>&zero, &plain, job.sums + part,
+        min(LONG, job.size - part * LONG), 1, 1)
+
+
+cdef object long_dot(cnp.ndarray a, cnp.ndarray b):
+    """The sum of the products of two vectors, by blocks that do not depend on the threads."""
+    cdef Sums job
+    cdef cnp.npy_intp parts
+    cdef cnp.ndarray sums, out
+    cdef double total = 0
+    cdef int64_t i
+    job.table = <const wengert_rows*>rows_of(cnp.PyArray_TYPE(a))
+    if job.table == NULL:
+        return None
+    job.size, job.itemsize = cnp.PyArray_SIZE(a), cnp.PyArray_ITEMSIZE(a)
+    parts = (job.size + LONG - 1) // LONG
+    sums = cnp.PyArray_EMPTY(1, &parts, cnp.NPY_DOUBLE, 0)
+    job.a, job.b, job.sums = (
+        cnp.PyArray_BYTES(a), cnp.PyArray_BYTES(b), <double*>cnp.PyArray_DATA(sums)
+    )
+    with nogil:
+        split(dot_part, &job, parts)
+    for i in range(parts):
+        total += job.sums[i]
+    out = cnp.PyArray_EMPTY(0, NULL, cnp.PyArray_TYPE(a), 0)
+    if job.itemsize == 4:
+        (<float*>cnp.PyArray_DATA(out))[0] = <float>total
+    else:
+        (<double*>cnp.PyArray_DATA(out))[0] = total
+    return out
+
+
 cdef object dot(tuple v):
     cdef cnp.ndarray a, b, out
     if not is_plain(v[0]) or not is_plain(v[1]):
@@ -304,8 +442,10 @@ cdef object dot(tuple v):
         or cnp.PyArray_NDIM(b) != 1 or cnp.PyArray_SIZE(a) != cnp.PyArray_SIZE(b)
     ):
         return None
+    if cnp.PyArray_SIZE(a) > LONG:
+        return long_dot(a, b)
     if cnp.PyArray_SIZE(a) > SHORT:
-        return by_rows(a, b) if cnp.PyArray_SIZE(a) <= LONG else None
+        return by_rows(a, b)
     out = cnp.PyArray_EMPTY(0, NULL, cnp.PyArray_TYPE(a), 0)
     if cnp.PyArray_TYPE(a) == cnp.NPY_FLOAT:
         (<float*>cnp.PyArray_DATA(out))[0] = <float>dot_loop[float](
@@ -318,23 +458,13 @@ cdef object dot(tuple v):
 
 cdef object dot_gradient(tuple v):
     """(gradient, the other vector)"""
-    cdef cnp.ndarray g, x, out
+    cdef cnp.ndarray g, x
     if not is_plain(v[0]) or not is_plain(v[1]):
         return None
     g, x = <cnp.ndarray>v[0], <cnp.ndarray>v[1]
     if cnp.PyArray_TYPE(g) != cnp.PyArray_TYPE(x) or cnp.PyArray_NDIM(g) != 0:
         return None
-    out = empty_like(x)
-    with nogil:
-        if cnp.PyArray_TYPE(g) == cnp.NPY_FLOAT:
-            scale_loop[float](
-                <float*>cnp.PyArray_DATA(x), (<float*>cnp.PyArray_DATA(g))[0],
-                <float*>cnp.PyArray_DATA(out), cnp.PyArray_SIZE(x))
-        else:
-            scale_loop[double](
-                <double*>cnp.PyArray_DATA(x), (<double*>cnp.PyArray_DATA(g))[0],
-                <double*>cnp.PyArray_DATA(out), cnp.PyArray_SIZE(x))
-    return out
+    return outer(g, x, empty_like(x))
 
 
 known("mm", mm)
