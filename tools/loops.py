@@ -44,11 +44,14 @@ OTHER_LITERALS = {"approximate": ["tanh"]}
 EXPONENTS = (2, 3, 4, -1, -2, 0.5, 5, 6, -3)
 #: Forms longer than this are left to NumPy: few programs use them, and they are slow to compile.
 LONGEST = 260
+#: Operators on elements that are not declared as such: their rules differ for complex numbers.
+OTHER_ELEMENTWISE = {"abs", "sgn"}
 #: Operators that are seldom used and no slower in NumPy.
 LEFT_OUT = {
     "_gamma_sample", "_times_log", "_rsub_tensor", "copysign", "ldexp", "heaviside",
     "nan_to_num", "hardshrink", "floor", "ceil", "trunc",
     "round", "deg2rad", "rad2deg", "frac", "sign",
+    "sgn",
 }  # fmt: skip
 
 
@@ -73,7 +76,9 @@ def loops() -> list[Loop]:
         element = getattr(getattr(operator, "kernel", None), "element", None)
         if element is not None:
             found += _element_loop(operator, element)
-        if not isinstance(operator, Operator) or operator.family != "elementwise":
+        if not isinstance(operator, Operator):
+            continue
+        if operator.family != "elementwise" and name not in OTHER_ELEMENTWISE:
             continue
         if operator.outputs != 1:
             continue
@@ -224,7 +229,9 @@ def _rule_form(operator: Any, rule: Any, roles: list, held: dict, kind: str) -> 
     sizes = {value: value.type.shape for value in graph.inputs}
     for node in graph.nodes():
         called = node.operator if hasattr(node, "operator") else None
-        if called is None or not getattr(called, "broadcasts", False):
+        if called is None or not (
+            getattr(called, "broadcasts", False) or called.name in OTHER_ELEMENTWISE
+        ):
             raise Unsupported(f"{node.kind} is no operator on elements")
         operands = iter(node.inputs)
         arguments, read = [], []

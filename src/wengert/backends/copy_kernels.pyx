@@ -132,6 +132,118 @@ cdef bint lies_in_rows(cnp.ndarray x, Copy* job) noexcept:
     return True
 
 
+cdef struct Runs:
+    # Runs of `length` elements, contiguous or one element repeated, at places that lie in dimensions.
+    const char* data
+    char* out
+    int64_t rows, length, itemsize, per_part
+    int ndim
+    bint repeats
+    int64_t dims[MOST]
+    int64_t steps[MOST]
+
+
+cdef inline void repeat_element(
+    char* to, const char* source, int64_t count, int64_t itemsize
+) noexcept nogil:
+    cdef int64_t i
+    cdef uint32_t short_one
+    cdef uint64_t long_one
+    if itemsize == 4:
+        short_one = (<const uint32_t*>source)[0]
+        for i in range(count):
+            (<uint32_t*>to)[i] = short_one
+    else:
+        long_one = (<const uint64_t*>source)[0]
+        for i in range(count):
+            (<uint64_t*>to)[i] = long_one
+
+
+cdef void fill_part(void* data, int64_t part) noexcept nogil:
+    cdef Runs* job = <Runs*>data
+    cdef int64_t begin = part * PART
+    repeat_element(
+        job.out + begin, job.data, min(PART, job.length * job.itemsize - begin) // job.itemsize,
+        job.itemsize)
+
+
+cdef void run_part(void* data, int64_t part) noexcept nogil:
+    cdef Runs* job = <Runs*>data
+    cdef int64_t row = part * job.per_part, end = min(row + job.per_part, job.rows), rest = row
+    cdef int64_t size = job.length * job.itemsize
+    cdef int64_t at[MOST]
+    cdef const char* source = job.data
+    cdef char* to = job.out + row * size
+    cdef int d
+    for d in range(job.ndim - 1, -1, -1):
+        at[d] = rest % job.dims[d]
+        rest //= job.dims[d]
+        source += at[d] * job.steps[d]
+    while row < end:
+        if not job.repeats:
+            memcpy(to, source, size)
+        else:
+            repeat_element(to, source, job.length, job.itemsize)
+        to += size
+        row += 1
+        d = job.ndim - 1
+        while d >= 0:
+            source += job.steps[d]
+            at[d] += 1
+            if at[d] < job.dims[d]:
+                break
+            source -= job.steps[d] * job.dims[d]
+            at[d] = 0
+            d -= 1
+
+
+cdef object in_runs(cnp.ndarray x):
+    """A copy in row-major order of an array whose last dimensions are contiguous or repeat an
+    element; None if they are not, or too short to be worth it."""
+    cdef Runs job
+    cdef cnp.ndarray out
+    cdef int d = cnp.PyArray_NDIM(x) - 1
+    cdef int64_t step
+    job.itemsize = cnp.PyArray_ITEMSIZE(x)
+    while d >= 0 and cnp.PyArray_DIM(x, d) == 1:
+        d -= 1
+    if d < 0 or d >= MOST:
+        return None
+    step = cnp.PyArray_STRIDE(x, d)
+    job.repeats = step == 0
+    if step != 0 and step != job.itemsize:
+        return None
+    job.length = 1
+    while d >= 0 and (
+        cnp.PyArray_DIM(x, d) == 1
+        or cnp.PyArray_STRIDE(x, d) == (0 if job.repeats else job.length * job.itemsize)
+    ):
+        job.length *= cnp.PyArray_DIM(x, d)
+        d -= 1
+    if job.length * job.itemsize < LEAST:
+        return None
+    job.rows, job.ndim = 1, d + 1
+    while d >= 0:
+        job.dims[d], job.steps[d] = cnp.PyArray_DIM(x, d), cnp.PyArray_STRIDE(x, d)
+        job.rows *= job.dims[d]
+        d -= 1
+    out = empty_like(x)
+    job.data, job.out = cnp.PyArray_BYTES(x), cnp.PyArray_BYTES(out)
+    if job.ndim == 0:
+        # One element everywhere, of which threads share the repetitions.
+        with nogil:
+            split(fill_part, &job, (job.length * job.itemsize + PART - 1) // PART)
+        return out
+    job.per_part = max(<int64_t>1, PART // (job.length * job.itemsize))
+    if job.rows <= job.per_part:
+        job.per_part = job.rows
+        run_part(&job, 0)
+    else:
+        with nogil:
+            split(run_part, &job, (job.rows + job.per_part - 1) // job.per_part)
+    return out
+
+
 cdef object contiguous(tuple v):
     """A copy in row-major order, of a matrix that is turned or of rows with gaps between them."""
     cdef Copy job
@@ -151,7 +263,12 @@ cdef object contiguous(tuple v):
         share_out(&job, copy_part)
         return out
     job.itemsize = cnp.PyArray_ITEMSIZE(x)
-    if cnp.PyArray_NDIM(x) != 2 or job.itemsize != 4 and job.itemsize != 8:
+    if job.itemsize != 4 and job.itemsize != 8:
+        return None
+    out = in_runs(x)
+    if out is not None:
+        return out
+    if cnp.PyArray_NDIM(x) != 2:
         return None
     job.rows, job.columns = cnp.PyArray_DIM(x, 0), cnp.PyArray_DIM(x, 1)
     job.from_row, job.from_column = cnp.PyArray_STRIDE(x, 0), cnp.PyArray_STRIDE(x, 1)
