@@ -52,7 +52,7 @@ EXPLAINED = {
     "the gradient is that of the triangle which is read, or Hermitian":
         "cholesky* linalg.cholesky*",
     "memory is laid out otherwise": """
-        unsafe_chunk fft.hfftn fft.ihfft2 fft.ihfftn linalg.solve linalg.solve_ex linalg.lstsq*
+        unsafe_chunk linalg.solve linalg.solve_ex linalg.lstsq*
         lu_solve triangular_solve argwhere linalg.ldl_factor* linalg.inv*
     """,
     "PyTorch's gradient forgets where memory begins": "as_strided_scatter",
