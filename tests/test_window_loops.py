@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from wengert.backends import window_loops
+from wengert.operators import pooling
 from wengert.operators.convolution import bordered, convolved_sizes, windows
 
 pytestmark = pytest.mark.compiled_only
@@ -38,3 +39,30 @@ def test_what_is_not_for_c_is_declined():
     for other in (x.astype(complex), x.astype(int), np.ones((2, 1, 3, 4)).swapaxes(2, 3)):
         assert window_loops.columns(other, *options) is None
     assert window_loops.columns(x[0], *[(1,)] * 5) is None
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("kernel, stride, padding, dilation", [
+    ((2, 2), (2, 2), (0, 0), (1, 1)), ((3, 3), (2, 2), (1, 1), (1, 1)),
+    ((3, 2), (1, 3), (1, 0), (2, 3)), ((1, 5), (1, 1), (0, 2), (1, 1)),
+    ((2, 2), (3, 1), (1, 1), (4, 4)),
+])  # fmt: skip
+def test_largest_elements_are_those_of_all_comparisons(dtype, kernel, stride, padding, dilation):
+    """With equal elements, no numbers and infinities, and windows that leave the picture."""
+    x = np.random.default_rng(1).integers(-3, 4, (2, 3, 9, 20)).astype(dtype)
+    x[0, 0, 2:5, 3:8], x[0, 1, :, :10], x[1, 2, 4, 4:9] = np.nan, -np.inf, np.inf
+    for ceil_mode in (False, True):
+        options = (kernel, stride, padding, dilation)
+        sizes = pooling.pooled_sizes(x.shape[2:], *options, ceil_mode)
+        found = window_loops.largest(x, kernel, sizes, *options[1:])
+        expected = pooling._largest(np, x, x.shape[2:], sizes, *options)
+        for one, other in zip(found, expected, strict=True):
+            assert one.dtype == other.dtype
+            np.testing.assert_array_equal(one, other)
+
+
+def test_pictures_without_the_right_type_or_order_are_not_pooled_in_c():
+    x, options = np.ones((1, 4, 4)), ((2, 2), (2, 2), (2, 2), (0, 0), (1, 1))
+    for other in (x.astype(int), x.swapaxes(1, 2)[:, ::2], x[:0], x.astype(np.float16)):
+        assert window_loops.largest(other, *options) is None
+    assert window_loops.largest(x, (2,), (2,), (2,), (0,), (1,)) is None

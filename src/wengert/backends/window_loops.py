@@ -1,4 +1,4 @@
-"""The windows of pictures as columns, all of which are left to NumPy.
+"""The windows of pictures, all of which are left to NumPy.
 
 `window_loops.pyx` beside this file is the compiled form; an extension module wins at import.
 """
@@ -17,4 +17,16 @@ def columns(
     dilation: tuple[int, ...],
 ) -> Any:
     """Declined: NumPy copies views of the windows."""
+    return None
+
+
+def largest(
+    x: Any,
+    kernel: tuple[int, ...],
+    sizes: tuple[int, ...],
+    stride: tuple[int, ...],
+    padding: tuple[int, ...],
+    dilation: tuple[int, ...],
+) -> Any:
+    """Declined: NumPy compares views of the elements of windows."""
     return None

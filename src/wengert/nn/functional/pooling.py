@@ -83,12 +83,13 @@ def _windows(
 def _wrong_input(name: str, count: int, shape: tuple[int, ...]) -> RuntimeError:
     """For an input with too many or too few dimensions, or without elements."""
     kinds = f"{count + 1}D or {count + 2}D (batch mode) tensor"
-    if name == "max_pool3d" and len(shape) in (count + 1, count + 2):
+    fits = len(shape) in (count + 1, count + 2)
+    if name == "max_pool3d" and fits:
         return RuntimeError(
             "max_pool3d: Expected input's non-batch dimensions to have positive length, but input "
             f"has a shape of {shape_text(shape)}"
         )
-    if name in ("max_pool1d", "max_pool2d"):
+    if name == "max_pool1d" or name == "max_pool2d" and fits:
         return RuntimeError(
             f"{name}: Expected {kinds} with optional 0 dim batch size for input, but got:"
             f"{shape_text(shape)}"
