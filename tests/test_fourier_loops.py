@@ -1,9 +1,9 @@
-"""Fourier transforms of lengths that are powers of two, computed without SciPy, are SciPy's."""
+"""Fourier transforms that are computed without SciPy are SciPy's."""
 
 import numpy as np
 import pytest
 
-from wengert.backends import fourier_loops
+from wengert.backends import fourier_loops, transforms
 
 pytestmark = pytest.mark.compiled_only
 TYPES = [(np.float64, np.complex128, 1e-12), (np.float32, np.complex64, 1e-4)]
@@ -67,3 +67,37 @@ def test_what_is_not_for_c_is_declined():
     assert fourier_loops.halved(x, (1,), 1.0, False) is None
     assert fourier_loops.halved(x.real.copy(), (0,), 1.0, False) is None
     assert fourier_loops.restored(x, (1,), 8, 1.0) is None
+
+
+@pytest.mark.parametrize("real, dtype, tolerance", TYPES)
+@pytest.mark.parametrize("length", [3, 7, 10, 101, 218, 1009])
+def test_convolutions_are_transforms_of_any_length(length, real, dtype, tolerance):
+    close = {"atol": tolerance * length, "rtol": 0}
+    x, table = _numbers(3, length, dtype=dtype), transforms._chirps(length, real)
+    rows, half = x.real.copy(), x[:, : length // 2 + 1].copy()
+    found = [
+        fourier_loops.convolved(x, 0, length, False, 0.5, table),
+        fourier_loops.convolved(x, 0, length, True, 1.0, table),
+        fourier_loops.convolved(rows, 1, length, False, 2.0, table),
+        fourier_loops.convolved(rows, 2, length, False, 1.0, table),
+        fourier_loops.convolved(half, 3, length, True, 1.0, table),
+    ]
+    assert [each.dtype for each in found] == [dtype] * 4 + [real]
+    expected = [
+        np.fft.fft(x) / 2, np.fft.ifft(x, norm="forward"), np.fft.rfft(rows) * 2, np.fft.fft(rows),
+        np.fft.irfft(half, length, norm="forward"),
+    ]  # fmt: skip
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, **close)
+    assert not found[2][:, 0].imag.any() and not found[3][:, 0].imag.any()
+
+
+def test_only_lengths_with_a_large_prime_factor_are_convolved():
+    assert [n for n in range(900, 1200) if transforms._is_convolved(n)][:4] == [904, 905, 906, 907]
+    assert not any(transforms._is_convolved(n) for n in (1, 2, 97, 1000, 1024, 1031, 32 * 31))
+    assert transforms._is_convolved(1009)
+    x = np.ones((2, 1009))
+    x[1, 3] = np.nan
+    found = transforms.rfftn(x, (1,), "backward")  # one row says nothing about the other
+    assert np.isfinite(found[0]).all() and np.isnan(found[1]).all()
+    np.testing.assert_allclose(transforms.fftn(x[:1].T, (0,), "ortho")[0].real, 1009**0.5)

@@ -52,7 +52,7 @@ EXPLAINED = {
     "the gradient is that of the triangle which is read, or Hermitian":
         "cholesky* linalg.cholesky*",
     "memory is laid out otherwise": """
-        unsafe_chunk fft.hfftn fft.ihfft2 fft.ihfftn linalg.solve linalg.solve_ex linalg.lstsq*
+        unsafe_chunk linalg.solve linalg.solve_ex linalg.lstsq*
         lu_solve triangular_solve argwhere linalg.ldl_factor* linalg.inv*
     """,
     "PyTorch's gradient forgets where memory begins": "as_strided_scatter",
@@ -81,12 +81,13 @@ def operators() -> list[Any]:
     return list(op_db)
 
 
-def is_explained(name: str) -> bool:
-    """Whether differences of an operator have a reason."""
-    patterns = [each for names in EXPLAINED.values() for each in names.split()]
-    return any(
-        name.startswith(each[:-1]) if each.endswith("*") else name == each for each in patterns
-    )
+def explanation(name: str) -> str:
+    """The reason for the differences of an operator; empty if there is none."""
+    for reason, names in EXPLAINED.items():
+        for each in names.split():
+            if name.startswith(each[:-1]) if each.endswith("*") else name == each:
+                return reason
+    return ""
 
 
 # The same call in both libraries ------------------------------------------------------------------
@@ -139,10 +140,19 @@ def ours(operator: Any) -> Any:
     return named(wengert, operator.name) or named(wengert.Tensor, last)
 
 
-def converted(value: Any) -> Any:
-    """An argument of PyTorch's as one of ours; tensors keep their strides."""
+def converted(value: Any, memories: dict[Any, Any] | None = None) -> Any:
+    """An argument of PyTorch's as one of ours; tensors keep their strides.
+
+    With a dictionary for `memories`, tensors that share memory share it afterwards as well.
+    """
     if isinstance(value, torch.Tensor):
-        return converted_tensor(value)
+        if value.device.type == "meta":
+            return wengert.empty(tuple(value.shape), dtype=converted(value.dtype), device="meta")
+        if memories is None:
+            return converted_tensor(value)
+        if id(value) not in memories:
+            memories[id(value)] = shared_tensor(value, memories)
+        return memories[id(value)]
     if isinstance(value, (torch.dtype, torch.memory_format, torch.layout)):
         return getattr(wengert, str(value).split(".")[1])
     if isinstance(value, torch.device):
@@ -150,11 +160,25 @@ def converted(value: Any) -> Any:
     if isinstance(value, torch.Size):
         return wengert.Size(value)
     if isinstance(value, (tuple, list)):
-        items = [converted(each) for each in value]
+        items = [converted(each, memories) for each in value]
         return tuple(items) if isinstance(value, tuple) else items
     if isinstance(value, dict):
-        return {key: converted(each) for key, each in value.items()}
+        return {key: converted(each, memories) for key, each in value.items()}
     return value
+
+
+def shared_tensor(value: torch.Tensor, memories: dict[Any, Any]) -> Any:
+    """A tensor of ours that is the same part of the same memory."""
+    base = value.detach()
+    memory = base.untyped_storage()
+    key = memory.data_ptr(), base.dtype
+    if not memory.nbytes() or base.is_conj() or base.is_neg():
+        return converted_tensor(value)
+    if key not in memories:
+        flat = base.as_strided((memory.nbytes() // base.itemsize,), (1,), 0)
+        memories[key] = wengert.tensor(array_of(flat)).to(converted(base.dtype))
+    made = memories[key].as_strided(tuple(base.shape), base.stride(), base.storage_offset())
+    return made.requires_grad_() if value.requires_grad else made
 
 
 def converted_tensor(value: torch.Tensor) -> Any:
@@ -326,7 +350,7 @@ def main() -> int:
         seen += 1
         found = collections.Counter(differences(operator))
         if found:
-            known = is_explained(name)
+            known = explanation(name) != ""
             unexplained += not known
             print(f"{name}: {'explained' if known else 'NOT EXPLAINED'}", flush=True)
             for (kind, text), count in found.most_common(1 if known else 4):

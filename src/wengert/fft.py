@@ -56,10 +56,6 @@ def _hermitian(name: str, x: Tensor, s: Any, dim: Any, norm: str | None) -> Tens
     return _fourier.restored(name, x, s, dim, _fourier.reversed_norm(norm), conjugated=True)
 
 
-def _to_hermitian(name: str, x: Tensor, s: Any, dim: Any, norm: str | None) -> Tensor:
-    return _fourier.halved(name, x, s, dim, _fourier.reversed_norm(norm)).conj()
-
-
 def fft(
     input: Tensor,
     n: int | None = None,
@@ -252,7 +248,8 @@ def ihfft(
     out: Tensor | None = None,
 ) -> Tensor:
     """The half of the inverse Fourier transform along one dimension of a real tensor."""
-    result = _to_hermitian("ihfftn", _real("ihfft", input), _length(n), _line(input, dim), norm)
+    real, line = _real("ihfft", input), _line(input, dim)
+    result = _fourier.halved_inverse("ihfftn", real, _length(n), line, norm)
     return _into("fft_ihfft", result, out)
 
 
@@ -265,7 +262,7 @@ def ihfft2(
     out: Tensor | None = None,
 ) -> Tensor:
     """The half of the inverse Fourier transform along two dimensions of a real tensor."""
-    return _into("fft_ihfft2", _to_hermitian("ihfftn", input, s, dim, norm), out)
+    return _into("fft_ihfft2", _fourier.halved_inverse("ihfftn", input, s, dim, norm), out)
 
 
 def ihfftn(
@@ -277,7 +274,7 @@ def ihfftn(
     out: Tensor | None = None,
 ) -> Tensor:
     """The half of the inverse Fourier transform along some or all dimensions of a real tensor."""
-    return _into("fft_ihfftn", _to_hermitian("ihfftn", input, s, dim, norm), out)
+    return _into("fft_ihfftn", _fourier.halved_inverse("ihfftn", input, s, dim, norm), out)
 
 
 def fftshift(input: Tensor, dim: _Sizes = None) -> Tensor:

@@ -18,7 +18,6 @@ NODES = {
     "index_reduce": "scatter_reduce with indices that are expanded",
     "combinations": "selects by indices, where PyTorch selects by a mask",
     "gradient": "weights and sums of parts in another order",
-    **dict.fromkeys(["fft.ihfft2", "fft.ihfftn"], "one transform, where PyTorch has two"),
     "special.ndtr": "one operator, exact for small probabilities, where PyTorch adds one to erf",
     "nn.functional.linear": "multiplies by the transpose without a node for the transpose",
     "nn.functional.nll_loss": "takes inputs of any number of dimensions without reshaping them",

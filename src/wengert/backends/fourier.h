@@ -245,6 +245,78 @@ static void NAME(inverse)(const REAL *x, REAL *y, int power, REAL scale, REAL *r
     const REAL *found = NAME(passes)(rooms, power, 1) ? room + 2 * next : room;
     NAME(together)(found, found + next, y, n, scale);
 }
+/* What Bluestein's way multiplies a row by, before and after its convolution: `n` chirps. */
+static WENGERT_FOURIER void NAME(chirp)(const REAL *restrict xr, const REAL *restrict xi,
+                                        const REAL *restrict wr, const REAL *restrict wi,
+                                        REAL *restrict yr, REAL *restrict yi, Py_ssize_t n,
+                                        REAL scale) {
+    for (Py_ssize_t i = 0; i < n; i++) {
+        const REAL a = xr[i] * scale, b = xi[i] * scale;
+        yr[i] = a * wr[i] - b * wi[i];
+        yi[i] = a * wi[i] + b * wr[i];
+    }
+}
+
+static WENGERT_FOURIER void NAME(chirp_real)(const REAL *restrict x, const REAL *restrict wr,
+                                             const REAL *restrict wi, REAL *restrict yr,
+                                             REAL *restrict yi, Py_ssize_t n) {
+    for (Py_ssize_t i = 0; i < n; i++) {
+        yr[i] = x[i] * wr[i];
+        yi[i] = x[i] * wi[i];
+    }
+}
+
+/* A transform of any length `n`, as a convolution with a chirp of 2 ** power >= 2 n - 1 places, by
+   `table`: the real parts of n chirps, their imaginary parts, those of the transform of the inverse
+   chirp. Kinds are those of fourier_loops.pyx: complex to complex, real to half, real to whole, half
+   to real. The room is that of a complex transform of the greater length and 2 n more. */
+static void NAME(any)(const REAL *x, REAL *y, Py_ssize_t n, int power, int kind, int backward,
+                      REAL scale, const REAL *table, REAL *room) {
+    const Py_ssize_t size = (Py_ssize_t)1 << power, next = WENGERT_APART(size), half = n / 2 + 1;
+    const REAL *wr = table, *wi = wr + n, *tr = wi + n, *ti = tr + size;
+    REAL *one = room + 4 * next, *other = one + n;
+    REAL *rooms[4] = {room, room + next, room + 2 * next, room + 3 * next};
+    if (kind == 1 || kind == 2) {
+        NAME(chirp_real)(x, wr, wi, rooms[0], rooms[1], n);
+    } else {
+        if (kind == 0) {
+            NAME(apart)(x, one, other, n);
+        } else {
+            NAME(apart)(x, one, other, half);
+            other[0] = 0; /* what real numbers have there is real, whatever is given */
+            if (n % 2 == 0) other[n / 2] = 0;
+            for (Py_ssize_t k = half; k < n; k++) {
+                one[k] = one[n - k];
+                other[k] = -other[n - k];
+            }
+        }
+        if (backward)
+            NAME(chirp)(other, one, wr, wi, rooms[0], rooms[1], n, 1);
+        else
+            NAME(chirp)(one, other, wr, wi, rooms[0], rooms[1], n, 1);
+    }
+    for (Py_ssize_t i = n; i < size; i++) rooms[0][i] = rooms[1][i] = 0;
+    const int now = NAME(passes)(rooms, power, 1) ? 2 : 0, then = now ^ 2;
+    NAME(chirp)(rooms[now], rooms[now + 1], tr, ti, rooms[then], rooms[then + 1], size, 1);
+    REAL *turned[4] = {rooms[then + 1], rooms[then], rooms[now + 1], rooms[now]};
+    const int last = NAME(passes)(turned, power, 1) ? 2 : 0;
+    REAL *imaginary = turned[last], *real = turned[last + 1];
+    NAME(chirp)(real, imaginary, wr, wi, one, other, n, scale);
+    if (kind == 0 && backward) {
+        NAME(together)(other, one, y, n, 1);
+    } else if (kind == 3) {
+        for (Py_ssize_t i = 0; i < n; i++) y[i] = backward ? other[i] : one[i];
+    } else {
+        NAME(together)(one, other, y, kind == 1 ? half : n, 1);
+        if (kind != 0) y[1] = 0;
+        if (kind == 2)
+            for (Py_ssize_t k = half; k < n; k++) {
+                y[2 * k] = y[2 * (n - k)];
+                y[2 * k + 1] = -y[2 * (n - k) + 1];
+            }
+        if (kind != 0 && n % 2 == 0) y[n + 1] = 0;
+    }
+}
 #undef WENGERT_FOUR
 #undef WENGERT_ROWS
 #undef WENGERT_ROOTS

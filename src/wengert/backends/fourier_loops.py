@@ -21,3 +21,10 @@ def halved(x: Any, axes: tuple[int, ...], scale: float, whole: bool) -> Any:
 def restored(x: Any, axes: tuple[int, ...], length: int, scale: float) -> Any:
     """Declined: SciPy transforms halves of transforms."""
     return None
+
+
+def convolved(
+    x: Any, kind: int, length: int, backward: bool, scale: float, table: Any
+) -> Any:
+    """Declined: SciPy transforms rows of any length."""
+    return None

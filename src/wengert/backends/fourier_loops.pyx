@@ -1,5 +1,6 @@
 # cython: boundscheck=False
-"""Fourier transforms of contiguous arrays along dimensions whose lengths are powers of two.
+"""Fourier transforms of contiguous arrays along dimensions whose lengths are powers of two, and of
+contiguous rows of any length, as convolutions.
 
 The rows or columns of an array are shared out to the pool's threads. What does not suit is declined
 with None, and the caller goes through SciPy. `fourier_loops.py` beside this file is the interface
@@ -40,6 +41,12 @@ cdef extern from *:
         const double* x, double* y, int power, double scale, double* room) noexcept nogil
     void wengert_float_inverse(
         const float* x, float* y, int power, float scale, float* room) noexcept nogil
+    void wengert_double_any(
+        const double* x, double* y, Py_ssize_t n, int power, int kind, bint backward, double scale,
+        const double* table, double* room) noexcept nogil
+    void wengert_float_any(
+        const float* x, float* y, Py_ssize_t n, int power, int kind, bint backward, float scale,
+        const float* table, float* room) noexcept nogil
     int WENGERT_LONGEST, WENGERT_GAP
 
 cdef enum:
@@ -57,6 +64,8 @@ cdef struct Job:
     Py_ssize_t parts, together
     bint single, backward, failed
     double scale
+    const char* table  # of a convolution that is a transform of any length, or NULL
+    Py_ssize_t length
 
 
 cdef int power_of(Py_ssize_t n) noexcept:
@@ -82,7 +91,16 @@ cdef void work(void* data, int64_t part) noexcept nogil:
     for i in range(part * job.together, min((part + 1) * job.together, job.outer * job.blocks)):
         row = i // job.blocks
         x, y = job.x + row * job.x_row, job.y + row * job.y_row
-        if job.kind == COMPLEX:
+        if job.table != NULL:
+            if job.single:
+                wengert_float_any(
+                    <const float*>x, <float*>y, job.length, job.power, job.kind, job.backward,
+                    <float>job.scale, <const float*>job.table, <float*>room)
+            else:
+                wengert_double_any(
+                    <const double*>x, <double*>y, job.length, job.power, job.kind, job.backward,
+                    job.scale, <const double*>job.table, <double*>room)
+        elif job.kind == COMPLEX:
             block = i % job.blocks
             begin = block * job.width
             end = min(begin + job.width, job.inner)
@@ -116,7 +134,8 @@ cdef bint perform(Job* job) noexcept:
     """Prepare roots and share the work out; False where there is no memory."""
     cdef Py_ssize_t item = 4 if job.single else 8
     cdef Py_ssize_t length = (<Py_ssize_t>1) << job.power, count = job.outer * job.blocks
-    cdef int last = job.power if job.kind == COMPLEX else job.power + 2
+    cdef bint whole = job.kind == COMPLEX or job.table != NULL
+    cdef int last = job.power if whole else job.power + 2
     if job.single:
         if not wengert_float_prepare(job.power) or not wengert_float_prepare(last):
             return False
@@ -125,6 +144,8 @@ cdef bint perform(Job* job) noexcept:
     job.together = max(1, LARGE // (length * job.width))
     job.parts = (count + job.together - 1) // job.together
     job.room_size, job.failed = 4 * (length * job.width * item + WENGERT_GAP), False
+    if job.table != NULL:
+        job.room_size += 2 * job.length * item
     with nogil:
         split(work, job, job.parts)
     return not job.failed
@@ -158,7 +179,7 @@ cdef bint along(cnp.ndarray x, cnp.ndarray y, int axis, bint backward, double sc
     job.blocks = (job.inner + job.width - 1) // job.width
     job.x, job.y = cnp.PyArray_BYTES(x), cnp.PyArray_BYTES(y)
     job.x_row = job.y_row = (job.inner << job.power) * item
-    job.backward, job.scale = backward, scale
+    job.backward, job.scale, job.table = backward, scale, NULL
     return perform(&job)
 
 
@@ -173,7 +194,7 @@ cdef bint rows(cnp.ndarray x, cnp.ndarray y, int kind, Py_ssize_t length, double
     job.x, job.y = cnp.PyArray_BYTES(x), cnp.PyArray_BYTES(y)
     job.x_row = cnp.PyArray_DIM(x, last) * cnp.PyArray_ITEMSIZE(x)
     job.y_row = cnp.PyArray_DIM(y, last) * cnp.PyArray_ITEMSIZE(y)
-    job.backward, job.scale = False, scale
+    job.backward, job.scale, job.table = False, scale, NULL
     return perform(&job)
 
 
@@ -263,3 +284,36 @@ def restored(object x, tuple axes, Py_ssize_t length, double scale):
         last + 1, dims,
         cnp.NPY_FLOAT if cnp.PyArray_TYPE(source) == cnp.NPY_CFLOAT else cnp.NPY_DOUBLE, 0)
     return out if rows(source, out, HALF_TO_REAL, length, scale) else None
+
+
+def convolved(object x, int kind, Py_ssize_t length, bint backward, double scale, object table):
+    """The transform of contiguous rows of any `length` by a table of `chirps`; else None.
+
+    Kinds are complex to complex (0), real to half (1), real to whole (2), half to real (3).
+    """
+    cdef cnp.ndarray source, out, chirps
+    cdef cnp.npy_intp dims[64]
+    cdef Job job
+    cdef int i, last, type_number
+    if not suits(x, kind == COMPLEX or kind == HALF_TO_REAL):
+        return None
+    source, chirps = <cnp.ndarray>x, <cnp.ndarray>table
+    last = cnp.PyArray_NDIM(source) - 1
+    job.kind, job.length, job.single = kind, length, cnp.PyArray_TYPE(chirps) == cnp.NPY_FLOAT
+    job.power = power_of((cnp.PyArray_SIZE(chirps) - 2 * length) // 2)
+    if job.power < 0:
+        return None
+    for i in range(last):
+        dims[i] = cnp.PyArray_DIM(source, i)
+    dims[last] = length // 2 + 1 if kind == REAL_TO_HALF else length
+    type_number = cnp.NPY_CFLOAT if job.single else cnp.NPY_CDOUBLE
+    if kind == HALF_TO_REAL:
+        type_number = cnp.NPY_FLOAT if job.single else cnp.NPY_DOUBLE
+    out = cnp.PyArray_EMPTY(last + 1, dims, type_number, 0)
+    job.outer = cnp.PyArray_SIZE(source) // cnp.PyArray_DIM(source, last)
+    job.inner = job.blocks = job.width = 1
+    job.x, job.y = cnp.PyArray_BYTES(source), cnp.PyArray_BYTES(out)
+    job.x_row = cnp.PyArray_DIM(source, last) * cnp.PyArray_ITEMSIZE(source)
+    job.y_row = dims[last] * cnp.PyArray_ITEMSIZE(out)
+    job.backward, job.scale, job.table = backward, scale, cnp.PyArray_BYTES(chirps)
+    return out if perform(&job) else None

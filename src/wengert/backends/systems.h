@@ -7,7 +7,19 @@
 
 #ifndef WIDEST
 #define WIDEST 16
+#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__linux__)
+#define WENGERT_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#else
+#define WENGERT_CLONES
 #endif
+#ifdef __GNUC__
+#define WENGERT_EACH_LANE _Pragma("GCC ivdep")
+#else
+#define WENGERT_EACH_LANE
+#endif
+#endif
+
+enum { NAME(lanes) = 64 / sizeof(REAL) };
 
 static void NAME(load)(REAL *to, const REAL *from, Py_ssize_t rows, Py_ssize_t columns,
                        Py_ssize_t down, Py_ssize_t across) {
@@ -161,24 +173,51 @@ static void NAME(determinants)(const REAL *a, const Py_ssize_t *steps, REAL *out
     }
 }
 
-/* Cholesky factors as columns that follow each other; 0 if a matrix has none. */
-static int NAME(cholesky)(const REAL *a, const Py_ssize_t *steps, REAL *out, Py_ssize_t count,
-                          Py_ssize_t n) {
+/* Cholesky factors of at most NAME(lanes) matrices, as columns that follow each other; 0 if one has
+   none. Each matrix is a lane of vectors, so that one waits for no other's roots and quotients. */
+WENGERT_CLONES static int NAME(cholesky_lanes)(const REAL *a, const Py_ssize_t *steps, REAL *out,
+                                               Py_ssize_t count, Py_ssize_t n) {
+    REAL m[WIDEST * WIDEST][NAME(lanes)], inverse[NAME(lanes)];
+    int fine = 1;
+    for (Py_ssize_t c = 0; c < NAME(lanes); c++) { /* lanes to spare have the last matrix */
+        const REAL *from = a + (c < count ? c : count - 1) * steps[0];
+        for (Py_ssize_t j = 0; j < n; j++)
+            for (Py_ssize_t i = j; i < n; i++)
+                m[j * n + i][c] = from[i * steps[1] + j * steps[2]];
+    }
+    for (Py_ssize_t j = 0; j < n; j++) {
+        REAL(*column)[NAME(lanes)] = m + j * n;
+        for (Py_ssize_t k = 0; k < j; k++) {
+            REAL(*known)[NAME(lanes)] = m + k * n;
+            for (Py_ssize_t i = j; i < n; i++)
+                WENGERT_EACH_LANE
+                for (int c = 0; c < NAME(lanes); c++) column[i][c] -= known[j][c] * known[i][c];
+        }
+        for (int c = 0; c < NAME(lanes); c++) fine &= column[j][c] > 0;
+        WENGERT_EACH_LANE
+        for (int c = 0; c < NAME(lanes); c++) {
+            column[j][c] = NAME(root)(column[j][c]);
+            inverse[c] = 1 / column[j][c];
+        }
+        for (Py_ssize_t i = j + 1; i < n; i++)
+            WENGERT_EACH_LANE
+            for (int c = 0; c < NAME(lanes); c++) column[i][c] *= inverse[c];
+    }
     for (Py_ssize_t c = 0; c < count; c++) {
         REAL *to = out + c * n * n;
-        const REAL *from = a + c * steps[0];
         for (Py_ssize_t j = 0; j < n; j++) {
-            REAL *column = to + j * n;
-            for (Py_ssize_t i = 0; i < j; i++) column[i] = 0;
-            for (Py_ssize_t i = j; i < n; i++) column[i] = from[i * steps[1] + j * steps[2]];
-            for (Py_ssize_t k = 0; k < j; k++) {
-                const REAL *known = to + k * n, factor = known[j];
-                for (Py_ssize_t i = j; i < n; i++) column[i] -= factor * known[i];
-            }
-            if (!(column[j] > 0)) return 0;
-            REAL inverse = 1 / NAME(root)(column[j]);
-            for (Py_ssize_t i = j; i < n; i++) column[i] *= inverse;
+            for (Py_ssize_t i = 0; i < j; i++) to[j * n + i] = 0;
+            for (Py_ssize_t i = j; i < n; i++) to[j * n + i] = m[j * n + i][c];
         }
+    }
+    return fine;
+}
+
+static int NAME(cholesky)(const REAL *a, const Py_ssize_t *steps, REAL *out, Py_ssize_t count,
+                          Py_ssize_t n) {
+    for (Py_ssize_t c = 0; c < count; c += NAME(lanes)) {
+        const Py_ssize_t left = count - c < NAME(lanes) ? count - c : NAME(lanes);
+        if (!NAME(cholesky_lanes)(a + c * steps[0], steps, out + c * n * n, left, n)) return 0;
     }
     return 1;
 }

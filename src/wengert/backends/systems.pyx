@@ -111,6 +111,84 @@ cdef int measure(cnp.ndarray x, Py_ssize_t* steps) except -1:
     return 0
 
 
+cdef enum:
+    SOLVE, DETERMINANTS, FACTOR, CHOLESKY
+
+
+cdef struct Batch:
+    int what
+    const char* a
+    const char* b  # or NULL
+    char* out
+    char* logs  # or NULL
+    int* rows
+    int* failed
+    Py_ssize_t a_steps[3]
+    Py_ssize_t b_steps[3]
+    Py_ssize_t count, n, columns, item
+    bint lost
+
+
+cdef void batch_work(void* data, int64_t part) noexcept nogil:
+    """What is asked for some of the matrices, all of which are lost if one is."""
+    cdef Batch* job = <Batch*>data
+    cdef Py_ssize_t first = part * TOGETHER, n = job.n, item = job.item
+    cdef Py_ssize_t count = min(TOGETHER, job.count - first)
+    cdef const char* a = job.a + first * job.a_steps[0] * item
+    cdef const char* b = NULL if job.b == NULL else job.b + first * job.b_steps[0] * item
+    cdef char* out = job.out
+    cdef char* logs = NULL if job.logs == NULL else job.logs + first * item
+    cdef bint done = True
+    if job.what == SOLVE:
+        out += first * n * job.columns * item
+        if item == 8:
+            done = wengert_double_solve(
+                a, job.a_steps, b, job.b_steps, out, count, n, job.columns)
+        else:
+            done = wengert_float_solve(a, job.a_steps, b, job.b_steps, out, count, n, job.columns)
+    elif job.what == DETERMINANTS:
+        out += first * item
+        if item == 8:
+            wengert_double_determinants(a, job.a_steps, out, logs, count, n)
+        else:
+            wengert_float_determinants(a, job.a_steps, out, logs, count, n)
+    elif job.what == FACTOR:
+        out += first * n * n * item
+        if item == 8:
+            wengert_double_factor(
+                a, job.a_steps, out, job.rows + first * n, job.failed + first, count, n)
+        else:
+            wengert_float_factor(
+                a, job.a_steps, out, job.rows + first * n, job.failed + first, count, n)
+    else:
+        out += first * n * n * item
+        if item == 8:
+            done = wengert_double_cholesky(a, job.a_steps, out, count, n)
+        else:
+            done = wengert_float_cholesky(a, job.a_steps, out, count, n)
+    if not done:
+        job.lost = True
+
+
+cdef Batch job_for(int what, cnp.ndarray x) except *:
+    """A job of a batch of matrices, without the places of its results."""
+    cdef Batch job
+    job.what, job.a, job.b, job.logs = what, cnp.PyArray_BYTES(x), NULL, NULL
+    job.rows = job.failed = NULL
+    job.count, job.n, job.columns = cnp.PyArray_DIM(x, 0), cnp.PyArray_DIM(x, 1), 0
+    job.item = 8 if cnp.PyArray_TYPE(x) == cnp.NPY_DOUBLE else 4
+    job.lost = False
+    measure(x, job.a_steps)
+    return job
+
+
+cdef bint run(Batch* job) noexcept:
+    """Compute, on several threads if there are many matrices; whether no matrix was lost."""
+    with nogil:
+        split(batch_work, job, (job.count + TOGETHER - 1) // TOGETHER)
+    return not job.lost
+
+
 def solved(object a, object b):
     """The X of ``a X = b``, inverses where `b` is None, as columns; None if this is not for C.
 
@@ -118,16 +196,13 @@ def solved(object a, object b):
     """
     cdef cnp.ndarray x, y, out
     cdef cnp.npy_intp dims[3]
-    cdef Py_ssize_t x_steps[3]
-    cdef Py_ssize_t y_steps[3]
-    cdef Py_ssize_t count, n, columns
-    cdef const void* right = NULL
-    cdef bint done
+    cdef Batch job
+    cdef Py_ssize_t columns
     x = batch_of(a)
     if x is None:
         return None
-    count, n = cnp.PyArray_DIM(x, 0), cnp.PyArray_DIM(x, 1)
-    columns = n
+    job = job_for(SOLVE, x)
+    columns = job.n
     if b is not None:
         if (
             not cnp.PyArray_CheckExact(b)
@@ -141,48 +216,31 @@ def solved(object a, object b):
         columns = cnp.PyArray_DIM(y, 2)
         if columns > WIDEST or not columns:
             return None
-        measure(y, y_steps)
-        right = cnp.PyArray_DATA(y)
-    measure(x, x_steps)
-    dims[0], dims[1], dims[2] = count, columns, n
+        measure(y, job.b_steps)
+        job.b = cnp.PyArray_BYTES(y)
+    dims[0], dims[1], dims[2] = job.count, columns, job.n
     out = cnp.PyArray_EMPTY(3, dims, cnp.PyArray_TYPE(x), 0)
-    with nogil:
-        if cnp.PyArray_TYPE(x) == cnp.NPY_DOUBLE:
-            done = wengert_double_solve(
-                cnp.PyArray_DATA(x), x_steps, right, y_steps, cnp.PyArray_DATA(out), count, n,
-                columns)
-        else:
-            done = wengert_float_solve(
-                cnp.PyArray_DATA(x), x_steps, right, y_steps, cnp.PyArray_DATA(out), count, n,
-                columns)
-    if not done:
+    job.columns, job.out = columns, cnp.PyArray_BYTES(out)
+    if not run(&job):
         return None
-    return out.reshape((*a.shape[:-2], columns, n)).swapaxes(-1, -2)
+    return out.reshape((*a.shape[:-2], columns, job.n)).swapaxes(-1, -2)
 
 
 def determinants(object a, bint logarithmic):
     """Determinants, or their signs and the logarithms of their sizes; None if not for C."""
     cdef cnp.ndarray x = batch_of(a), out, logs
     cdef cnp.npy_intp dims[3]
-    cdef Py_ssize_t steps[3]
-    cdef Py_ssize_t count, n
-    cdef void* second = NULL
+    cdef Batch job
     if x is None:
         return None
-    count, n = cnp.PyArray_DIM(x, 0), cnp.PyArray_DIM(x, 1)
-    measure(x, steps)
-    dims[0] = count
+    job = job_for(DETERMINANTS, x)
+    dims[0] = job.count
     out = cnp.PyArray_EMPTY(1, dims, cnp.PyArray_TYPE(x), 0)
+    job.out = cnp.PyArray_BYTES(out)
     if logarithmic:
         logs = cnp.PyArray_EMPTY(1, dims, cnp.PyArray_TYPE(x), 0)
-        second = cnp.PyArray_DATA(logs)
-    with nogil:
-        if cnp.PyArray_TYPE(x) == cnp.NPY_DOUBLE:
-            wengert_double_determinants(
-                cnp.PyArray_DATA(x), steps, cnp.PyArray_DATA(out), second, count, n)
-        else:
-            wengert_float_determinants(
-                cnp.PyArray_DATA(x), steps, cnp.PyArray_DATA(out), second, count, n)
+        job.logs = cnp.PyArray_BYTES(logs)
+    run(&job)
     shape = a.shape[:-2]
     return (out.reshape(shape), logs.reshape(shape)) if logarithmic else out.reshape(shape)
 
@@ -191,25 +249,17 @@ def factored(object a):
     """LU factors in one matrix, as columns, exchanged rows, zero divisors; None if not for C."""
     cdef cnp.ndarray x = batch_of(a), out, rows, failed
     cdef cnp.npy_intp dims[3]
-    cdef Py_ssize_t steps[3]
-    cdef Py_ssize_t count, n
+    cdef Batch job
     if x is None:
         return None
-    count, n = cnp.PyArray_DIM(x, 0), cnp.PyArray_DIM(x, 1)
-    measure(x, steps)
-    dims[0], dims[1], dims[2] = count, n, n
+    job = job_for(FACTOR, x)
+    dims[0], dims[1], dims[2] = job.count, job.n, job.n
     out = cnp.PyArray_EMPTY(3, dims, cnp.PyArray_TYPE(x), 0)
     rows = cnp.PyArray_EMPTY(2, dims, cnp.NPY_INT32, 0)
     failed = cnp.PyArray_EMPTY(1, dims, cnp.NPY_INT32, 0)
-    with nogil:
-        if cnp.PyArray_TYPE(x) == cnp.NPY_DOUBLE:
-            wengert_double_factor(
-                cnp.PyArray_DATA(x), steps, cnp.PyArray_DATA(out), <int*>cnp.PyArray_DATA(rows),
-                <int*>cnp.PyArray_DATA(failed), count, n)
-        else:
-            wengert_float_factor(
-                cnp.PyArray_DATA(x), steps, cnp.PyArray_DATA(out), <int*>cnp.PyArray_DATA(rows),
-                <int*>cnp.PyArray_DATA(failed), count, n)
+    job.out = cnp.PyArray_BYTES(out)
+    job.rows, job.failed = <int*>cnp.PyArray_DATA(rows), <int*>cnp.PyArray_DATA(failed)
+    run(&job)
     shape = a.shape
     return (
         out.reshape(shape).swapaxes(-1, -2), rows.reshape(shape[:-1]), failed.reshape(shape[:-2])
@@ -220,23 +270,14 @@ def cholesky(object a):
     """Lower Cholesky factors, as columns; None if not for C or if a matrix has none."""
     cdef cnp.ndarray x = batch_of(a), out
     cdef cnp.npy_intp dims[3]
-    cdef Py_ssize_t steps[3]
-    cdef Py_ssize_t count, n
-    cdef bint done
+    cdef Batch job
     if x is None:
         return None
-    count, n = cnp.PyArray_DIM(x, 0), cnp.PyArray_DIM(x, 1)
-    measure(x, steps)
-    dims[0], dims[1], dims[2] = count, n, n
+    job = job_for(CHOLESKY, x)
+    dims[0], dims[1], dims[2] = job.count, job.n, job.n
     out = cnp.PyArray_EMPTY(3, dims, cnp.PyArray_TYPE(x), 0)
-    with nogil:
-        if cnp.PyArray_TYPE(x) == cnp.NPY_DOUBLE:
-            done = wengert_double_cholesky(
-                cnp.PyArray_DATA(x), steps, cnp.PyArray_DATA(out), count, n)
-        else:
-            done = wengert_float_cholesky(
-                cnp.PyArray_DATA(x), steps, cnp.PyArray_DATA(out), count, n)
-    return out.reshape(a.shape).swapaxes(-1, -2) if done else None
+    job.out = cnp.PyArray_BYTES(out)
+    return out.reshape(a.shape).swapaxes(-1, -2) if run(&job) else None
 
 
 cdef struct Spectra:

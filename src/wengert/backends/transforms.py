@@ -1,14 +1,15 @@
 """Fourier transforms of NumPy arrays by loops of our own or by SciPy's pocketfft.
 
-Contiguous arrays along lengths that are powers of two are transformed in C. Others are pocketfft's,
-called without SciPy's public functions, which take several times as long as a short transform
-itself. Where the function below them is not found, or an array is empty or unaligned, the public
-ones serve.
+Contiguous arrays along lengths that are powers of two are transformed in C, and so are rows of
+lengths with a large prime factor, where that is quicker. Others are pocketfft's, called without
+SciPy's public functions, which take several times as long as a short transform itself. Where the
+function below them is not found, or an array is empty or unaligned, the public ones serve.
 """
 
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from importlib import import_module
 from typing import Any
 
@@ -32,6 +33,55 @@ _SCALES = {
 }  # fmt: skip
 
 
+#: Kinds of `fourier_loops.convolved`.
+_COMPLEX, _HALF, _WHOLE, _RESTORED = range(4)
+
+
+@lru_cache(64)
+def _is_convolved(length: int) -> bool:
+    """Whether a transform of this length is a convolution of a power of two places.
+
+    That is measured to be quicker where a prime factor is large, unless the power of two is far
+    from what is needed.
+    """
+    rest, factor = length, 2
+    while factor * factor <= rest:
+        if rest % factor:
+            factor += 1
+        else:
+            rest //= factor
+    return rest >= 100 and rest * rest > length and 2 * _places(length) < 3 * (2 * length - 1)
+
+
+def _places(length: int) -> int:
+    """The power of two of places that a convolution of rows with a chirp needs."""
+    return 1 << (2 * length - 2).bit_length()
+
+
+@lru_cache(32)
+def _chirps(length: int, dtype: Any) -> Any:
+    """What Bluestein's way multiplies by: real and imaginary parts of a chirp, and those of the
+    transform of its inverse."""
+    size, places = _places(length), np.arange(length)
+    wave = np.exp(-1j * np.pi * (places * places % (2 * length)) / length)
+    inverse = np.zeros(size, complex)
+    inverse[:length] = wave.conj()
+    inverse[size - length + 1 :] = wave[:0:-1].conj()
+    turned = np.fft.fft(inverse) / size
+    return np.concatenate([wave.real, wave.imag, turned.real, turned.imag]).astype(dtype)
+
+
+def _convolved(
+    x: Any, axes: tuple[int, ...], kind: int, length: int, forward: bool, scale: float
+) -> Any:
+    """The transform of rows as a convolution, or None where that is not for this length."""
+    if axes != (x.ndim - 1,) or not x.size or not _is_convolved(length):
+        return None
+    single = x.dtype.itemsize == (8 if x.dtype.kind == "c" else 4)
+    table = _chirps(length, np.float32 if single else np.float64)
+    return fourier_loops.convolved(x, kind, length, not forward, scale, table)
+
+
 def _threads(x: Any) -> int:
     return thread_count() if x.size >= LARGE else 1
 
@@ -53,10 +103,14 @@ def _is_plain(x: Any) -> bool:
 
 def fftn(x: Any, axes: tuple[int, ...], norm: str) -> Any:
     """The transform along axes, of real or complex numbers."""
-    if x.dtype.kind == "c":
-        found = fourier_loops.transformed(x, axes, False, _factor(x, axes, True, norm))
+    scale, is_complex = _factor(x, axes, True, norm), x.dtype.kind == "c"
+    if is_complex:
+        found = fourier_loops.transformed(x, axes, False, scale)
     else:
-        found = fourier_loops.halved(x, axes, _factor(x, axes, True, norm), True)
+        found = fourier_loops.halved(x, axes, scale, True)
+    if found is None:
+        kind = _COMPLEX if is_complex else _WHOLE
+        found = _convolved(x, axes, kind, x.shape[axes[-1]], True, scale)
     if found is not None:
         return found
     if not _is_plain(x):
@@ -78,7 +132,10 @@ def _mirrored(x: Any, axes: tuple[int, ...], norm: str) -> Any:
 
 def ifftn(x: Any, axes: tuple[int, ...], norm: str) -> Any:
     """The inverse transform along axes."""
-    found = fourier_loops.transformed(x, axes, True, _factor(x, axes, False, norm))
+    scale = _factor(x, axes, False, norm)
+    found = fourier_loops.transformed(x, axes, True, scale)
+    if found is None:
+        found = _convolved(x, axes, _COMPLEX, x.shape[axes[-1]], False, scale)
     if found is not None:
         return found
     if not _is_plain(x):
@@ -88,7 +145,10 @@ def ifftn(x: Any, axes: tuple[int, ...], norm: str) -> Any:
 
 def rfftn(x: Any, axes: tuple[int, ...], norm: str) -> Any:
     """Half of the transform of real numbers."""
-    found = fourier_loops.halved(x, axes, _factor(x, axes, True, norm), False)
+    scale = _factor(x, axes, True, norm)
+    found = fourier_loops.halved(x, axes, scale, False)
+    if found is None:
+        found = _convolved(x, axes, _HALF, x.shape[axes[-1]], True, scale)
     if found is not None:
         return found
     if not _is_plain(x):
@@ -100,6 +160,8 @@ def irfftn(x: Any, sizes: list[int], axes: tuple[int, ...], norm: str) -> Any:
     """The real numbers of which half a transform is given, whose last axis had the last size."""
     factor = _factor(x, axes, False, norm, sizes[-1])
     found = fourier_loops.restored(x, axes, sizes[-1], factor)
+    if found is None and x.shape[axes[-1]] == sizes[-1] // 2 + 1:
+        found = _convolved(x, axes, _RESTORED, sizes[-1], False, factor)
     if found is not None:
         return found
     if not _is_plain(x):

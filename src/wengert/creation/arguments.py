@@ -10,7 +10,11 @@ from ..backends.placement import of_array, transfer
 from ..core.arrays import is_level, made_here
 from ..core.tensor import Tensor, wrap
 from ..dispatch.out import check_out, resize_out
+from ..dispatch.overlap import check_not_overlapping
 from ..tape.leaves import require_grad
+
+#: What may write into an expanded tensor, whose elements share memory.
+_FILLING = frozenset(("empty", "eye", "full", "ones", "randperm", "zeros"))
 
 
 def finish(
@@ -24,6 +28,8 @@ def finish(
 def write_out(function: str, out: Tensor, array: Any, warn: bool = False) -> Tensor:
     """Put the values of `array` into `out`, which takes over the shape."""
     check_out(function, out)
+    if function not in _FILLING:
+        check_not_overlapping(function, out.array)
     place = of_array(out.array)
     if is_level(out):
         out.copy_(wrap(array))

@@ -20,6 +20,7 @@ from ..core.size import whole
 from ..core.state import thread_state
 from ..core.tensor import Tensor, wrap
 from ..dispatch.levels import check_same_parameters
+from ..dispatch.out import wrong_out_type
 from ..tape.leaves import require_grad
 from .arguments import check_tensor, finish
 from .declare import (
@@ -252,6 +253,10 @@ def bernoulli(
     return finish("bernoulli", array, out, False)
 
 
+#: Single precision tells no more numbers apart.
+_CATEGORIES = 2**24
+
+
 @draws(
     "multinomial(Tensor self, SymInt num_samples, bool replacement=False, *, "
     f"{GENERATOR}) -> Tensor"
@@ -266,6 +271,8 @@ def multinomial(
 ) -> Tensor:
     """Indices drawn in proportion to the weights in `input`, or in each of its rows."""
     check_tensor("multinomial", "input", input)
+    if out is not None and dtype_of(out) is not dtypes.int64:
+        raise wrong_out_type("multinomial", dtypes.int64, dtype_of(out))
     count = whole("multinomial", "num_samples", num_samples)
     levels = thread_state().levels
     if levels and input.array.ndim in (1, 2):
@@ -286,6 +293,10 @@ def multinomial(
     if not replacement and count > weights.shape[-1]:
         raise RuntimeError(
             "cannot sample n_sample > prob_dist.size(-1) samples without replacement"
+        )
+    if weights.shape[-1] > _CATEGORIES:
+        raise RuntimeError(
+            f"number of categories cannot exceed 2^24: multinomial() got {weights.shape[-1]}"
         )
     shape = (*weights.shape[:-1], count)
     place = of_array(weights)

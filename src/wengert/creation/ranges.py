@@ -108,6 +108,12 @@ def _ends(
                 f"but got one with {each.array.ndim} dimension(s)"
             )
     first, last = number(function, "start", start), number(function, "end", end)
+    if isinstance(steps, float):
+        kinds = ", ".join(type(each).__name__ for each in (start, end, steps))
+        raise TypeError(
+            f"{function}() received an invalid combination of arguments - got ({kinds}), but "
+            "'steps' must be int"
+        )
     count = whole(function, "steps", steps)
     if count < 0:
         raise RuntimeError("number of steps must be non-negative")

@@ -217,13 +217,20 @@ class Declaration(BaseOperator):
         operands = args[: self.operands]
         return operands if self.ordering is None else self.ordering(*operands)
 
-    def _refuse(self, args: tuple) -> None:
-        """Raise for dtypes that the operator is not defined for."""
+    def _refuse(self, args: tuple, given: tuple = ()) -> None:
+        """Raise for dtypes that the operator is not defined for.
+
+        Where it is one of fractions only, numbers among the `given` operands are what is wrong.
+        """
         dtype = next(a.dtype for a in args if _is_array(a))
         if dtype.kind in self.refuses:
             if self.refusal and dtype.kind == self.refuses[0]:
                 raise RuntimeError(self.refusal)
             name = self.name.lstrip("_")
+            if "i" in self.refuses:
+                for index, value in enumerate(given[:2]):
+                    if isinstance(value, (int, float, complex)):
+                        raise _number_for_a_tensor(self, index, value, dtype)
             raise NotImplementedError(
                 f"\"{name}_cpu\" not implemented for '{from_numpy(dtype).scalar_name}': "
                 f"{name}() is not supported for {dtype} tensors"
@@ -231,9 +238,10 @@ class Declaration(BaseOperator):
 
     def promoted(self, args: tuple) -> tuple:
         """The arguments in the dtypes that the kernel takes, or an error for those it does not."""
+        given = args
         args = self.dtype_rule(args, self.operands)
         if self.refuses:
-            self._refuse(args)
+            self._refuse(args, given)
         return args
 
     def compute(self, xp: Any, args: tuple) -> Any:
@@ -245,6 +253,16 @@ class Declaration(BaseOperator):
     def compute_each(self, xp: Any, *args: Any) -> Any:
         """What `compute` does, called as a kernel is."""
         return self.compute(xp, args)
+
+
+def _number_for_a_tensor(operator: Any, index: int, value: Any, dtype: Any) -> TypeError:
+    """For a number beside tensors of whole numbers, which the operator is not defined for."""
+    argument = operator.schema.arguments[index].name
+    return TypeError(
+        f"{operator.name}(): argument '{'input' if argument == 'self' else argument}' (position "
+        f"{index + 1}) must be Tensor, not {type(value).__name__}, and {operator.name}() is not "
+        f"supported for {dtype} tensors"
+    )
 
 
 def _is_array(value: Any) -> bool:

@@ -22,7 +22,7 @@ from .base_operator import function_attribute, present, without_getattr
 from .binding import bind_arguments, check_operand
 from .declaration import Declaration, is_foreign, only_tensors, plain_arrays
 from .layers import call_layers
-from .out import bound_for_out, casts_to_out, copy_to_out
+from .out import APART, bound_for_out, casts_to_out, copy_to_out
 from .presentation import presented
 from .recording import fill_saved, record, record_small, set_view
 from .torch_function import PLAIN, override_operands, override_operator
@@ -212,7 +212,7 @@ class Operator(Declaration):
         out = kwargs["out"]
         bound = bound_for_out(self, self.bind(args, kwargs), out)
         result = self.call(bound)
-        operands = bound if self.broadcasts else ()
+        operands = bound if self.broadcasts or self.name in APART else ()
         return copy_to_out(
             self.name, result, out, operands, not casts_to_out(self, bound), True
         )

@@ -62,6 +62,21 @@ def casts_to_out(operator: Any, args: tuple) -> bool:
 #: What joins tensors says by another error that the type of `out` does not fit.
 _JOINING = frozenset(("stack", "hstack", "vstack", "dstack", "column_stack"))
 
+#: What must not write into memory that it reads, not even into the very tensor it reads.
+APART = frozenset((
+    "cat", "gather", "index_select", "kthvalue", "masked_select", "max", "min", "mode", "stack",
+    "take",
+))  # fmt: skip
+
+#: What says in other words that `out` has to have the type of the result.
+_TYPE_WORDS = {
+    "complex": "Expected object of scalar type {result} but got scalar type {out} for argument "
+    "'out'",
+    **dict.fromkeys(("amax", "amin"), "Expected the dtype for input and out to match, but got "
+    "{result} for input's dtype and {out} for out's dtype."),
+    "multinomial": "multinomial expects {result} tensor out, got: {out}",
+}  # fmt: skip
+
 
 def copy_to_out(
     name: str, result: Any, out: Any, operands: tuple | list = (), exact: bool = False,
@@ -72,21 +87,20 @@ def copy_to_out(
     An operand may be the very tensor that is written, but not another part of its memory. A target
     of another shape is resized, and gets the memory order of the result if `in_order`.
     """
+    if name in APART and operands and isinstance(operands[0], list):
+        operands = operands[0]
     if isinstance(result, tuple):
         if not isinstance(out, (tuple, list)) or len(out) != len(result):
             raise TypeError(f"{name}(): argument 'out' must be a tuple of {len(result)} Tensors")
         return type(result)(
-            *[copy_to_out(name, r, o, (), exact, in_order) for r, o in zip(result, out)]
+            *[copy_to_out(name, r, o, operands, exact, in_order) for r, o in zip(result, out)]
         )
     check_out(name, out, result.requires_grad)
     state = thread_state()
     if state.dual_level >= 0:
         _refuse_tangents(name, result, out)
     if exact and result.dtype is not out.dtype:
-        raise RuntimeError(
-            f"Expected out tensor to have dtype {c_name(result.dtype)}, but got "
-            f"{c_name(out.dtype)} instead: {name}() gives {result.dtype}"
-        )
+        raise wrong_out_type(name, result.dtype, out.dtype)
     if not can_cast(result.dtype, out.dtype):
         kind = TypeError if name in _JOINING else RuntimeError
         raise kind(
@@ -104,18 +118,36 @@ def copy_to_out(
             f"{name}(): Expected out tensor to be on the device of the result, {result.device}, "
             f"but it is on {out.device}"
         )
-    if out.array.shape != result.array.shape:
+    if not layered:
+        check_not_overlapping(name, out.array)
+        if name in APART:
+            check_sources(name, out.array, arrays_read(operands), True)
+    resized = out.array.shape != result.array.shape
+    if resized:
         resize_out(out, result.array.shape, 5)
         if in_order and not layered:
             _reorder(out, source)
-    elif not layered:
-        check_sources(name, out.array, [alive(x).array for x in operands if isinstance(x, Tensor)])
-        check_not_overlapping(name, out.array)
+    if not layered and operands and (not resized or name in APART):
+        check_sources(name, out.array, arrays_read(operands), name in APART)
     if layered:
         return operator_named("copy_").call((out, result, False))
     out.array[...] = source
     out.bump(name)
     return out
+
+
+def arrays_read(operands: tuple | list) -> list:
+    """The arrays of those operands that are tensors."""
+    return [alive(x).array for x in operands if isinstance(x, Tensor)]
+
+
+def wrong_out_type(name: str, result: dtypes.dtype, out: dtypes.dtype) -> RuntimeError:
+    """For a result that may be written into a tensor of its own type only."""
+    words = _TYPE_WORDS.get(name)
+    if words is None:
+        words = f"Expected out tensor to have dtype {c_name(result)}, but got {c_name(out)} instead"
+    text = words.format(result=result.scalar_name, out=out.scalar_name)
+    return RuntimeError(f"{text}: {name}() gives {result}")
 
 
 def _reorder(out: Tensor, source: Any) -> None:

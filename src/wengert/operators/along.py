@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ..core import dtypes
 from ..core.errors import dimension_error
 from ..core.tensor import Tensor
-from ..dispatch.out import copy_to_out
+from ..dispatch.out import APART, copy_to_out
 from ..dispatch.presentation import presented
 from .pointwise import isnan, new_zeros, where
 
@@ -161,7 +161,9 @@ def returning(kind: type[NamedResult], operator: Any) -> Callable[..., Any]:
     """`operator` as a function whose results come as `kind`, with ``out=`` for all of them."""
 
     def function(*args: Any, out: Any = None, **kwargs: Any) -> Any:
-        result = kind(operator(*args, **kwargs))
-        return result if out is None else copy_to_out(kind.__name__, result, out, (), True, True)
+        result, name = kind(operator(*args, **kwargs)), kind.__name__
+        if out is None:
+            return result
+        return copy_to_out(name, result, out, args if name in APART else (), True, True)
 
     return presented(function, kind.__name__, operator.kernel.__module__, operator)

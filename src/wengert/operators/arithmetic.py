@@ -191,6 +191,7 @@ rounded_divide = elementwise(
     "_div_rounded(Tensor self, Tensor other, str rounding_mode) -> Tensor",
     _divide_rounded,
     {"self": lambda t: zeros_like(t), "other": lambda t: zeros_like(t)},
+    dtype=promote_factors,
     refuses="bc",
     name="DivBackward2",
     raises="integers",

@@ -196,6 +196,12 @@ def gradient(
             "torch.gradient expected spacing to be unspecified, a scalar or a list of length "
             f"equal to {len(dims)}, but got a list of length {len(steps)}"
         )
+    for place in (each.device for each in steps if isinstance(each, Tensor)):
+        if place != input.device:
+            raise RuntimeError(
+                "torch.gradient expected each tensor to be on the same device, but got devices "
+                f"{input.device} and {place}!"
+            )
     for d in dims:
         if input.array.shape[d] < edge_order + 1:
             raise RuntimeError(

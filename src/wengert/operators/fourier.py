@@ -18,7 +18,7 @@ from ..core.tensor import Tensor
 from ..creation.factories import tensor
 from ..dispatch.operator import Operator
 from ..transforms.batching.rules import along
-from .complex import conj, real
+from .complex import conj, conj_physical, real
 from .declare import linear
 from .nn import constant_pad_nd
 from .views import slice_
@@ -239,16 +239,32 @@ def transformed(x: Tensor, s: Any, dim: Any, norm: str | None, forward: bool) ->
 
 def halved(name: str, x: Tensor, s: Any, dim: Any, norm: str | None) -> Tensor:
     """The half of the transform of a real tensor."""
+    scale = normalization_of(norm, True)
+    x, dims = _real_numbers(name, x, s, dim)
+    return r2c.call((x, dims, scale, True))
+
+
+def halved_inverse(name: str, x: Tensor, s: Any, dim: Any, norm: str | None) -> Tensor:
+    """The half of the inverse transform of a real tensor: along the last dimension, then others."""
+    scale = normalization_of(norm, False)
+    x, dims = _real_numbers(name, x, s, dim)
+    half = r2c.call((x, dims[-1:], scale, True))
+    if len(dims) == 1:
+        return conj(half)
+    return c2c.call((conj_physical(half), dims[:-1], scale, False))
+
+
+def _real_numbers(name: str, x: Tensor, s: Any, dim: Any) -> tuple[Tensor, tuple[int, ...]]:
+    """A real tensor, cut and padded to the sizes of its dimensions that are transformed."""
     if x.is_complex():
         raise RuntimeError(
             f"{name} expects a real-valued input tensor, but got {x.dtype.scalar_name}"
         )
-    scale = normalization_of(norm, True)
     x = prepared(x, False)
     dims, sizes = dims_and_sizes(x, s, dim)
     if not dims:
         raise RuntimeError(f"{name} must transform at least one axis")
-    return r2c.call((resized(x, dims, sizes), dims, scale, True))
+    return resized(x, dims, sizes), dims
 
 
 def transformed_line(x: Tensor, n: int | None, dim: int, norm: str | None, forward: bool) -> Tensor:

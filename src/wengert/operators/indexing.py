@@ -128,8 +128,8 @@ def _check_slices(name: str, x: Any, dim: int, index: Any, source: Any) -> int:
     if rest != source_rest or name == "index_add_" and source.ndim > x.ndim:
         raise RuntimeError(
             f"{name}(): source tensor shape must match self tensor shape, excluding the specified "
-            f"dimension (same slice shapes). Got self.shape = {shape_text(x.shape)} source.shape = "
-            f"{shape_text(source.shape)}"
+            f"dimension. Got self.shape = {shape_text(x.shape)} source.shape = "
+            f"{shape_text(source.shape)}: same slice shapes are needed"
         )
     prefix = "index_copy_(): " if name == "index_copy_" else _OUT_OF_RANGE
     check_range(index, dim, x.shape[dim] if x.ndim else 1, prefix, IndexError)
@@ -272,6 +272,8 @@ def _check_fill(out: Any, mask: Any, value: Any) -> None:
     _check_value("masked_fill_", value)
     if not hasattr(value, "dtype"):
         check_number(value, dtypes.from_numpy(out.dtype))
+    elif value.dtype.kind == "c" and out.dtype.kind != "c":
+        check_number(value.item(), dtypes.from_numpy(out.dtype))
 
 
 def _masked_fill(xp: Any, x: Any, mask: Any, value: Any) -> Any:

@@ -521,6 +521,11 @@ def _at_least(name: str, input: Tensor, ndim: int) -> Tensor:
 
 def _even_split(name: str, input: Tensor, given: Any, dim: int) -> tuple[Tensor, ...]:
     length = input.array.shape[dim]
+    if not isinstance(given, (int, tuple, list)):
+        raise TypeError(
+            f"{name}() received an invalid combination of arguments - got (Tensor, "
+            f"{type(given).__name__}), but 'indices_or_sections' must be an int or ints"
+        )
     if isinstance(given, int) and (given <= 0 or length % given):
         raise RuntimeError(
             f"torch.{name} attempted to split along dimension {dim}, but the size of the "

@@ -9,7 +9,7 @@ import math
 from itertools import product
 from typing import Any
 
-from ..backends import meta
+from ..backends import meta, pooling_loops
 from ..backends.layout import row_major
 from ..core.tensor import Tensor
 from ..dispatch.operator import Operator
@@ -17,7 +17,7 @@ from ..transforms.batching.rules import leading
 from .along import packed, scalar_name, widened, working_dtype
 from .convolution import channels_innermost, channels_moved
 from .declare import linear, primitive
-from .pointwise import new_zeros
+from .scatter import _gather_backward_
 
 __all__ = []
 
@@ -154,6 +154,21 @@ def _max_pool(
     planes = x.shape[x.ndim - count :]
     sizes = pooled_sizes(planes, kernel, stride, padding, dilation, ceil_mode)
     x = packed(widened(x))
+    found = pooling_loops.largest(x, kernel, sizes, stride, padding, dilation)
+    if found is None:
+        found = _largest(xp, x, planes, sizes, kernel, stride, padding, dilation)
+    out, indices = found
+    out = out.astype(goal, copy=False)
+    if turned:
+        return channels_moved(xp, out), channels_moved(xp, indices)
+    return out, indices
+
+
+def _largest(
+    xp: Any, x: Any, planes: Sizes, sizes: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes,
+    dilation: Sizes,
+) -> tuple:  # fmt: skip
+    """The largest elements of windows, and their places, of any arrays."""
     lowest = _lowest(xp, x)
     wide = _extended(xp, x, lowest, _reach(sizes, kernel, stride, dilation), padding)
     found = _quickly_chosen(xp, wide, lowest, sizes, kernel, stride, padding, dilation)
@@ -173,9 +188,6 @@ def _max_pool(
     indices = xp.take(offsets, chosen) + starts
     if any(padding):  # a window of a dilated kernel may lie in the border as a whole
         indices = xp.minimum(indices, math.prod(planes) - 1)
-    out = out.astype(goal, copy=False)
-    if turned:
-        return channels_moved(xp, out), channels_moved(xp, indices)
     return out, indices
 
 
@@ -205,26 +217,19 @@ def flat_planes(t: Tensor, count: int) -> Tensor:
     return t.reshape((*shape[:lead], math.prod(shape[lead:])))
 
 
-def _put_back(g: Tensor, indices: Tensor, shape: Sizes, count: int, distinct: bool) -> Tensor:
-    """A gradient at the elements that were chosen."""
+def _put_back(g: Tensor, indices: Tensor, shape: Sizes, count: int) -> Tensor:
+    """A gradient at the elements that were chosen, added where windows overlap."""
     lead = len(shape) - count
-    zeros = new_zeros.call((g, (*shape[:lead], math.prod(shape[lead:]))))
-    put = zeros.scatter if distinct else zeros.scatter_add
-    return put(-1, flat_planes(indices, count), flat_planes(g, count)).reshape(shape)
-
-
-def _apart(kernel: Sizes, stride: Sizes, dilation: Sizes) -> bool:
-    """Whether no element lies in two windows."""
-    return all(s > d * (k - 1) for k, s, d in zip(kernel, stride, dilation, strict=True))
+    size = (*shape[:lead], math.prod(shape[lead:]))
+    places = flat_planes(indices, count)
+    return _gather_backward_.call((flat_planes(g, count), size, -1, places)).reshape(shape)
 
 
 max_pool: Operator = primitive(
     "_max_pool(Tensor self, int[] kernel_size, int[] stride, int[] padding, int[] dilation, "
     "bool ceil_mode) -> (Tensor, Tensor)",
     _max_pool,
-    lambda g, self_shape, kernel_size, stride, dilation, out1: _put_back(
-        g[0], out1, self_shape, len(kernel_size), _apart(kernel_size, stride, dilation)
-    ),
+    lambda g, self_shape, kernel_size, out1: _put_back(g[0], out1, self_shape, len(kernel_size)),
     lambda tangents, kernel_size, out1: (
         flat_planes(tangents["self"], len(kernel_size))
         .gather(-1, flat_planes(out1, len(kernel_size)))

@@ -141,6 +141,17 @@ def narrow_copy(
     input: Tensor, dim: int, start: int, length: int, *, out: Tensor | None = None
 ) -> Tensor:
     """A copy of `length` indices of a dimension from `start` on."""
+    shape = input.array.shape
+    if dim >= len(shape) > 0:
+        raise RuntimeError(
+            "Expected dim < static_cast<int64_t>(self_sizes.size()) to be true, but got false. "
+            f"narrow_copy() got dim {dim} for a tensor of shape {shape_text(shape)}"
+        )
+    if length < 0 and shape:
+        raise RuntimeError(
+            f"start ({start}) + length ({length}) exceeds dimension size ({shape[dim]}). "
+            "narrow_copy(): length must be non-negative."
+        )
     return _copied("narrow_copy", views.narrow(input, dim, start, length), out)
 
 
@@ -241,9 +252,10 @@ def _write_strided(
     reach = span(x.shape, layout)
     if offset < 0 or (offset + span(size, stride) > reach and src.size):
         raise RuntimeError(
-            f"as_strided_scatter(): sizes {shape_text(size)}, strides {shape_text(stride)} from "
-            f"{offset} elements after the first one on are out of bounds for a tensor that has "
-            f"{reach} elements of memory"
+            f"setStorage: sizes {shape_text(size)}, strides {shape_text(stride)}, storage offset "
+            f"{offset}, and itemsize {x.dtype.itemsize} requiring a storage size of "
+            f"{(offset + span(size, stride)) * x.dtype.itemsize} are out of bounds for storage of "
+            f"size {reach * x.dtype.itemsize}: as_strided_scatter() writes into what a tensor shows"
         )
     out = laid_out(xp, x, layout)
     item = x.dtype.itemsize

@@ -526,6 +526,11 @@ def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
     if length < 0:
         raise RuntimeError("narrow(): length must be non-negative.")
     dim = wrap_dim(dim, len(shape))
+    if isinstance(start, Tensor) and (start.array.ndim or start.array.dtype.kind not in "iu"):
+        raise RuntimeError(
+            "start must be an 0-dim integral Tensor. narrow() got one of shape "
+            f"{shape_text(start.array.shape)} and {start.dtype}"
+        )
     begin = python_operator.index(start)
     size = shape[dim]
     if not -size <= begin <= size:

@@ -32,10 +32,20 @@ def _adaptive_sizes(name: str, count: int, input: Tensor, output_size: Any) -> t
         )
     given = (output_size,) * count if not hasattr(output_size, "__iter__") else tuple(output_size)
     if len(given) != count:
-        raise RuntimeError(f"{name}: output_size must be {count}, but got {list(given)}")
+        raise RuntimeError(
+            f"{name}(): internal error: output_size.size() must be {count}, but got {list(given)}"
+            if "max" in name
+            else f"{name}: output_size must be {count}, but got {list(given)}"
+        )
     planes = input.array.shape[ndim - count :]
     sizes = tuple([n if m is None else m for n, m in zip(planes, given, strict=True)])
     if any(n < 0 for n in sizes):
+        if "max" in name:
+            wanted = (*input.array.shape[: ndim - count], *sizes)
+            raise RuntimeError(
+                f"Trying to create tensor with negative dimension {min(sizes)}: "
+                f"{shape_text(wanted)}: {name}() got output_size {list(given)}"
+            )
         raise RuntimeError(
             f"{name}: elements of output_size must be greater than or equal to 0 but received "
             f"{{{', '.join(map(str, sizes))}}}"

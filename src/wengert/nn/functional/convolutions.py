@@ -49,6 +49,11 @@ def _convolved(
             f"Expected {count + 1}D (unbatched) or {count + 2}D (batched) input to {name}, but got "
             f"input of size: {shape_text(input.array.shape)}"
         )
+    if weight.array.ndim < 3:
+        raise RuntimeError(
+            f"weight should have at least three dimensions, but that of {name} has the shape "
+            f"{shape_text(weight.array.shape)}"
+        )
     if weight.array.ndim != count + 2:
         raise RuntimeError(
             f"Expected {weight.array.ndim}-dimensional input for {weight.array.ndim}-dimensional "

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from ...core import dtypes
 from ...core.errors import shape_text
 from ...core.tensor import Tensor
 from ...operators.affine import linear
@@ -261,13 +262,19 @@ def multi_margin_loss(
     labels = target.reshape(-1)
     if labels.array.shape != (count,) or target.array.ndim > 1:
         raise RuntimeError(
-            f"inconsistent target size, got: {shape_text(target.array.shape)} for "
-            f"{count} rows of scores"
+            "multi_margin_loss: target tensor should be 1-D with size equal to the number of input "
+            f"samples. Expected target size [{count}], but got {shape_text(target.array.shape)}: "
+            "inconsistent target size"
         )
     if weight is not None and weight.array.shape != (classes,):
         raise RuntimeError(
             f"inconsistent weight size, expected {classes} but got "
             f"{shape_text(weight.array.shape)}"
+        )
+    if target.dtype is not dtypes.int64:
+        raise RuntimeError(
+            f"expected scalar type Long but found {target.dtype.scalar_name} for argument "
+            "'target' of multi_margin_loss()"
         )
     own = rows.gather(1, labels.unsqueeze(1))
     lacking = (margin - own + rows).clamp(min=0)
@@ -345,6 +352,12 @@ def linear_cross_entropy(
         raise RuntimeError(
             f"expected linear_bias shape {linear_weight.array.shape[:-1]}, got "
             f"{linear_bias.array.shape}"
+        )
+    if linear_weight.array.ndim > 2 and input.array.ndim == 1:
+        raise RuntimeError(
+            f"K-dimensional loss defined by linear_weight shape {tuple(linear_weight.array.shape)} "
+            f"requires batched input, (N, {input.array.shape[0]}), got unbatched input with shape "
+            f"{tuple(input.array.shape)}"
         )
     if linear_weight.array.ndim == 2:
         scores = linear(input, linear_weight, linear_bias)

@@ -66,10 +66,9 @@ def _windows(
             )
     shape = input.array.shape
     if len(shape) not in (count + 1, count + 2) or 0 in shape[len(shape) - count :]:
-        raise RuntimeError(
-            f"{name}: non-empty {count + 1}D or {count + 2}D (batch mode) tensor expected for "
-            f"input, but got: {shape_text(shape)}"
-        )
+        raise _wrong_input(name, count, shape)
+    if name == "max_pool3d" and not shape[-4]:
+        raise _wrong_input(name, count, shape)
     planes = shape[len(shape) - count :]
     sizes = pooling.pooled_sizes(planes, kernel, steps, border, spacing, ceil_mode)
     if any(n < 1 for n in sizes):
@@ -79,6 +78,25 @@ def _windows(
             f"size: ({'x'.join(map(str, (channels, *sizes)))}). Output size is too small"
         )
     return kernel, steps, border, spacing
+
+
+def _wrong_input(name: str, count: int, shape: tuple[int, ...]) -> RuntimeError:
+    """For an input with too many or too few dimensions, or without elements."""
+    kinds = f"{count + 1}D or {count + 2}D (batch mode) tensor"
+    fits = len(shape) in (count + 1, count + 2)
+    if name == "max_pool3d" and fits:
+        return RuntimeError(
+            "max_pool3d: Expected input's non-batch dimensions to have positive length, but input "
+            f"has a shape of {shape_text(shape)}"
+        )
+    if name == "max_pool1d" or name == "max_pool2d" and fits:
+        return RuntimeError(
+            f"{name}: Expected {kinds} with optional 0 dim batch size for input, but got:"
+            f"{shape_text(shape)}"
+        )
+    return RuntimeError(
+        f"{name}: non-empty {kinds} expected for input, but got: {shape_text(shape)}"
+    )
 
 
 def _one(name: str, option: str, value: Any) -> int:
@@ -111,11 +129,8 @@ def max_pool1d(
     step = kernel if stride is None or stride == () else _one("max_pool1d", "stride", stride)
     border = _one("max_pool1d", "padding", padding)
     spacing = _one("max_pool1d", "dilation", dilation)
-    if input.array.ndim not in (2, 3):
-        raise RuntimeError(
-            "max_pool1d: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for "
-            f"input, but got:{shape_text(input.array.shape)}"
-        )
+    if input.array.ndim not in (2, 3) or 0 in input.array.shape[-2:]:
+        raise _wrong_input("max_pool1d", 1, input.array.shape)
     if input.array.dtype.kind in "biu":
         raise NotImplementedError(
             f"\"max_pool1d_impl\" not implemented for '{scalar_name(input.array.dtype)}'"
