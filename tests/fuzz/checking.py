@@ -12,7 +12,8 @@ from typing import Any
 
 import wengert
 from fuzz.comparison import Difference, Precision, differences
-from fuzz.declared import declared, is_refused_change
+from fuzz.declared import declared
+from fuzz.declared.looking import is_refused_change
 from fuzz.flavours import write
 from fuzz.program import Program, Step
 from fuzz.runner import Nudged, Seen, execute, execute_in_threads, spread
