@@ -6,6 +6,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from ..backends import meta
 from ..backends.loop_codes import SPREAD, TOTAL
 from ..backends.loops import loops
@@ -33,6 +35,7 @@ from .along import (
 )
 from .declare import by_loop, composite, linear, nondifferentiable, primitive
 from .pointwise import isnan, logical_not, where, zeros_like
+from .unrecorded import unrecorded
 
 __all__ = [
     "all", "allclose", "any", "count_nonzero", "equal", "isclose", "mean", "nanmean", "nansum",
@@ -296,10 +299,22 @@ def _product_slope(x: Tensor, out: Tensor) -> Tensor:
     return _product_of_others(x.to(out.dtype).reshape(-1), 0).reshape(x.shape)
 
 
+def _nothing_of_two_zeros(x: Any, out: Any) -> Any:
+    """Zeros for a product with two factors of zero, whatever they are multiplied by: NaN, too."""
+    if type(x) is not np.ndarray or not x.ndim or out[()] != 0 or np.count_nonzero(x) > x.size - 2:
+        return None
+    return np.zeros(x.shape, out.dtype)
+
+
+def _product_gradient(g: Tensor, x: Tensor, out: Tensor) -> Tensor:
+    nothing = unrecorded(_nothing_of_two_zeros, x, out)
+    return g * _product_slope(x, out).conj() if nothing is None else nothing
+
+
 _prod_whole = primitive(
     "prod(Tensor self, *, dtype? dtype=None) -> Tensor",
     lambda xp, x, dtype: _prod(xp, x, None, False, dtype),
-    lambda g, self, out: g * _product_slope(self, out).conj(),
+    lambda g, self, out: _product_gradient(g, self, out),
     lambda tangents, self, out: sum(tangents["self"] * _product_slope(self, out)),
     widens=False,
     shape=shapes.number,

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from .. import return_types
 from ..backends import row_loops
 from ..backends.backend import backend_of
@@ -26,6 +28,7 @@ from .along import (
 from .declare import composite, linear, primitive
 from .pointwise import exp, real_part, where, zeros_like
 from .reduce import sum
+from .unrecorded import unrecorded
 
 __all__ = [
     "cummax", "cummin", "cumprod", "cumsum", "cumulative_trapezoid", "diff", "logcumsumexp",
@@ -150,12 +153,41 @@ cumsum = linear(
     doc="Sums of the elements up to each place along a dimension.",
     out="typed",
 )
+def _gradient_up_to_zeros(g: Any, x: Any, dim: int, out: Any) -> Any:
+    """The gradient of cumprod where factors are zero; None where there are none.
+
+    Up to the first zero it is that of the elements before it, and at that zero that of the
+    elements up to the second: all others count as nothing, NaN too.
+    """
+    if type(x) is not np.ndarray or not x.ndim:
+        return None
+    zero = x == 0
+    if not zero.any():
+        return None
+    zeros = np.cumsum(zero, normal_dim(dim, x.ndim))
+    before = _shift(np, out, dim, 1, 1).conj()
+
+    def part(number: int) -> Any:
+        """The gradient of elements that come after so many zeros."""
+        here = zeros == number
+        following = _shift(np, np.where(here & ~zero, x, 0), dim, -1, 0).conj()
+        return before * _recurrence(np, following, np.where(here, g, 0), dim, True)
+
+    slopes = np.where(zeros == 0, part(0), np.where(zero & (zeros == 1), part(1), 0))
+    return slopes.astype(g.dtype, copy=False)
+
+
+def _cumprod_gradient(g: Tensor, x: Tensor, dim: int, out: Tensor) -> Tensor:
+    found = unrecorded(_gradient_up_to_zeros, g, x, dim, out)
+    if found is not None:
+        return found
+    return shift(out, dim, 1, 1).conj() * recurrence(shift(x, dim, -1).conj(), g, dim, True)
+
+
 cumprod = primitive(
     "cumprod(Tensor self, int dim, *, dtype? dtype=None) -> Tensor",
     _accumulation("cumprod"),
-    lambda g, self, dim, out: (
-        shift(out, dim, 1, 1).conj() * recurrence(shift(self, dim, -1).conj(), g, dim, True)
-    ),
+    lambda g, self, dim, out: _cumprod_gradient(g, self, dim, out),
     lambda tangents, self, dim, out: recurrence(
         self, tangents["self"] * shift(out, dim, 1, 1), dim
     ),
