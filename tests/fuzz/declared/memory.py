@@ -71,7 +71,8 @@ TABLE: list[Declared] = [
     Declared(
         "Functions that are no views take tensors of every layout.",
         lambda d: ".view(" not in d.source and refused(d, "view size is not compatible")
-        or d.field == "values" and "median" in made_by(d) and d.program.uses("expand", "as_strided"),
+        or d.field == "values" and "median" in made_by(d)
+        and d.program.uses("expand", "as_strided"),
     ),
     Declared(
         "Writing to out= counts as a change",
