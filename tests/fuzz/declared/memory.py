@@ -19,7 +19,7 @@ from fuzz.declared.looking import (
     refused_by_us,
 )
 from fuzz.declared.origins import made_by
-from fuzz.declared.patterns import COPIES, MATRICES
+from fuzz.declared.patterns import CONJUGATES, COPIES, MATRICES
 
 TABLE: list[Declared] = [
     Declared(
@@ -155,7 +155,7 @@ TABLE: list[Declared] = [
     Declared(
         "conj() computes, it is not a lazy view.",
         lambda d: d.field in ("view", "base", "node", "offset", "stride", "requires_grad", "leaf")
-        and d.dtype.startswith("complex"),
+        and d.dtype.startswith("complex") and bool(CONJUGATES.search(d.program.text)),
         harmless=True,
         spreads=True,
     ),

@@ -22,10 +22,11 @@ SAME = re.compile(
 def names_gradient(d: Difference) -> bool:
     """Whether a name is that of a gradient, or of a tensor that is made of one."""
     text, met = naming(d, d.name), {d.name}
-    while (made_of := re.search(r"= (t\d+)\b", text)) and made_of[1] not in met:
+    of = r"= (?:\w+\.apply\()?"  # a custom Function may return what it is given
+    while (made_of := re.search(rf"{of}(t\d+)\b", text)) and made_of[1] not in met:
         met.add(made_of[1])
         text = naming(d, made_of[1])
-    return is_gradient(d) or bool(re.search(r"= [dgr]\d", text))
+    return is_gradient(d) or bool(re.search(rf"{of}[dgr]\d", text))
 
 
 def made_by(d: Difference) -> str:

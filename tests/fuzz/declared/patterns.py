@@ -45,3 +45,5 @@ MATRICES = re.compile(
 
 #: What copies the memory of an operand as it is, gaps included, or hands out parts of it.
 COPIES = re.compile(r"\.(\w+_scatter|unsafe_\w+|\w+_copy)\(")
+#: What returns a view in PyTorch that is conjugated when it is read.
+CONJUGATES = re.compile(r"conj|adjoint|\.m?H\b|fft\.")
