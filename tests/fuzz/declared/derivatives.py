@@ -28,6 +28,7 @@ from fuzz.declared.numbers import (
 )
 from fuzz.declared.origins import CHANGED_BY_ITSELF, made_by, without_aliases
 from fuzz.declared.patterns import HAS_EDGES, MATRICES
+from fuzz.declared.tangents import in_forward_mode
 
 TABLE: list[Declared] = [
     Declared(
@@ -39,11 +40,9 @@ TABLE: list[Declared] = [
         "Derivatives of determinants, solutions, eigenvectors and reflections are right in "
         "forward mode too.",
         lambda d: d.field == "values" and is_gradient(d)
-        and (order(d) >= 2 and d.program.uses("logdet", "slogdet", "det", "householder_product",
-                                               "orgqr", "ormqr")
-             # In place of what det has saved, PyTorch reads what the operand is later.
-             or (d.program.uses("cholesky_inverse") or d.program.uses("det") and changes(d))
-             and d.program.uses("jvp", "jacfwd", "hessian", "make_dual")),
+        # In place of what det has saved, PyTorch reads what the operand is later.
+        and (d.program.uses("cholesky_inverse") or d.program.uses("det") and changes(d))
+        and in_forward_mode(d),
     ),
     Declared(
         "What is not a number spreads through a solution as its rows are combined.",
@@ -125,7 +124,7 @@ TABLE: list[Declared] = [
         "A power of complex numbers has a complex tangent, whatever its exponent.",
         lambda d: d.field == "values" and is_gradient(d) and d.dtype.startswith("complex")
         and bool(re.search(r"\*\*|pow", d.program.text))
-        and d.program.uses("jvp", "jacfwd", "hessian", "make_dual", "forward-mode"),
+        and in_forward_mode(d),
     ),
     Declared(
         "Equal numbers have no variance",
@@ -142,7 +141,7 @@ TABLE: list[Declared] = [
         lambda d: d.field == "values" and is_gradient(d)
         and bool(re.search(r"torch\.(clamp|clip)\([tx]\d+, .*[tx]\d|"
                            r"[tx]\d+\.(clamp|clip)_?\([^)]*[tx]\d", d.program.text))
-        and d.program.uses("jvp", "jacfwd", "hessian", "make_dual", "linearized", "forward-mode"),
+        and in_forward_mode(d),
     ),
     Declared(
         "Where acosh is not a number its derivative is none.",
@@ -170,13 +169,13 @@ TABLE: list[Declared] = [
         "A tensor that is changed by itself has the tangent of that.",
         lambda d: d.field == "values" and is_gradient(d)
         and bool(CHANGED_BY_ITSELF.search(without_aliases(d.program.text)))
-        and d.program.uses("make_dual", "jvp", "jacfwd", "hessian", "linearized"),
+        and in_forward_mode(d),
     ),
     Declared(
         "scatter_reduce by products has a forward rule that knows include_self.",
         lambda d: d.field == "values" and is_gradient(d)
         and bool(re.search(r"scatter_reduce.*'prod'", d.program.text))
-        and d.program.uses("jvp", "jacfwd", "hessian", "make_dual", "linearized", "forward-mode"),
+        and in_forward_mode(d),
     ),
     Declared(
         "Equal largest differences share the gradient of cdist and pdist",

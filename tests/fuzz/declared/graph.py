@@ -20,7 +20,7 @@ from fuzz.declared.looking import (
     refused_by_us,
     strip,
 )
-from fuzz.declared.numbers import differ_by_nan
+from fuzz.declared.numbers import differ_by_nan, numbers_in
 from fuzz.declared.origins import (
     OTHER_NODES,
     OTHER_VIEWS,
@@ -54,7 +54,20 @@ TABLE: list[Declared] = [
             re.search(f"{READS_OTHERS.pattern}|{OTHER_NODES.pattern}", origin(d, name))
             for name in ([d.name] if d.field == "grad" else
                          re.findall(r"(\w+)(?:\.grad_fn)?\.register_", d.program.text))
+        )
+        # The same with respect to a result that is asked for.
+        or d.field in ("value", "values")
+        and any(
+            READS_OTHERS.search(origin(d, name))
+            for asked in re.findall(r"grad\(g\d+, \[([^\]]*)\]", d.source)
+            for name in asked.split(", ")
         ),
+    ),
+    Declared(
+        "Where a gradient does not depend on a leaf, there is none rather than zeros",
+        lambda d: d.field == "grad" and d.ours is None and not any(numbers_in(d.theirs[1]))
+        and bool(re.search(r"\bg\d+\.backward\(|backward\(\[[^\]]*\bg\d", d.program.text)),
+        harmless=True,
     ),
     Declared(
         "A Function can read a view that it has saved, though its base has changed.",

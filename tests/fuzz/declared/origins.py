@@ -76,10 +76,12 @@ def hears_other_nodes(d: Difference) -> bool:
 def without_aliases(text: str) -> str:
     """The source with one name for dual tensors, primals and views that share their memory."""
     part = rf"\n|\[|\.data\b|\.(?:{VIEW_METHODS}|detach)\("
-    shared = rf"(\w+) = (?:forward_ad\.make_dual\((\w+),|(\w+)(?:{part}))"
+    dual = r"forward_ad\.(?:make_dual\((\w+),|unpack_dual\((\w+)\)\.primal)"
+    shared = rf"(\w+) = (?:{dual}|(\w+)(?:{part}))"
     roots: dict[str, str] = {}
-    for alias, primal, base in re.findall(shared, text):
-        roots[alias] = roots.get(primal or base, primal or base)
+    for alias, *others in re.findall(shared, text):
+        base = next(filter(None, others))
+        roots[alias] = roots.get(base, base)
     return re.sub(r"\w+", lambda word: roots.get(word[0], word[0]), text)
 
 
