@@ -70,6 +70,7 @@ def first_difference(program: Program, ours: list[Seen], theirs: list[Seen]):
             continue
         if found.field in IGNORED or found.field == "node" and (found.ours, found.theirs) in names:
             continue
+        found.laid_out = laid_out
         entry = declared(found)
         if entry is not None and found.field == "node":
             names.add((found.ours, found.theirs))

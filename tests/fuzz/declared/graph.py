@@ -26,6 +26,7 @@ from fuzz.declared.origins import (
     OTHER_VIEWS,
     first_word,
     hears_other_nodes,
+    history,
     made_by,
     names_gradient,
     naming,
@@ -121,7 +122,7 @@ TABLE: list[Declared] = [
         lambda d: d.field == "log" and hears_other_nodes(d)
         # A node that saves nothing, such as a view on top of what was computed, frees nothing.
         or refused_by_us(d, "through the graph a second time")
-        and bool(OTHER_NODES.search(d.program.text))
+        and bool(OTHER_NODES.search(history(d)))
         or bool(re.search(r"(split|split_with_sizes|unbind)_copy\(", d.program.text))
         and (d.field == "log" or d.field == "error" and d.ours is None)
         and "register_" in d.program.text,
@@ -184,7 +185,7 @@ TABLE: list[Declared] = [
         and (d.program.uses("tensordot", "kron", "einsum", "chain_matmul",
                             "scaled_dot_product_attention", "binary_cross_entropy_with_logits",
                             "ndtr")
-             or bool(OTHER_NODES.search(d.program.text))
+             or bool(OTHER_NODES.search(history(d)))
              or d.program.uses("vmap") and d.program.uses("index_select")),
     ),
     Declared(

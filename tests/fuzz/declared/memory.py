@@ -18,8 +18,8 @@ from fuzz.declared.looking import (
     refused,
     refused_by_us,
 )
-from fuzz.declared.origins import made_by
-from fuzz.declared.patterns import CONJUGATES, COPIES, MATRICES
+from fuzz.declared.origins import history, made_by
+from fuzz.declared.patterns import CONJUGATES, COPIES, GAPS, MATRICES
 
 TABLE: list[Declared] = [
     Declared(
@@ -37,7 +37,7 @@ TABLE: list[Declared] = [
                   or refused_by_us(d, "modified by an inplace operation"))
              or d.field in ("requires_grad", "leaf", "retains_grad", "inference")
              and d.program.uses("reshape", "flatten", "contiguous")
-             or d.field in ("values", "grad")
+             or d.field in ("values", "grad") and (d.laid_out or "def f" in d.program.text)
              and (d.program.uses("as_strided")
                   # A view here may be a copy there, which a change tells apart.
                   or d.program.uses("reshape", "flatten", "contiguous") and changes(d))),
@@ -45,8 +45,8 @@ TABLE: list[Declared] = [
     Declared(
         "Copies with a part replaced, and parts from unsafe_split, have memory of their own.",
         lambda d: d.field in ("stride", "offset", "version") and bool(COPIES.search(made_by(d)))
-        or d.field == "values" and d.program.uses("as_strided", "expand", "unfold")
-        and bool(re.search(r"_scatter\(", d.program.text))
+        or d.field == "values" and bool(GAPS.search(history(d)))
+        and bool(re.search(r"_scatter\(", history(d)))
         or d.field in ("values", "grad", "log") and "unsafe_" in d.program.text and changes(d)
         or refused_by_us(d, "setStorage") and "unsafe_" in d.program.text
         or d.field == "values" and bool(re.search(r"narrow_copy\(.*out=", d.program.text)),
@@ -59,7 +59,7 @@ TABLE: list[Declared] = [
     ),
     Declared(
         "Results of operands with gaps or overlaps in memory may be laid out in another order.",
-        lambda d: d.field == "stride" and d.program.uses("as_strided", "unfold", "expand"),
+        lambda d: d.field == "stride" and bool(GAPS.search(history(d))),
     ),
     Declared(
         "Strides that nothing depends on may differ",
@@ -100,7 +100,7 @@ TABLE: list[Declared] = [
     ),
     Declared(
         "A number as a tensor to the power of a tensor lies in memory as a number to that power.",
-        lambda d: d.field in ("stride", "offset") and bool(re.search(r"\*\*|pow", d.program.text)),
+        lambda d: d.field in ("stride", "offset") and bool(re.search(r"\*\*|pow", history(d))),
     ),
     Declared(
         "A view of a tensor without elements can be changed where others can, and a view that "

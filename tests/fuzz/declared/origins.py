@@ -43,6 +43,29 @@ def made_by(d: Difference) -> str:
     return text
 
 
+def history(d: Difference) -> str:
+    """The source of what differs and of all steps that it was made of, or changed by."""
+    steps = d.program.steps[: d.step + 1]
+    found = [d.source if d.source != "end" else d.name]
+    needed = set(re.findall(r"\w+", found[0]))
+    for step in reversed(steps):
+        names = set(step.targets)
+        definition = re.match(r"(?:def|class) (\w+)", step.source)
+        if definition:
+            names.add(definition[1])
+        names.update(re.findall(r"(\w+)(?:\.\w+_\(|\[.*\] = | [-+*/%]{1,2}= )", step.source))
+        names.update(re.findall(r"out=(\w+)", step.source))
+        if names & needed or step.source == d.source:
+            found.append(step.source)
+            needed.update(re.findall(r"\w+", step.source))
+    return "\n".join(reversed(found))
+
+
+def leading_to(d: Difference) -> str:
+    """What may be the cause of a difference; all that uses a leaf decides about its gradient."""
+    return d.program.text if d.field in ("grad", "log") else history(d)
+
+
 def first_word(source: str) -> str:
     """The name that a step begins with."""
     word = re.match(r"\s*(\w+)", source)

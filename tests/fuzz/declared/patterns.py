@@ -47,3 +47,5 @@ MATRICES = re.compile(
 COPIES = re.compile(r"\.(\w+_scatter|unsafe_\w+|\w+_copy)\(")
 #: What returns a view in PyTorch that is conjugated when it is read.
 CONJUGATES = re.compile(r"conj|adjoint|\.m?H\b|fft\.")
+#: What makes a tensor with gaps or overlaps in memory.
+GAPS = re.compile(r"as_strided|expand|unfold|broadcast|::2")

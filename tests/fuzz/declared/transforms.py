@@ -23,7 +23,8 @@ TABLE: list[Declared] = [
         "Without grad mode nothing is recorded for reverse mode, and forward mode goes on.",
         lambda d: d.program.ours and d.program.uses("jacobian")
         and (d.field == "values" and is_gradient(d)
-             or refused_by_us(d, "does not require grad and does not have a grad_fn"))
+             or refused_by_us(d, "does not require grad and does not have a grad_fn",
+                              "view was created in inference mode"))
         and d.program.uses("no_grad", "set_grad_enabled", "inference_mode"),
     ),
     Declared(
