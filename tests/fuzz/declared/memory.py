@@ -49,6 +49,9 @@ TABLE: list[Declared] = [
         and bool(re.search(r"_scatter\(", history(d)))
         or d.field in ("values", "grad", "log") and "unsafe_" in d.program.text and changes(d)
         or refused_by_us(d, "setStorage") and "unsafe_" in d.program.text
+        or refused_by_us(d, r"as_strided_scatter\(\): sizes")
+        # So has each example of vmap, and not each row of a loop.
+        or d.program.ours and refused(d, r"as_strided_scatter\(\): sizes")
         or d.field == "values" and bool(re.search(r"narrow_copy\(.*out=", d.program.text)),
     ),
     Declared(
