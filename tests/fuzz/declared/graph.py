@@ -27,6 +27,7 @@ from fuzz.declared.origins import (
     first_word,
     hears_other_nodes,
     history,
+    leading_to,
     made_by,
     names_gradient,
     naming,
@@ -195,7 +196,7 @@ TABLE: list[Declared] = [
                    or refused(d, "Inference tensors cannot be")
                    or d.field == "message"
                    and "modified by an inplace operation" in d.theirs.message)
-        and bool(SAVES_MORE.search(d.program.text)),
+        and bool(SAVES_MORE.search(leading_to(d))),
     ),
     Declared(
         "A compiled function is one node, which refuses changes of all that it has saved.",

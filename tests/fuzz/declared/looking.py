@@ -30,16 +30,17 @@ def refused(d: Difference, *phrases: str) -> bool:
     return d.field == "error" and d.ours is None and raises(d, *phrases)
 
 
+def goes_on(d: Difference) -> bool:
+    """Whether we raise nothing, or what a hook raises later."""
+    return d.ours is None or d.field == "error" and d.ours.message == "first call"
+
+
 def is_refused_change(d: Difference) -> bool:
     """Whether PyTorch alone finds that what it has saved was changed, or has found it earlier."""
     changed = "modified by an inplace operation"
-    goes_on = d.ours is None or d.field == "error" and d.ours.message == "first call"  # of a hook
     return (
-        d.field == "error"
-        and goes_on
-        and raises(d, changed)
-        or d.field in ("log", "grad")
-        and after(d, changed)
+        d.field == "error" and goes_on(d) and raises(d, changed)
+        or d.field in ("log", "grad") and after(d, changed)
     )
 
 

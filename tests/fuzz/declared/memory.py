@@ -11,6 +11,7 @@ from fuzz.declared.looking import (
     after,
     changes,
     changes_view,
+    goes_on,
     has_empty,
     is_gradient,
     not_floating,
@@ -18,7 +19,7 @@ from fuzz.declared.looking import (
     refused,
     refused_by_us,
 )
-from fuzz.declared.origins import history, made_by
+from fuzz.declared.origins import history, leading_to, made_by
 from fuzz.declared.patterns import CONJUGATES, COPIES, GAPS, MATRICES
 
 TABLE: list[Declared] = [
@@ -56,8 +57,8 @@ TABLE: list[Declared] = [
     ),
     Declared(
         "Versions tell that a tensor has changed, not how often its memory was written.",
-        lambda d: d.field == "version" and d.ours > 0
-        and (d.theirs > 0 or bool(re.search(r"\bkron\(.*out=", d.program.text))),
+        lambda d: d.field == "version" and bool(d.ours)
+        and (bool(d.theirs) or bool(re.search(r"\bkron\(.*out=", d.program.text))),
         harmless=True,
     ),
     Declared(
@@ -79,7 +80,7 @@ TABLE: list[Declared] = [
     ),
     Declared(
         "Writing to out= counts as a change",
-        lambda d: d.field == "version" and d.ours > d.theirs
+        lambda d: d.field == "version" and None not in (d.ours, d.theirs) and d.ours > d.theirs
         and bool(re.search("kron.*out=", d.program.text)),
         harmless=True,
     ),
@@ -90,7 +91,7 @@ TABLE: list[Declared] = [
     ),
     Declared(
         "Inside vmap, and of results, as_strided sees other places in memory.",
-        lambda d: d.program.uses("as_strided")
+        lambda d: "as_strided" in leading_to(d)
         and (d.program.uses("vmap") and (d.field == "values" and is_gradient(d)
                                          or refused(d, "setStorage"))
              or refused_by_us(d, "in forward mode inside vmap, a view made by as_strided")
@@ -132,7 +133,7 @@ TABLE: list[Declared] = [
     Declared(
         "A compiled function that raises has changed nothing.",
         lambda d: d.field in ("values", "grad", "log") and bool(d.before)
-        and d.program.uses("compiled"),
+        and d.program.uses("compiled") and changes(d),
     ),
     Declared(
         "Batched gradients are not written into shared ones, nor into zeros without memory.",
@@ -147,12 +148,12 @@ TABLE: list[Declared] = [
     Declared(
         "A dual tensor is no view, and a copy of an inference tensor is none.",
         lambda d: d.field in ("view", "base", "leaf")
-        and d.program.uses("make_dual", "inference_mode"),
+        and bool(re.search("make_dual|inference_mode", history(d))),
         harmless=True,
     ),
     Declared(
         "conj() computes, it is not a lazy view.",
-        lambda d: refused(d, "unresolved conjugated tensors")
+        lambda d: raises(d, "unresolved conjugated tensors") and goes_on(d)
         or d.field in ("log", "grad") and after(d, "unresolved conjugated tensors"),
     ),
     Declared(

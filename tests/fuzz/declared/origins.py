@@ -45,19 +45,21 @@ def made_by(d: Difference) -> str:
 
 def history(d: Difference) -> str:
     """The source of what differs and of all steps that it was made of, or changed by."""
-    steps = d.program.steps[: d.step + 1]
+    roots = memory_of(d.program.text)
+
+    def names(pattern: str, text: str) -> set[str]:
+        return {roots.get(word, word) for word in re.findall(pattern, text)}
+
     found = [d.source if d.source != "end" else d.name]
-    needed = set(re.findall(r"\w+", found[0]))
-    for step in reversed(steps):
-        names = set(step.targets)
-        definition = re.match(r"(?:def|class) (\w+)", step.source)
-        if definition:
-            names.add(definition[1])
-        names.update(re.findall(r"(\w+)(?:\.\w+_\(|\[.*\] = | [-+*/%]{1,2}= )", step.source))
-        names.update(re.findall(r"out=(\w+)", step.source))
-        if names & needed or step.source == d.source:
+    needed = names(r"\w+", found[0])
+    for step in reversed(d.program.steps[: d.step + 1]):
+        made = names(r"\w+", " ".join(step.targets))
+        made |= names(r"^(?:def|class) (\w+)", step.source)
+        made |= names(r"(\w+)(?:\.\w+_\(|\[.*\] = | [-+*/%]{1,2}= )", step.source)
+        made |= names(r"out=(\w+)", step.source)
+        if made & needed or step.source == d.source:
             found.append(step.source)
-            needed.update(re.findall(r"\w+", step.source))
+            needed |= names(r"\w+", step.source)
     return "\n".join(reversed(found))
 
 
@@ -98,14 +100,19 @@ def hears_other_nodes(d: Difference) -> bool:
 
 def without_aliases(text: str) -> str:
     """The source with one name for dual tensors, primals and views that share their memory."""
-    part = rf"\n|\[|\.data\b|\.(?:{VIEW_METHODS}|detach)\("
+    roots = memory_of(text)
+    return re.sub(r"\w+", lambda word: roots.get(word[0], word[0]), text)
+
+
+def memory_of(text: str) -> dict[str, str]:
+    """For each name of a tensor that shares the memory of another one, the first name of that."""
+    part = rf"$|\[|\.data\b|\.(?:{VIEW_METHODS}|detach|contiguous)\("
     dual = r"forward_ad\.(?:make_dual\((\w+),|unpack_dual\((\w+)\)\.primal)"
-    shared = rf"(\w+) = (?:{dual}|(\w+)(?:{part}))"
     roots: dict[str, str] = {}
-    for alias, *others in re.findall(shared, text):
+    for alias, *others in re.findall(rf"(\w+) = (?:{dual}|(\w+)(?:{part}))", text, re.MULTILINE):
         base = next(filter(None, others))
         roots[alias] = roots.get(base, base)
-    return re.sub(r"\w+", lambda word: roots.get(word[0], word[0]), text)
+    return roots
 
 
 CHANGED_BY_ITSELF = re.compile(r"(\w+)(?:\.\w+_\(| [-+*/%]{1,2}= ).*\b\1\b")

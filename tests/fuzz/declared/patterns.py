@@ -32,7 +32,7 @@ READS_OTHERS = re.compile(
     r"(\.|sampled\('(\w+\.)*)(prod|cumprod|logcumsumexp|polar|linear|einsum|scatter_reduce|"
     r"logsigmoid|cosine_similarity|solve|solve_ex|det|slogdet|logdet|lstsq|cond|cross|vander|ndtr|"
     r"log_ndtr|cdist|pdist|dist|renorm|index_reduce|lu|lu_solve|householder_product|orgqr|ormqr|"
-    r"norm_except_dim|native_\w+_norm|batch_norm|group_norm|grid_sample|bilinear)_?\b"
+    r"norm_except_dim|native_\w+_norm|batch_norm|group_norm|bilinear)_?\b"
 )
 
 

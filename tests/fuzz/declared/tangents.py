@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import wengert
 from fuzz.comparison import Difference
 from fuzz.declared.numbers import numbers_in
@@ -14,6 +16,8 @@ STEP = 1e-5
 
 #: Modes in which forward mode goes on, and reverse mode cannot tell what is right.
 UNRECORDED = ("no_grad", "set_grad_enabled", "inference_mode")
+#: A change of an argument, which reverse mode refuses.
+CHANGED_ARGUMENT = re.compile(r"\bx\d+(?:\.\w+_\(| [-+*/%]{1,2}= )")
 
 
 def in_forward_mode(d: Difference) -> bool:
@@ -24,7 +28,7 @@ def in_forward_mode(d: Difference) -> bool:
     if "strategy='forward-mode'" in d.source:
         return True
     if d.program.uses("jvp", "jacfwd", "hessian", "linearized"):
-        return d.program.uses(*UNRECORDED)
+        return d.program.uses(*UNRECORDED) or bool(CHANGED_ARGUMENT.search(d.program.text))
     return "unpack_dual" in naming(d, d.name) and not _are_right(d)
 
 
