@@ -490,6 +490,7 @@ def test_a_gradient_with_a_graph_is_laid_out_as_its_leaf(lib, leaf, strides, tur
         y = (x * x).t() if turned else x * x
         y.backward(lib.ones(y.shape), create_graph=True)
         assert x.grad.stride() == strides
+        assert not x.grad._is_view()
     assert x.grad.requires_grad
     x.grad = None
 

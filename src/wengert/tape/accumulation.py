@@ -13,10 +13,10 @@ from ..core.arrays import is_level
 from ..core.classes import COMPILED
 from ..core.collector import collector
 from ..core.errors import refuse_inference_update
+from ..core.registry import operator_named
 from ..core.state import call_user, overriding, thread_state
 from ..core.tensor import Tensor, bump_version, wrap
 from .cycles import show_graph
-from .views import copy_in_order
 
 _collector = collector
 _loops = loops
@@ -149,7 +149,7 @@ def _clone_in_layout(new: Tensor, variable: Tensor) -> Tensor:
         order.sort(key=lambda i: (-like.strides[i], i))
     elif array.flags.c_contiguous:
         return new.clone()
-    return copy_in_order(new, tuple(order))
+    return operator_named("_contiguous_in_order").call((new, tuple(order)))
 
 
 def _is_plain(array: Any, like: Any) -> bool:
