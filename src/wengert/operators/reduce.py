@@ -6,9 +6,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from ..backends import meta
+from ..backends.backend import backend_of, has_elements
 from ..backends.loop_codes import SPREAD, TOTAL
 from ..backends.loops import loops
 from ..backends.reductions import PRODUCT, SUM, reduce
@@ -301,9 +300,9 @@ def _product_slope(x: Tensor, out: Tensor) -> Tensor:
 
 def _nothing_of_two_zeros(x: Any, out: Any) -> Any:
     """Zeros for a product with two factors of zero, whatever they are multiplied by: NaN, too."""
-    if type(x) is not np.ndarray or not x.ndim or out[()] != 0 or np.count_nonzero(x) > x.size - 2:
+    if not has_elements(x) or not x.ndim or out[()] != 0 or (x == 0).sum() < 2:
         return None
-    return np.zeros(x.shape, out.dtype)
+    return backend_of(x).xp.zeros_like(x, out.dtype)
 
 
 def _product_gradient(g: Tensor, x: Tensor, out: Tensor) -> Tensor:

@@ -5,11 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 from .. import return_types
 from ..backends import row_loops
-from ..backends.backend import backend_of
+from ..backends.backend import backend_of, has_elements
 from ..core.tensor import Tensor
 from ..dispatch.operator import Operator
 from ..dispatch.out import copy_to_out
@@ -159,21 +157,22 @@ def _gradient_up_to_zeros(g: Any, x: Any, dim: int, out: Any) -> Any:
     Up to the first zero it is that of the elements before it, and at that zero that of the
     elements up to the second: all others count as nothing, NaN too.
     """
-    if type(x) is not np.ndarray or not x.ndim:
+    if not has_elements(x) or not x.ndim:
         return None
     zero = x == 0
     if not zero.any():
         return None
-    zeros = np.cumsum(zero, normal_dim(dim, x.ndim))
-    before = _shift(np, out, dim, 1, 1).conj()
+    xp = backend_of(x).xp
+    zeros = xp.cumsum(zero, normal_dim(dim, x.ndim))
+    before = _shift(xp, out, dim, 1, 1).conj()
 
     def part(number: int) -> Any:
         """The gradient of elements that come after so many zeros."""
         here = zeros == number
-        following = _shift(np, np.where(here & ~zero, x, 0), dim, -1, 0).conj()
-        return before * _recurrence(np, following, np.where(here, g, 0), dim, True)
+        following = _shift(xp, xp.where(here & ~zero, x, 0), dim, -1, 0).conj()
+        return before * _recurrence(xp, following, xp.where(here, g, 0), dim, True)
 
-    slopes = np.where(zeros == 0, part(0), np.where(zero & (zeros == 1), part(1), 0))
+    slopes = xp.where(zeros == 0, part(0), xp.where(zero & (zeros == 1), part(1), 0))
     return slopes.astype(g.dtype, copy=False)
 
 

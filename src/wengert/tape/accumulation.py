@@ -140,7 +140,7 @@ def _copy_in_layout(array: Any, like: Any) -> Any:
 
 
 def _clone_in_layout(new: Tensor, variable: Tensor) -> Tensor:
-    """The same by operators, so that levels, tangents and the graph see it."""
+    """A copy in the layout of a leaf by operators, which levels, tangents and the graph see."""
     array, like = new.array, variable.array
     if is_level(new) or is_level(variable) or array.strides == like.strides:
         return new.clone()
