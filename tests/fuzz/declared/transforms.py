@@ -51,6 +51,7 @@ TABLE: list[Declared] = [
         lambda d: d.program.uses("flip", "flipud", "fliplr", "rot90")
         and raises(d, "Dimension out of range")
         or "_scatter(" in d.program.text and raises(d, "Expected index")
+        or "masked_select(" in d.program.text and raises(d, "split_sizes to sum exactly")
         or d.program.uses("vmap", "jacfwd", "hessian", "jacobian")
         and bool(re.search(r"_loss|convolution|linalg\.solve", d.program.text))
         and raises(d, "size of tensor a .* must match the size of tensor b",
