@@ -77,7 +77,8 @@ TABLE: list[Declared] = [
     ),
     Declared(
         "A tangent has the dtype of its primal.",
-        lambda d: d.field == "dtype" and is_gradient(d) and "tangent" in d.source
+        lambda d: d.field == "dtype" and is_gradient(d)
+        and bool(re.search("tangent|strategy='forward-mode'", d.source))
         or d.program.uses("enter_dual_level") and refused(d, "expected dtype .* but got dtype"),
     ),
     Declared(
