@@ -472,6 +472,29 @@ def test_expanded_leaf_gets_a_contiguous_gradient(lib):
     assert x.grad.stride() == (3, 1)
 
 
+@pytest.mark.parametrize(
+    ("leaf", "strides"),
+    [
+        (lambda lib: lib.ones(2, 3), (3, 1)),
+        (lambda lib: lib.ones(3, 2).t(), (1, 2)),
+        (lambda lib: lib.ones(6, 2)[::2].t(), (3, 1)),
+        (lambda lib: lib.ones(3, 4)[:, ::2].t(), (3, 1)),
+        (lambda lib: lib.ones(3).expand(2, 3), (3, 1)),
+    ],
+)
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.filterwarnings("ignore:Using backward")
+def test_a_gradient_with_a_graph_is_laid_out_as_its_leaf(lib, leaf, strides, turned):
+    x = leaf(lib).detach().requires_grad_()
+    for _ in range(2):
+        y = (x * x).t() if turned else x * x
+        y.backward(lib.ones(y.shape), create_graph=True)
+        assert x.grad.stride() == strides
+        assert not x.grad._is_view()
+    assert x.grad.requires_grad
+    x.grad = None
+
+
 def test_gradient_of_sum_is_not_expanded(lib):
     x = lib.ones(2, 3, requires_grad=True)
     x.sum().backward()

@@ -211,3 +211,28 @@ def test_whole_numbers_get_no_tangent(lib, dual, tangent, write, dtype):
     write(lib, x, dual)
     assert tangent(x) is None
     assert tangent(x * dual) == (x * lib.tensor([8.0, 6.0])).tolist()
+
+
+@pytest.mark.parametrize(
+    ("part", "around"),
+    [
+        (lambda base: base[2:4], [0, 0, 1, 1, 0, 0]),
+        (lambda base: base[::3], [1, 0, 0, 1, 0, 0]),
+        (lambda base: base.as_strided((2, 2), (1, 2), 1), [0, 1, 1, 1, 1, 0]),
+        (lambda base: base.reshape(2, 3).t()[1:], [0, 1, 1, 0, 1, 1]),
+    ],
+)
+def test_the_tangent_of_a_part_lies_where_the_part_does(lib, part, around):
+    """A view beyond the part finds zeros beside its tangent."""
+    forward_ad = lib.autograd.forward_ad
+    x = part(lib.arange(6.0))
+    weights = lib.ones_like(x).requires_grad_()
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(x, weights)
+        whole = dual.as_strided((6,), (1,), 0)
+        assert forward_ad.unpack_dual(whole).tangent.tolist() == around
+        tangent = forward_ad.unpack_dual(dual * dual).tangent
+        (gradient,) = lib.autograd.grad(tangent.sum(), weights)
+        assert gradient.tolist() == (2 * x).tolist()
+        dual.mul_(3)
+        assert forward_ad.unpack_dual(dual).tangent.tolist() == (3 * weights).tolist()

@@ -12,7 +12,8 @@ from typing import Any
 
 import wengert
 from fuzz.comparison import Difference, Precision, differences
-from fuzz.declared import declared, is_refused_change
+from fuzz.declared import declared
+from fuzz.declared.looking import is_refused_change
 from fuzz.flavours import write
 from fuzz.program import Program, Step
 from fuzz.runner import Nudged, Seen, execute, execute_in_threads, spread
@@ -69,6 +70,7 @@ def first_difference(program: Program, ours: list[Seen], theirs: list[Seen]):
             continue
         if found.field in IGNORED or found.field == "node" and (found.ours, found.theirs) in names:
             continue
+        found.laid_out = laid_out
         entry = declared(found)
         if entry is not None and found.field == "node":
             names.add((found.ours, found.theirs))
@@ -120,7 +122,7 @@ def saves_less(
     with torch.autograd.graph.saved_tensors_hooks(lambda t: t.clone(), lambda t: t):
         again = execute(program, torch)
     for step, (mine, other) in enumerate(zip(ours, theirs)):
-        if mine.error and other.error and step != found.step:
+        if mine.error and other.error and not again[step].error:
             # With copies nothing is refused, also what should be, and so ends otherwise.
             again[step], again[-1] = other, theirs[-1]
     return first_difference(program, ours, again)[0] is None

@@ -58,7 +58,8 @@ class Difference:
     """One thing that two libraries show differently.
 
     `before` has the messages of the errors that the expected run has met so far; `integers` tells
-    whether an integer tensor requires grad at its end, as PyTorch lets it.
+    whether an integer tensor requires grad at its end, as PyTorch lets it; `laid_out` whether a
+    tensor has been seen to lie otherwise in memory.
     """
 
     step: int
@@ -71,6 +72,7 @@ class Difference:
     program: Program
     before: list[str]
     integers: bool
+    laid_out: bool = False
 
     def __str__(self) -> str:
         where = f" of {self.name}" if self.name else ""

@@ -3,7 +3,8 @@
 PyTorch's rules for forward mode and for batches are written apart from those for gradients. Where
 the two contradict each other, one of them is a mistake: transforms by reverse mode and loops alone
 are its second opinion. Functions that jump at zero differ where zeros have no determined sign, or
-belong to the other side in PyTorch's rules: away from zero, both libraries must agree.
+belong to the other side in PyTorch's rules: away from zero, both libraries must agree. Tangents of
+dual tensors are what two runs with numbers moved along them give.
 """
 
 from __future__ import annotations
@@ -37,6 +38,28 @@ class SecondOpinion:
             grad=own.grad, grad_and_value=own.grad_and_value, vjp=own.vjp, jvp=jvp, jacrev=jacrev,
             jacfwd=jacrev, hessian=hessian, vmap=own.vmap, linearize=own.linearize,
         )  # fmt: skip
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._lib, name)
+
+
+class Moved:
+    """A library whose dual tensors are moved along their tangents by a small step.
+
+    The tangent of a tensor is a copy of it, so that two runs tell how it changes.
+    """
+
+    def __init__(self, lib: Any, step: float) -> None:
+        self._lib = lib
+        forward_ad = SimpleNamespace(
+            enter_dual_level=lambda: 0,
+            exit_dual_level=lambda: None,
+            make_dual=lambda x, tangent: x + step * tangent,
+            unpack_dual=lambda x: SimpleNamespace(primal=x, tangent=x.detach().clone()),
+        )
+        self.autograd = Replaced(
+            lib.autograd, lambda name, value: forward_ad if name == "forward_ad" else value
+        )
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._lib, name)

@@ -113,3 +113,30 @@ def test_gradient_of_logcumsumexp_over_leading_minus_infinity():
     (gradient,) = wengert.autograd.grad(wengert.logcumsumexp(x, 0).sum(), x)
     share = 1 / (1 + math.e)
     assert gradient.tolist() == pytest.approx([0, 1 + share, 1 - share], abs=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128", "bfloat16"])
+def test_gradients_that_meet_zeros_of_a_product_are_nothing(lib, dtype):
+    """NaN times the derivative of a product with two factors of zero is zero, not NaN."""
+    nan = math.nan
+    x = lib.tensor([2.0, 0.0, 3.0, 0.0, 5.0], dtype=getattr(lib, dtype)).requires_grad_()
+    x.prod().backward(lib.tensor(nan, dtype=x.dtype))
+    assert x.grad.tolist() == [0, 0, 0, 0, 0]
+    weights = {
+        (1, 1, 1, nan, nan): [1, 8, 0, 0, 0],
+        (1, nan, 1, 1, 1): [1, nan, 0, 0, 0],
+        (nan, 1, 1, 1, 1): [nan, 8, 0, 0, 0],
+    }
+    for weight, expected in weights.items():
+        weight = lib.tensor(weight, dtype=x.dtype)
+        (found,) = lib.autograd.grad(x.cumprod(0), x, weight)
+        assert lib.isnan(found).tolist() == [math.isnan(number) for number in expected]
+        assert found[2:].tolist() == [0, 0, 0]
+
+
+def test_gradients_of_cumulative_products_with_zeros_in_other_rows(lib):
+    x = lib.tensor([[2.0, 0.0, 3.0], [2.0, 4.0, 3.0]], requires_grad=True)
+    (along,) = lib.autograd.grad(x.cumprod(1), x, lib.ones(2, 3))
+    (across,) = lib.autograd.grad(x.cumprod(0), x, lib.ones(2, 3))
+    assert along.tolist() == [[1, 8, 0], [17, 8, 8]]
+    assert across.tolist() == [[3, 5, 4], [2, 0, 3]]

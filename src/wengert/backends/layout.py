@@ -88,7 +88,7 @@ def _strides_of_alike(
         if all(_agree(shape, _in_elements(a), for_images) for a in arrays):
             return tuple([s * itemsize for s in for_images])
     first = _in_elements(arrays[0])
-    if _is_dense(shape, first) and all(_in_elements(a) == first for a in arrays[1:]):
+    if is_dense(shape, first) and all(_in_elements(a) == first for a in arrays[1:]):
         return tuple([s * itemsize for s in first])
     return None
 
@@ -107,9 +107,8 @@ def _agree(shape: tuple[int, ...], one: tuple, other: tuple) -> bool:
     return all(n == 1 or a == b for n, a, b in zip(shape, one, other, strict=True))
 
 
-def _is_dense(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
-    """Whether elements fill their memory, each in a place of its own."""
-    needed = 1
+def is_dense(shape: tuple[int, ...], strides: tuple[int, ...], needed: int = 1) -> bool:
+    """Whether elements of a size fill their memory, each in a place of its own."""
     for stride, length in sorted(zip(strides, shape, strict=True)):
         if length > 1:
             if stride != needed:

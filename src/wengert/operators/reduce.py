@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..backends import meta
+from ..backends.backend import backend_of, has_elements
 from ..backends.loop_codes import SPREAD, TOTAL
 from ..backends.loops import loops
 from ..backends.reductions import PRODUCT, SUM, reduce
@@ -33,6 +34,7 @@ from .along import (
 )
 from .declare import by_loop, composite, linear, nondifferentiable, primitive
 from .pointwise import isnan, logical_not, where, zeros_like
+from .unrecorded import unrecorded
 
 __all__ = [
     "all", "allclose", "any", "count_nonzero", "equal", "isclose", "mean", "nanmean", "nansum",
@@ -296,10 +298,22 @@ def _product_slope(x: Tensor, out: Tensor) -> Tensor:
     return _product_of_others(x.to(out.dtype).reshape(-1), 0).reshape(x.shape)
 
 
+def _nothing_of_two_zeros(x: Any, out: Any) -> Any:
+    """Zeros for a product with two factors of zero, whatever they are multiplied by: NaN, too."""
+    if not has_elements(x) or not x.ndim or out[()] != 0 or (x == 0).sum() < 2:
+        return None
+    return backend_of(x).xp.zeros_like(x, out.dtype)
+
+
+def _product_gradient(g: Tensor, x: Tensor, out: Tensor) -> Tensor:
+    nothing = unrecorded(_nothing_of_two_zeros, x, out)
+    return g * _product_slope(x, out).conj() if nothing is None else nothing
+
+
 _prod_whole = primitive(
     "prod(Tensor self, *, dtype? dtype=None) -> Tensor",
     lambda xp, x, dtype: _prod(xp, x, None, False, dtype),
-    lambda g, self, out: g * _product_slope(self, out).conj(),
+    lambda g, self, out: _product_gradient(g, self, out),
     lambda tangents, self, out: sum(tangents["self"] * _product_slope(self, out)),
     widens=False,
     shape=shapes.number,

@@ -7,7 +7,7 @@ from typing import Any
 
 from .. import return_types
 from ..backends import row_loops
-from ..backends.backend import backend_of
+from ..backends.backend import backend_of, has_elements
 from ..core.tensor import Tensor
 from ..dispatch.operator import Operator
 from ..dispatch.out import copy_to_out
@@ -26,6 +26,7 @@ from .along import (
 from .declare import composite, linear, primitive
 from .pointwise import exp, real_part, where, zeros_like
 from .reduce import sum
+from .unrecorded import unrecorded
 
 __all__ = [
     "cummax", "cummin", "cumprod", "cumsum", "cumulative_trapezoid", "diff", "logcumsumexp",
@@ -150,12 +151,42 @@ cumsum = linear(
     doc="Sums of the elements up to each place along a dimension.",
     out="typed",
 )
+def _gradient_up_to_zeros(g: Any, x: Any, dim: int, out: Any) -> Any:
+    """The gradient of cumprod where factors are zero; None where there are none.
+
+    Up to the first zero it is that of the elements before it, and at that zero that of the
+    elements up to the second: all others count as nothing, NaN too.
+    """
+    if not has_elements(x) or not x.ndim:
+        return None
+    zero = x == 0
+    if not zero.any():
+        return None
+    xp = backend_of(x).xp
+    zeros = xp.cumsum(zero, normal_dim(dim, x.ndim))
+    before = _shift(xp, out, dim, 1, 1).conj()
+
+    def part(number: int) -> Any:
+        """The gradient of elements that come after so many zeros."""
+        here = zeros == number
+        following = _shift(xp, xp.where(here & ~zero, x, 0), dim, -1, 0).conj()
+        return before * _recurrence(xp, following, xp.where(here, g, 0), dim, True)
+
+    slopes = xp.where(zeros == 0, part(0), xp.where(zero & (zeros == 1), part(1), 0))
+    return slopes.astype(g.dtype, copy=False)
+
+
+def _cumprod_gradient(g: Tensor, x: Tensor, dim: int, out: Tensor) -> Tensor:
+    found = unrecorded(_gradient_up_to_zeros, g, x, dim, out)
+    if found is not None:
+        return found
+    return shift(out, dim, 1, 1).conj() * recurrence(shift(x, dim, -1).conj(), g, dim, True)
+
+
 cumprod = primitive(
     "cumprod(Tensor self, int dim, *, dtype? dtype=None) -> Tensor",
     _accumulation("cumprod"),
-    lambda g, self, dim, out: (
-        shift(out, dim, 1, 1).conj() * recurrence(shift(self, dim, -1).conj(), g, dim, True)
-    ),
+    lambda g, self, dim, out: _cumprod_gradient(g, self, dim, out),
     lambda tangents, self, dim, out: recurrence(
         self, tangents["self"] * shift(out, dim, 1, 1), dim
     ),

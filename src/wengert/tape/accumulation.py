@@ -7,11 +7,13 @@ from os import register_at_fork
 from typing import Any
 
 from ..backends.kernels import native_loop
-from ..backends.layout import copied_in_order
+from ..backends.layout import copied_in_order, is_dense
 from ..backends.loops import loops
+from ..core.arrays import is_level
 from ..core.classes import COMPILED
 from ..core.collector import collector
 from ..core.errors import refuse_inference_update
+from ..core.registry import operator_named
 from ..core.state import call_user, overriding, thread_state
 from ..core.tensor import Tensor, bump_version, wrap
 from .cycles import show_graph
@@ -46,7 +48,7 @@ def add_gradient(variable: Tensor, new: Tensor | None) -> None:
         _add_by_class(variable, new)
     elif state.levels or state.dual_level >= 0:  # by operators, which levels and tangents see
         if old is None:
-            variable.gradient = new.clone()
+            variable.gradient = _clone_in_layout(new, variable)
         else:
             old.add_(new)
     else:
@@ -78,7 +80,7 @@ def _add_recorded(variable: Tensor, new: Tensor) -> None:
     """Out of place, as part of the graph; user code may run in it, so no lock is held."""
     while True:
         old = variable.gradient
-        total = new.clone() if old is None else old + new
+        total = _clone_in_layout(new, variable) if old is None else old + new
         show_graph(total)
         with _gradient_locks[id(variable) % 61]:
             if variable.gradient is old:
@@ -131,10 +133,33 @@ def _add_into(old: Any, new: Any) -> None:
 
 def _copy_in_layout(array: Any, like: Any) -> Any:
     """A copy of `array` with the memory order of `like` where that is dense, else C order."""
-    if like.flags.c_contiguous or like.ndim < 2 or 0 in like.strides or like.ndim != array.ndim:
+    if _is_plain(array, like):
         copy = None if _contiguous is None else _contiguous.run((array,))
         return array.copy("C") if copy is None else copy
     return copied_in_order(array, like.strides)
+
+
+def _clone_in_layout(new: Tensor, variable: Tensor) -> Tensor:
+    """A copy in the layout of a leaf by operators, which levels, tangents and the graph see."""
+    array, like = new.array, variable.array
+    if is_level(new) or is_level(variable) or array.strides == like.strides:
+        return new.clone()
+    order = list(range(array.ndim))
+    if not _is_plain(array, like):
+        order.sort(key=lambda i: (-like.strides[i], i))
+    elif array.flags.c_contiguous:
+        return new.clone()
+    return operator_named("_contiguous_in_order").call((new, tuple(order)))
+
+
+def _is_plain(array: Any, like: Any) -> bool:
+    """Whether a copy of `array` for a leaf that lies in memory as `like` is in C order."""
+    return (
+        like.flags.c_contiguous
+        or like.ndim < 2
+        or like.ndim != array.ndim
+        or not is_dense(like.shape, like.strides, like.itemsize)
+    )
 
 
 def _renew_locks() -> None:

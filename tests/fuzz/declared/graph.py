@@ -1,0 +1,241 @@
+"""Differences of the graph: its nodes, what they save and free, and what requires grad."""
+
+from __future__ import annotations
+
+import re
+
+from fuzz.comparison import GRAPHS
+from fuzz.declared.entry import Declared
+from fuzz.declared.looking import (
+    ASSIGNED,
+    RESHAPED,
+    after,
+    changes,
+    has_empty,
+    is_gradient,
+    is_refused_change,
+    not_floating,
+    raises,
+    refused,
+    refused_by_us,
+    strip,
+)
+from fuzz.declared.numbers import differ_by_nan, numbers_in
+from fuzz.declared.origins import (
+    OTHER_NODES,
+    OTHER_VIEWS,
+    first_word,
+    hears_other_nodes,
+    history,
+    leading_to,
+    made_by,
+    names_gradient,
+    naming,
+    origin,
+)
+from fuzz.declared.patterns import READS_OTHERS, SAVES_MORE, TRANSFORMS
+
+TABLE: list[Declared] = [
+    Declared(
+        "A derivative that is missing is noticed when its node is reached.",
+        lambda d: d.field in ("grad", "log") and after(d, "derivative for .* is not implemented"),
+    ),
+    Declared(
+        "What a node has saved of its own results is what it computed, whatever .data is set to.",
+        lambda d: bool(re.search(r"\.data\b", d.program.text))
+        and (refused(d, "is out of bounds for dimension")
+             or bool(READS_OTHERS.search(d.program.text))
+             and (refused(d, "input matrix is singular")
+                  or d.field in ("values", "grad") and (is_gradient(d) or d.field == "grad"))),
+    ),
+    Declared(
+        "A retained gradient of a result counts what second derivatives send through it",
+        lambda d: d.field in ("grad", "log")
+        and bool(re.search(r"derivatives\(.*, [23]\)|create_graph=True", d.program.text))
+        and any(
+            re.search(f"{READS_OTHERS.pattern}|{OTHER_NODES.pattern}", origin(d, name))
+            for name in ([d.name] if d.field == "grad" else
+                         re.findall(r"(\w+)(?:\.grad_fn)?\.register_", d.program.text))
+        )
+        # The same with respect to a result that is asked for.
+        or d.field in ("value", "values")
+        and any(
+            READS_OTHERS.search(origin(d, name))
+            for asked in re.findall(r"grad\(g\d+, \[([^\]]*)\]", d.source)
+            for name in asked.split(", ")
+        ),
+    ),
+    Declared(
+        "Where a gradient does not depend on a leaf, there is none rather than zeros",
+        lambda d: d.field == "grad" and d.ours is None and not any(numbers_in(d.theirs[1]))
+        and bool(re.search(r"\bg\d+\.backward\(|backward\(\[[^\]]*\bg\d", d.program.text)),
+        harmless=True,
+    ),
+    Declared(
+        "A Function can read a view that it has saved, though its base has changed.",
+        lambda d: d.program.uses("saved_tensors")
+        and refused(d, "This view was created inside a custom Function",
+                     "This view is the output of a function that returns multiple views"),
+    ),
+    Declared(
+        "A Function refuses what it has saved and what was detached in place.",
+        lambda d: d.field == "error" and d.theirs is None
+        and "has been detached in-place" in d.ours.message,
+    ),
+    Declared(
+        "Node names carry no C++ namespace.",
+        lambda d: d.field == "node" and d.ours == strip(d.theirs),
+        harmless=True,
+    ),
+    Declared(
+        "The graph and the memory of a gradient are those of our rules.",
+        lambda d: names_gradient(d)
+        and d.field in ("node", "view", "base", "stride", "offset", "version", "grad")
+        or d.field == "base" and str(d.ours)[:1] in ("d", "g", "r"),
+        harmless=True,
+    ),
+    Declared(
+        "The graph and the memory of a gradient are those of our rules.",
+        lambda d: d.field == "base" and str(d.ours)[:1] in ("d", "g", "r")
+        or d.field in ("stride", "offset") and bool(re.search(r"\bg\d", naming(d, d.name))),
+        harmless=True,
+    ),
+    Declared(
+        "The graph and the memory of a gradient are those of our rules.",
+        lambda d: refused_by_us(d, "does not require grad and does not have a grad_fn")
+        and bool(re.search(r"grad\(g\d|g\d+\.backward|backward\(\[g\d", d.source))
+        or (raises(d, "A view was created in no_grad mode")
+            or refused_by_us(d, "A view was created in no_grad mode"))
+        and bool(re.match(r"\s*[dgr]\d+[.\[ ]|.*\.apply\([dgr]\d", d.source)
+                 or re.search(r"= [dgr]\d", naming(d, first_word(d.source)))),
+    ),
+    Declared(
+        "The graph and the memory of a gradient are those of our rules.",
+        lambda d: d.field in ("requires_grad", "leaf") and names_gradient(d),
+    ),
+    Declared(
+        "Some functions are made of other operators, and their graphs show it.",
+        lambda d: d.field == "node" and bool(OTHER_NODES.search(made_by(d))),
+        harmless=True,
+    ),
+    Declared(
+        "Some functions are made of other operators, and their graphs show it.",
+        lambda d: d.field == "log" and hears_other_nodes(d)
+        # A node that saves nothing, such as a view on top of what was computed, frees nothing.
+        or refused_by_us(d, "through the graph a second time")
+        and bool(OTHER_NODES.search(history(d)))
+        or bool(re.search(r"(split|split_with_sizes|unbind)_copy\(", d.program.text))
+        and (d.field == "log" or d.field == "error" and d.ours is None)
+        and "register_" in d.program.text,
+    ),
+    Declared(
+        "Some functions are made of other operators, and their graphs show it.",
+        lambda d: d.field in ("view", "base") and bool(OTHER_VIEWS.search(made_by(d))),
+        harmless=True,
+        spreads=True,
+    ),
+    Declared(
+        "Some functions are made of other operators, and their graphs show it.",
+        lambda d: (refused_by_us(d, "A view was created in no_grad mode")
+            or refused(d, "A view was created in no_grad mode")
+            or d.field == "value" and "allow_unused" in d.source and changes(d))
+        and bool(OTHER_VIEWS.search(d.program.text)),
+    ),
+    Declared(
+        "Some functions are made of other operators, and their graphs show it.",
+        lambda d: d.field in ("requires_grad", "leaf") and "triangular_solve(" in made_by(d)
+        # Without reflections it is the identity, whatever is given.
+        or d.field in ("requires_grad", "leaf") and has_empty(d)
+        and bool(re.search(r"householder_product|orgqr", made_by(d)))
+        or d.field in ("grad", "log") and d.program.uses("triangular_solve")
+        or d.program.uses("triangular_solve") and refused(d, "'NoneType' object has no attribute")
+        or d.program.uses("triangular_solve")
+        and refused_by_us(d, "appears to not have been used in the graph"),
+    ),
+    Declared(
+        "Parts of complex numbers are found again when their tensor is reshaped in place",
+        lambda d: d.field == "node" and d.ours == "AsStridedBackward0"
+        and d.theirs == "ViewAsRealBackward0" and bool(RESHAPED.search(d.program.text)),
+        harmless=True,
+    ),
+    Declared(
+        "Parts of complex numbers are found again when their tensor is reshaped in place",
+        lambda d: "view_as_real" in d.program.text and bool(RESHAPED.search(d.program.text))
+        and refused(d, "invalid gradient at index 0 - got"),
+    ),
+    Declared(
+        "A view keeps its own kind of node when its base changes in place.",
+        lambda d: d.field == "node" and d.theirs == "AsStridedBackward0",
+        harmless=True,
+    ),
+    Declared(
+        "A rounded quotient has the derivative zero.",
+        lambda d: d.field == "node" and strip(d.theirs) == "NotImplemented",
+        harmless=True,
+    ),
+    Declared(
+        "A number is saved as the number, and backward does not free it.",
+        lambda d: d.field in ("error", "message") and d.theirs is not None
+        and "backward through the graph a second time" in d.theirs.message
+        or d.field in ("log", "grad") and after(d, "graph a second time"),
+    ),
+    Declared(
+        "Whether an operand or a copy of it is saved can differ in functions made of others.",
+        lambda d: (raises(d, "modified by an inplace operation")
+                   or refused_by_us(d, "modified by an inplace operation"))
+        and (d.program.uses("tensordot", "kron", "einsum", "chain_matmul",
+                            "scaled_dot_product_attention", "binary_cross_entropy_with_logits",
+                            "ndtr")
+             or bool(OTHER_NODES.search(history(d)))
+             or d.program.uses("vmap") and d.program.uses("index_select")),
+    ),
+    Declared(
+        "Operators save no more than their rules read: gather and take no operand, powers no "
+        "result.",
+        lambda d: (is_refused_change(d) and bool(TRANSFORMS.search(d.program.text))
+                   or refused(d, "Inference tensors cannot be")
+                   or d.field == "message"
+                   and "modified by an inplace operation" in d.theirs.message)
+        and bool(SAVES_MORE.search(leading_to(d))),
+    ),
+    Declared(
+        "A compiled function is one node, which refuses changes of all that it has saved.",
+        lambda d: d.program.uses("compiled")
+        and (refused_by_us(d, "modified by an inplace operation")
+             or d.field == "message" and "modified by an inplace operation" in d.ours.message),
+    ),
+    Declared(
+        "A graph keeps what its gradient needs, whatever is changed later.",
+        lambda d: d.program.uses(*GRAPHS)
+        and (refused(d, "modified by an inplace operation", "modified inplace", "a second time")
+             or is_gradient(d) and d.field == "values" and ".data" in d.program.text),
+    ),
+    Declared(
+        "A graph cannot be traced where values decide what comes next.",
+        lambda d: d.field == "error" and d.ours is not None and d.ours.kind == "TraceError"
+        and bool(re.search("values decide|needs the value", d.ours.message)),
+    ),
+    Declared(
+        "The result of cond requires grad if that of either branch does.",
+        lambda d: d.program.uses("cond")
+        and (refused_by_us(d, "view was created in no_grad mode")
+             or d.field in ("values", "grad") and "nan" in repr(d.ours)
+             and differ_by_nan(d.ours, d.theirs)),
+    ),
+    Declared(
+        "A view made in inference mode has its base's gradient, so inference tensors beside it "
+        "are refused.",
+        lambda d: d.field == "error" and d.theirs is None and d.program.uses("inference_mode")
+        and "Inference tensors cannot be saved" in d.ours.message,
+    ),
+    Declared(
+        "Integer tensors never require grad.",
+        lambda d: d.field in ("requires_grad", "leaf", "node", "retains_grad")
+        and (not_floating(d) or d.integers)
+        or d.field == "log" and d.integers
+        or d.field in ("error", "message") and d.integers and d.ours is not None
+        or refused(d, "Autograd not support dtype", "INTERNAL ASSERT FAILED")
+        or d.field == "error" and d.theirs is None and bool(ASSIGNED.search(d.program.text))
+        and bool(re.search("does not require grad|doesn't require grad", d.ours.message)),
+    ),
+]  # fmt: skip

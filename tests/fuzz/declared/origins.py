@@ -1,0 +1,140 @@
+"""Where a tensor of a program comes from: the steps that made, named and changed it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from fuzz.comparison import Difference
+from fuzz.declared.looking import VIEW_METHODS, is_gradient
+from operators.declared import EXPRESSIONS, NODES, VIEWS
+
+#: Another name for a tensor, or what may return it as it is.
+SAME = re.compile(
+    r"^\s*\w+ = (?:torch\.(?:[\w.]*dropout\w*|real)\()?(\w+)(?:, .*\)|\)|"
+    r"\.(?:to|type|type_as|contiguous|"
+    r"double|float|half|bfloat16|cpu|detach_|requires_grad_|resolve_conj|resolve_neg)\(.*\)|"
+    r"\.real)?$",
+    re.MULTILINE,
+)
+
+
+def names_gradient(d: Difference) -> bool:
+    """Whether a name is that of a gradient, or of a tensor that is made of one."""
+    text, met = naming(d, d.name), {d.name}
+    of = r"= (?:\w+\.apply\()?"  # a custom Function may return what it is given
+    while (made_of := re.search(rf"{of}(t\d+)\b", text)) and made_of[1] not in met:
+        met.add(made_of[1])
+        text = naming(d, made_of[1])
+    return is_gradient(d) or bool(re.search(rf"{of}[dgr]\d", text))
+
+
+def made_by(d: Difference) -> str:
+    """The source of what differs: its step or the one that named it, and functions called there."""
+    text = naming(d, d.name) + changing(d, d.name) if d.source == "end" else d.source
+    met: set[str] = set()
+    while (other := SAME.search(text)) and other[1] not in met:
+        met.add(other[1])
+        text = f"{naming(d, other[1])}\n{changing(d, other[1])}\n{text}"
+    for step in reversed(d.program.steps):
+        definition = re.match(r"(?:def|class) (\w+)", step.source)
+        if definition and re.search(rf"\b{definition[1]}\b", text):
+            text += "\n" + step.source
+    return text
+
+
+def history(d: Difference) -> str:
+    """The source of what differs and of all steps that it was made of, or changed by."""
+    roots = memory_of(d.program.text)
+
+    def names(pattern: str, text: str) -> set[str]:
+        return {roots.get(word, word) for word in re.findall(pattern, text)}
+
+    found = [d.source if d.source != "end" else d.name]
+    needed = names(r"\w+", found[0])
+    for step in reversed(d.program.steps[: d.step + 1]):
+        made = names(r"\w+", " ".join(step.targets))
+        made |= names(r"^(?:def|class) (\w+)", step.source)
+        made |= names(r"(\w+)(?:\.\w+_\(|\[.*\] = | [-+*/%]{1,2}= )", step.source)
+        made |= names(r"out=(\w+)", step.source)
+        if made & needed or step.source == d.source:
+            found.append(step.source)
+            needed |= names(r"\w+", step.source)
+    return "\n".join(reversed(found))
+
+
+def leading_to(d: Difference) -> str:
+    """What may be the cause of a difference; all that uses a leaf decides about its gradient."""
+    return d.program.text if d.field in ("grad", "log") else history(d)
+
+
+def first_word(source: str) -> str:
+    """The name that a step begins with."""
+    word = re.match(r"\s*(\w+)", source)
+    return word[1] if word else ""
+
+
+def naming(d: Difference, name: str) -> str:
+    """The source of the steps that give a name to something."""
+    return "\n".join(step.source for step in d.program.steps if name in step.targets)
+
+
+def origin(d: Difference, name: str) -> str:
+    """The source that gives a name to something, or to the several results that it is one of."""
+    text = naming(d, name)
+    return "\n".join([text, *(naming(d, whole) for whole in re.findall(r"= (t\d+)\[", text))])
+
+
+def changing(d: Difference, name: str) -> str:
+    """The source of the steps that call an in-place form on what has a name."""
+    called = re.compile(rf"\b{name.partition('[')[0]}\.\w+_\(")
+    return "\n".join(step.source for step in d.program.steps if called.search(step.source))
+
+
+def hears_other_nodes(d: Difference) -> bool:
+    """Whether a program has a hook on a node that is declared to be another."""
+    heard = re.findall(r"(\w+)\.grad_fn\.register_", d.program.text)
+    heard += re.findall(r"get_gradient_edge\((\w+)\)\.node", d.program.text)
+    return any(OTHER_NODES.search(origin(d, name) + changing(d, name)) for name in heard)
+
+
+def without_aliases(text: str) -> str:
+    """The source with one name for dual tensors, primals and views that share their memory."""
+    roots = memory_of(text)
+    return re.sub(r"\w+", lambda word: roots.get(word[0], word[0]), text)
+
+
+def memory_of(text: str) -> dict[str, str]:
+    """For each name of a tensor that shares the memory of another one, the first name of that."""
+    part = rf"$|\[|\.data\b|\.(?:{VIEW_METHODS}|detach|contiguous)\("
+    dual = r"forward_ad\.(?:make_dual\((\w+),|unpack_dual\((\w+)\)\.primal)"
+    roots: dict[str, str] = {}
+    for alias, *others in re.findall(rf"(\w+) = (?:{dual}|(\w+)(?:{part}))", text, re.MULTILINE):
+        base = next(filter(None, others))
+        roots[alias] = roots.get(base, base)
+    return roots
+
+
+CHANGED_BY_ITSELF = re.compile(r"(\w+)(?:\.\w+_\(| [-+*/%]{1,2}= ).*\b\1\b")
+
+
+def calls(names: Iterable[str]) -> re.Pattern:
+    """Finds uses of operators in source."""
+    words = "|".join(sorted({name.rpartition(".")[2] for name in names}))
+    return re.compile(rf"(?:\.|sampled\('(?:linalg\.)?)(?:{words})_?\b")
+
+
+def writes(expressions: Iterable[str]) -> re.Pattern:
+    """Finds expressions with any number for 2 and any operand for x."""
+    patterns = [
+        re.escape(text).replace("2", r"(?<![\w.\])])[\d.]+j?").replace("x", r"[a-z(]")
+        for text in expressions
+    ]
+    return re.compile("|".join(patterns))
+
+
+#: What uses an operator or an expression whose graph is declared to be another.
+OTHER_NODES = re.compile(f"{calls(NODES).pattern}|{writes(EXPRESSIONS).pattern}")
+
+
+OTHER_VIEWS = calls(VIEWS)

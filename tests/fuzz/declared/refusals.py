@@ -1,0 +1,103 @@
+"""Differences of what is refused, with which words, and of dtypes."""
+
+from __future__ import annotations
+
+import re
+
+from fuzz.declared.entry import Declared
+from fuzz.declared.looking import has_empty, kinds, raises, refused, refused_by_us
+
+TABLE: list[Declared] = [
+    Declared(
+        "diff of nothing is nothing, with out= too.",
+        lambda d: d.program.uses("diff") and "out=" in d.source
+        and refused(d, "start out of range"),
+    ),
+    Declared(
+        "No complex32.",
+        lambda d: d.field == "dtype" and d.theirs == "complex32",
+    ),
+    Declared(
+        "A rounded quotient has the derivative zero.",
+        lambda d: d.field in ("error", "message") and d.theirs is not None
+        and "derivative for aten::floor_divide" in d.theirs.message
+        # Its node is the first to run, so less is done when another one raises.
+        or d.field in ("grad", "log") and bool(d.before)
+        and bool(re.search(r"//|floor_divide|rounding_mode='floor'", d.program.text)),
+    ),
+    Declared(
+        "Operators compute dtypes and derivatives that PyTorch has not implemented.",
+        lambda d: refused(d, "not implemented", "does not support automatic differentiation",
+                           "not supported", "does not support it",
+                           "does not yet have a batching rule", "isn't supported yet",
+                           r"calling .item\(\) on a Tensor",
+                           "Expected a proper Tensor but got None", "but got .*Half")
+        or raises(d, "derivative for .* is not implemented", "AD with .* does not support it",
+                   "does not support automatic differentiation for outputs",
+                   "Batching rule not implemented"),
+    ),
+    Declared(
+        "What PyTorch refuses as not implemented is refused as a RuntimeError, or the other way.",
+        lambda d: d.field == "message"
+        and bool(re.search("not supported|not implemented for", d.ours.message))
+        or d.field == "error" and set(kinds(d)) == {"RuntimeError", "NotImplementedError"},
+        harmless=True,
+    ),
+    Declared(
+        "A gradient has the shape of its value: PyTorch loses track where src exceeds index.",
+        lambda d: refused(d, "returned an invalid gradient at index"),
+    ),
+    Declared(
+        "A vectorized jacobian may have no elements.",
+        lambda d: d.program.uses("jacobian", "jacfwd", "hessian", "jacrev")
+        and d.field == "error" and d.theirs is not None
+        and bool(re.search(r"index 0 (is )?out of|stack expects a non-empty", d.theirs.message)),
+    ),
+    Declared(
+        "An operand keeps its shape when it is changed in place",
+        lambda d: "addbmm_" in d.program.text
+        and (refused_by_us(d, "doesn't match the broadcast shape") or d.field == "shape"
+             or d.field == "message" and "doesn't match the broadcast shape" in d.ours.message),
+    ),
+    Declared(
+        "Rules work on tensors without elements.",
+        lambda d: has_empty(d) and refused_by_us(d, r"calling .tolist\(\) on a Tensor")
+        or has_empty(d)
+        and raises(d, "cannot reshape tensor of 0 elements", r"max\(\): Expected reduction dim",
+                    "FFT error"),
+    ),
+    Declared(
+        "What PyTorch refuses may go on here to another error.",
+        lambda d: d.field == "error" and None not in (d.ours, d.theirs)
+        and d.program.uses("out_dims") and "Dimension out of range" in d.ours.message
+        or d.field == "message" and "Inference tensors cannot be" in d.theirs.message
+        and bool(re.search("should be between 0 and 1|shapes cannot be mult", d.ours.message)),
+    ),
+    Declared(
+        "The dtypes are fifteen.",
+        lambda d: "complex32" in (d.ours, d.theirs),
+    ),
+    Declared(
+        "A dtype that an operator has no kernel for is refused, also where there is nothing to do.",
+        lambda d: refused_by_us(d, "not implemented for")
+        and (has_empty(d) or bool(re.search(r"kthvalue\(|argwhere|nonzero", d.program.text)))
+        or d.field in ("error", "message") and d.ours is not None
+        and "can't be cast to the desired output type Bool" in d.ours.message
+        and bool(re.search(r"\.cum(sum|prod)_\(", d.source)),
+    ),
+    Declared(
+        "out= is accepted in every form of a call.",
+        lambda d: "out=" in d.source and d.field == "error" and d.theirs is not None
+        and bool(re.search("invalid combination of|must be Tensor, not", d.theirs.message)),
+    ),
+    Declared(
+        "A gradient too many is an error.",
+        lambda d: d.field == "error" and d.theirs is None
+        and bool(re.search(r"got \d+ tensors and \d+ gradients", d.ours.message)),
+    ),
+    Declared(
+        "Every function with out= refuses arguments that require grad.",
+        lambda d: d.field == "error" and d.ours is not None
+        and "arguments don't support automatic differentiation" in d.ours.message,
+    ),
+]  # fmt: skip
