@@ -268,7 +268,7 @@ class _Lowering:
         ]
         goals = [t.dtype.numpy for t in types]  # type: ignore[attr-defined]
         form = form_of(operator, operands, goals)
-        return self.builder.replayed(form.code, form.results, values, shape)
+        return self.builder.replayed(form, values, shape)
 
     def _by_kernel(self, node: Node, arguments: tuple) -> list[Value]:
         """Any other operator, by its kernel on arrays that are not there yet."""

@@ -98,6 +98,7 @@ class Table:
         made: list[tuple[Kernel, list[int], Step]] = []
         start = 0
         written_for: dict[tuple, Kernel] = {}
+        functions: dict[str, set[str]] = {}
         for step in steps:
             if isinstance(step, Call) and step.name == "eager":
                 if len(made) > start:
@@ -110,7 +111,7 @@ class Table:
                 shape = shape_of(step, kinds, slots)
                 known = written_for.get(shape)
                 if known is None:
-                    known = written_for[shape] = Emitter(step, kinds, bits // 8).emit()
+                    known = written_for[shape] = Emitter(step, kinds, bits // 8, functions).emit()
                 kernel = Kernel(known.text, known.declarations, slots)
                 numbers: list[int] = []
             elif step.name == "gemm":
