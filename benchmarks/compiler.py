@@ -1,4 +1,4 @@
-"""Graphs: the time to differentiate long ones, and what a call of a compiled function costs."""
+"""Graphs: the time to differentiate and to compile long ones, and what a compiled call costs."""
 
 from __future__ import annotations
 
@@ -15,6 +15,9 @@ JUDGED = 10_000
 SECONDS_TARGET = 2.0
 GROWTH_TARGET = 1.6
 REPEATS = 5
+#: Nodes of graphs to compile that do not repeat, and those to compile with their gradients.
+LENGTHS = (10_000, 20_000, 50_000, 100_000)
+LENGTHS_WITH_GRADIENTS = (5_000, 10_000, 20_000)
 
 
 def chain(lib: Any, nodes: int) -> Any:
@@ -80,6 +83,64 @@ def differentiation(lib: Any) -> tuple[list[dict], list[bool]]:
         ],
     )
     return rows, [row["ok"] for row in judged]
+
+
+def irregular(lib: Any, nodes: int) -> Callable[[Any], Any]:
+    """A function whose graph does not repeat: each node is one of some kinds, in no order."""
+    names = ("tanh", "sin", "sigmoid", "cos", "atan", "relu", "neg", "square")
+
+    def function(x: Any) -> Any:
+        state, recent, y = 1, [x] * 8, x
+        for i in range(nodes):
+            state = state * 1103515245 % 2147483647
+            kind, other = state // 7 % 16, recent[state // 131 % 8]
+            if kind < 8:
+                y = getattr(lib, names[kind])(y)
+            elif kind < 11:
+                y = y + other
+            elif kind < 13:
+                y = y - other
+            else:
+                y = y * (other if kind < 15 else state % 97 / 97)
+            recent[i % 8] = y
+        return y.sum()
+
+    return function
+
+
+def compilation(lib: Any) -> tuple[list[dict], list[bool]]:
+    """The table of first calls, and whether their time grows in proportion to the nodes."""
+    lib.compile(irregular(lib, 100))(lib.linspace(0.1, 0.3, 16))
+    rows: list[dict] = []
+    for gradients, lengths in ((False, LENGTHS), (True, LENGTHS_WITH_GRADIENTS)):
+        for nodes in lengths:
+            x = lib.linspace(0.1, 0.3, 16, requires_grad=gradients)
+            compiled = lib.compile(irregular(lib, nodes), fullgraph=True)
+            gc.collect()
+            start = process_time()
+            out = compiled(x)
+            if gradients:
+                out.backward()
+            taken = process_time() - start
+            rows.append({"nodes": nodes, "gradients": gradients, "seconds": taken})
+    for row in rows:
+        first = next(r for r in rows if r["gradients"] == row["gradients"])
+        row["growth"] = (row["seconds"] / row["nodes"]) / (first["seconds"] / first["nodes"])
+    print()
+    print_table(
+        ("compile", "nodes", "seconds", "us per node", "growth"),
+        [
+            (
+                "with gradients" if row["gradients"] else "forward",
+                str(row["nodes"]),
+                number(row["seconds"], 2),
+                number(row["seconds"] / row["nodes"] * 1e6, 0),
+                number(row["growth"], 2),
+            )
+            for row in rows
+        ],
+    )
+    return rows, [row["growth"] <= GROWTH_TARGET for row in rows]
 
 
 def small(lib: Any) -> tuple[Callable, tuple]:
@@ -155,8 +216,14 @@ def main() -> int:
         return 2
     print(describe(lib))
     rows, verdicts = differentiation(lib)
-    report = {"settings": settings(), "differentiate": rows, "calls": calls(lib)}
-    return finish(options, report, verdicts)
+    compiled, in_proportion = compilation(lib)
+    report = {
+        "settings": settings(),
+        "differentiate": rows,
+        "compile": compiled,
+        "calls": calls(lib),
+    }
+    return finish(options, report, verdicts + in_proportion)
 
 
 if __name__ == "__main__":

@@ -277,3 +277,40 @@ def test_memory_seen_as_another_dtype(function, backend):
     expected.zero_()
     found.zero_()
     assert wengert.equal(y, x)
+
+
+def multiplied(x):
+    y = x * 2
+    z = y.detach()
+    z *= y
+    return z
+
+
+def multiplied_with_others(x):
+    y = x * 2
+    z = y.detach()
+    z *= y
+    y[0] = 0.5
+    return z, y
+
+
+def only_detached(x):
+    y = x * 2
+    z = y.detach()
+    y += 1
+    return z
+
+
+@pytest.mark.parametrize("function", [multiplied, multiplied_with_others, only_detached])
+def test_what_is_detached_and_changed_has_a_history_of_its_own(function):
+    x = wengert.tensor([1.0, 0.4], requires_grad=True)
+    mine, its = (results_of(f(x)) for f in (wengert.compile(function), function))
+    for a, b in zip(mine, its, strict=True):
+        assert wengert.equal(a, b) and a.requires_grad == b.requires_grad
+        if a.requires_grad:
+            first, second = (wengert.autograd.grad(t.sum(), x, retain_graph=True) for t in (a, b))
+            assert wengert.equal(first[0], second[0])
+
+
+def results_of(out):
+    return out if isinstance(out, tuple) else (out,)

@@ -6,6 +6,7 @@ import pytest
 import wengert
 from line_counts import lines_run
 from wengert.compiler import Graph, TensorType, differentiate
+from wengert.compiler.native import building, host, program
 from wengert.compiler.native.control import Signature
 from wengert.compiler.native.emitter import Emitter
 from wengert.compiler.native.frames import Layout
@@ -13,11 +14,12 @@ from wengert.compiler.native.lower import lower
 from wengert.compiler.passes import Policy, propagate_shapes
 
 
-def chain(nodes):
+def chain(nodes, repeats=True):
     graph = Graph()
     x, c = (graph.add_input(TensorType(wengert.float32, (4, 4), True)) for _ in range(2))
-    y = x
-    for i in range(nodes):
+    y, i = x, 0
+    for k in range(nodes):
+        i = k if repeats else i * 1103515245 % 2147483647 + k
         if i % 3 == 0:
             y = graph.insert("wengert::mul", y, c)
         elif i % 3 == 1:
@@ -62,3 +64,28 @@ def test_work_on_machine_code_grows_in_proportion():
     short = lines_run(lowered, chain(400))
     long = lines_run(lowered, chain(2_000))
     assert long < 8 * short
+
+
+class Given(Exception):
+    """What LLVM was given."""
+
+
+def lines_given(monkeypatch, nodes):
+    """The lines that LLVM is given of a chain."""
+
+    def compiled(text, bits):
+        raise Given(text.count("\n"))
+
+    monkeypatch.setattr(host, "compiled", compiled)
+    monkeypatch.setattr(program, "STRICT", True)
+    with pytest.raises(Given) as given:
+        program.NativeProgram(chain(nodes, False))(wengert.ones(4, 4), wengert.ones(4, 4))
+    return given.value.args[0]
+
+
+def test_longer_operators_of_long_graphs_are_functions(monkeypatch):
+    """LLVM takes longest of all: of what comes after some thousand nodes it is given little."""
+    monkeypatch.setattr(building, "MOST_REPLAYED", 2_000)
+    none, short, long = (lines_given(monkeypatch, nodes) for nodes in (100, 500, 2_500))
+    assert none > 10 * 100
+    assert long - short < 3 * 2_000

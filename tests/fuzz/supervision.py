@@ -8,8 +8,8 @@ import multiprocessing
 import warnings
 from typing import Any
 
-from fuzz import runner
-from fuzz.report import Report
+from fuzz import checking, runner
+from fuzz.report import LEAVE, Report
 
 CHUNK = 5.0  # seconds of work after which the process tells what it has found
 
@@ -30,7 +30,7 @@ def supervise(
         known = set(report.found)
         worker = context.Process(
             target=_work,
-            args=(report.seed, left, last, at, runner.on_pytorch, known, sender),
+            args=(report.seed, left, last, at, runner.on_pytorch, known, _settings(), sender),
         )
         worker.start()
         sender.close()
@@ -44,10 +44,18 @@ def supervise(
         worker.join()
 
 
+def _settings() -> tuple:
+    """What a fresh process has to be told: the flavour, what to leave out and what to ignore."""
+    return list(checking.ONLY), list(LEAVE), set(checking.IGNORED)
+
+
 def _work(
-    seed: int, seconds: float, last: float, at: Any, flag: Any, known: set, sender: Any
-) -> None:
+    seed: int, seconds: float, last: float, at: Any, flag: Any, known: set, settings: tuple,
+    sender: Any,
+) -> None:  # fmt: skip
     runner.on_pytorch = flag
+    checking.ONLY[:], LEAVE[:] = settings[:2]
+    checking.IGNORED.update(settings[2])
     warnings.simplefilter("ignore")  # pytest would make errors of some
     gc.freeze()  # the modules of two libraries are not looked through again and again
     while seconds > 0 and at.value <= last:

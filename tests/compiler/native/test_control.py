@@ -122,15 +122,6 @@ def test_reverse_of_a_while_loop_whose_rounds_depend_on_values():
     assert "prim::rounds" not in explain(compiled, details=True)
 
 
-def test_second_derivative_of_a_while_loop():
-    def grown(x):
-        return while_loop(lambda y: y.sum() < 50, lambda y: (y * y + 1,), (x,))[0].sum()
-
-    x = wengert.tensor([0.5, 0.2], dtype=wengert.float64)
-    twice = wengert.func.grad(lambda x: wengert.func.grad(grown)(x).square().sum())
-    assert wengert.allclose(wengert.compile(twice, backend="native")(x), twice(x))
-
-
 def test_an_index_out_of_range_within_a_loop():
     def run(table, places):
         zero = wengert.zeros(1, 2, dtype=wengert.float64)

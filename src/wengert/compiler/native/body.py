@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ...core.scalar.expressions import SIZES, is_float, is_signed
-from .loops import Access
-from .text import MEMORY, REGISTER, constant, in_memory, lanes, name_of, vector
+from .loops import Access, Loop
+from .text import MEMORY, REGISTER, Text, constant, in_memory, lanes, name_of, vector
 
 if TYPE_CHECKING:
+    from .forms import Form
     from .rows import Rows
 
 #: The relations of comparisons: those of floats are false for NaN but for ``ne``.
@@ -148,7 +150,39 @@ class Body:
         up = text.value(f"lshr {wide} {up}, {number(16)}")
         return text.value(f"trunc {wide} {up} to {vector('bf16', width)}")
 
-    # Functions of the C library ----------------------------------------------------------------
+    # Functions -----------------------------------------------------------------------------------
+
+    def _form(self, kind: str, args: tuple) -> str:
+        """A call of a function that an operator is."""
+        form, *operands = args
+        whole, width = vector(kind, self.width), self.width
+        name = f"@{form.name}_{width}"
+        if name not in self.emitter.functions:
+            self.emitter.functions[name] = self._function(name, kind, form)
+        self.text.declarations |= self.emitter.functions[name]
+        given = [
+            f"{vector(self.loop.body.kind(i), width)} {self.known[i]}" for i in operands
+        ]
+        return self.text.value(f"call {whole} {name}({', '.join(given)})")
+
+    def _function(self, name: str, kind: str, form: Form) -> set[str]:
+        """The text of such a function, with what it needs to be declared."""
+        rows = copy.copy(self.rows)
+        rows.text, rows.loop = Text(), Loop(0, ())
+        rows.loop.body.code = form.code
+        body = Body(rows, (), self.width, {})
+        for i, instruction in enumerate(form.code):
+            if instruction[0] == "input":
+                body.known[i] = f"%a{instruction[2][0]}"
+            else:
+                body.known[i] = body.write(instruction)
+        whole = vector(kind, self.width)
+        given = [f"{vector(k, self.width)} %a{j}" for j, k in enumerate(form.kinds)]
+        lines = [
+            f"define private {whole} {name}({', '.join(given)}) #0 {{", "entry:",
+            *rows.text.lines, f"  ret {whole} {body.known[form.results[0]]}", "}",
+        ]  # fmt: skip
+        return {"\n".join(lines), *rows.text.declarations}
 
     def _call(self, kind: str, args: tuple) -> str:
         name, *operands = args

@@ -16,6 +16,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from ...core.scalar.expressions import DTYPES, Scalar, Unsupported, is_float, type_of
 from . import blas
+from .forms import Form
 from .loops import (
     CONSTANT,
     GROWN,
@@ -37,6 +38,9 @@ from .loops import (
 MOST_INSTRUCTIONS = 500
 #: Products of matrices with fewer multiplications are loops, larger ones are left to BLAS.
 SMALL_PRODUCT = 8192
+#: After so many instructions of operators, those of longer ones over few elements are functions
+#: that loops call: LLVM takes longest of all, and the calls of small loops are worth little.
+MOST_REPLAYED, FEW = 20_000, 4096
 #: What running sums and the like are computed in.
 _RUN = {"f32", "f64", *[f"{sign}{bits}" for sign in "iu" for bits in (8, 16, 32, 64)]}
 _FIRST = -1.0
@@ -92,6 +96,8 @@ class Builder:
         self._shadows: dict[int, Any] = {}
         self._latest: dict[tuple[int, ...], Loop] = {}
         self._copies: dict[tuple, Value] = {}
+        #: How many instructions of operators were written.
+        self._replayed = 0
         #: Inputs that are the same in all rounds of a loop around these groups.
         self.fixed: set[int] = set()
         #: Copies of parts of them, to be made before the loop: the buffer here, the input, and the
@@ -240,12 +246,17 @@ class Builder:
         return self.computed(loop, function(*self.scalars(loop, values)).at)
 
     def replayed(
-        self, code: list, results: Sequence[int], values: Sequence[Value], space: tuple[int, ...]
+        self, form: Form, values: Sequence[Value], space: tuple[int, ...]
     ) -> list[Value]:
-        """Instructions that were written before, with values as their inputs."""
+        """The form of an operator, with values as its inputs."""
         loop = self.loop_for(space, values)
-        places = loop.body.replay(code, [self.read(loop, value) for value in values])
-        return [self.computed(loop, places[i]) for i in results]
+        inputs = [self.read(loop, value) for value in values]
+        if self._replayed > MOST_REPLAYED and form.is_function and math.prod(space) <= FEW:
+            at = loop.body.write("form", form.code[form.results[0]][1], form, *inputs)
+            return [self.computed(loop, at)]
+        self._replayed += len(form.code)
+        places = loop.body.replay(form.code, inputs)
+        return [self.computed(loop, places[i]) for i in form.results]
 
     def cast(self, value: Value, kind: str) -> Value:
         if value.kind == kind:

@@ -16,15 +16,17 @@ from numpy.lib.stride_tricks import as_strided
 from ...core.scalar.expressions import DTYPES, Unsupported
 from ..ir import primitives as prim
 from ..ir.blocks import Block
-from ..ir.graph import block_graph
+from ..ir.graph import Graph, block_graph
 from ..ir.nodes import Node
+from ..ir.nodes import Value as Symbol
+from ..ir.types import slice_of
 from ..passes.shapes import propagate_shapes
 from .building import Growing, Value
 from .frames import Layout
-from .loops import ROOM, SCRATCH, Buffer
+from .loops import GROWN, ROOM, SCRATCH, Buffer
 from .plan import ALIGNMENT
 
-KINDS = {prim.SCAN, prim.MAP, prim.COND, prim.WHILE}
+KINDS = {prim.SCAN, prim.MAP, prim.COND, prim.WHILE, prim.ROUNDS}
 
 
 class Signature:
@@ -86,6 +88,12 @@ class Body:
         ]
         hoisted = list(inner.builder.hoisted.values())
         self.layout = Layout(inner.builder.finished(), inner.builder.buffers)
+        #: Memory that grows stays with the program around: a buffer there, and the one here.
+        self.held: list[tuple[Buffer, Buffer]] = [
+            (outer.buffer("i64", (1,), buffer.source), buffer)
+            for buffer in inner.builder.buffers
+            if buffer.source in (GROWN, ROOM)
+        ]
         #: What was copied before the loop: a value of the program around it, and the buffer here.
         self.copies: list[tuple[Value, Buffer]] = []
         for buffer, source, offset, shape, strides in hoisted:
@@ -125,19 +133,53 @@ def _in_order(builder: Any, value: Value) -> Value:
 
 def lowered(lowering: Any, node: Node) -> list[Value]:
     """The values of a node with blocks."""
-    inputs = []
-    for i, symbol in enumerate(node.inputs):
-        if node.kind == prim.SCAN and symbol in lowering.growing and i in _slices(node):
-            inputs.append(lowering.growing[symbol])
-            continue
-        if symbol not in lowering.values:
-            raise Unsupported("an operand is not known before the graph runs")
-        inputs.append(lowering.values[symbol])
     if node.kind == prim.COND:
-        return _cond(lowering, node, inputs)
+        return _cond(lowering, node, _operands(lowering, node.inputs))
     if node.kind == prim.WHILE:
-        return _while(lowering, node, inputs)
-    return _scan(lowering, node, inputs)
+        return _while(lowering, node, _operands(lowering, node.inputs))
+    if node.kind == prim.ROUNDS:
+        return _rounds(lowering, node, _operands(lowering, node.inputs))
+    carried, mapped = node.attributes.get("carried", 0), node.attributes["mapped"]
+    slices = range(carried, carried + mapped)
+    inputs = _operands(lowering, node.inputs, slices)
+    backward = bool(node.attributes.get("reverse", False))
+    return _scan(lowering, node.blocks[0], inputs, slices, backward)
+
+
+def each_round(lowering: Any, node: Node) -> list[Value]:
+    """The values of a node without blocks some of whose operands have a value for each round."""
+    symbols = list(dict.fromkeys(node.inputs))
+    symbols.sort(key=lambda symbol: symbol not in lowering.growing)
+    slices = range(sum([symbol in lowering.growing for symbol in symbols]))
+    inputs = _operands(lowering, symbols, slices)
+    rank = min([len(inputs[i].shape) for i in slices])
+    if any(len(value.shape) >= rank for value in inputs[slices.stop :]):
+        raise Unsupported("an operand is not known before the graph runs")
+    graph = Graph()
+    inside = {
+        symbol: graph.add_input(slice_of(symbol.type) if i in slices else symbol.type)
+        for i, symbol in enumerate(symbols)
+    }
+    once = graph.insert_node(graph.create_clone(node, inside))
+    for symbol in once.outputs:
+        symbol.type = slice_of(symbol.type)
+        graph.register_output(symbol)
+    return _scan(lowering, graph.block, inputs, slices, backward=False)
+
+
+def _operands(
+    lowering: Any, symbols: Sequence[Symbol], slices: Sequence[int] = ()
+) -> list[Value]:
+    """The inputs of a node, of which those that a loop goes through may have any length."""
+    found = []
+    for i, symbol in enumerate(symbols):
+        value = lowering.values.get(symbol)
+        if value is None and i in slices:
+            value = lowering.growing.get(symbol)
+        if value is None:
+            raise Unsupported("an operand is not known before the graph runs")
+        found.append(value)
+    return found
 
 
 def _work(builder: Any, bodies: Sequence[Body]) -> Buffer:
@@ -174,12 +216,6 @@ def _entries(builder: Any, body: Body, inputs: Sequence[Value], skip: int = 0) -
     ]
 
 
-def _slices(node: Node) -> range:
-    """The inputs of a scan or a map that it goes through."""
-    carried = node.attributes.get("carried", 0)
-    return range(carried, carried + node.attributes["mapped"])
-
-
 def _length(inputs: Sequence[Value]) -> tuple[int, Buffer | None]:
     """How long the inputs are that a loop goes through, or the buffer that will tell."""
     counts = {value.count.id: value.count for value in inputs if isinstance(value, Growing)}
@@ -193,18 +229,16 @@ def _length(inputs: Sequence[Value]) -> tuple[int, Buffer | None]:
     return lengths.pop(), None
 
 
-def _scan(lowering: Any, node: Node, inputs: list[Value]) -> list[Value]:
+def _scan(
+    lowering: Any, block: Block, inputs: list[Value], slices: range, backward: bool
+) -> list[Value]:
     builder = lowering.builder
-    carried, mapped = node.attributes.get("carried", 0), node.attributes["mapped"]
-    backward = bool(node.attributes.get("reverse", False))
-    slices = _slices(node)
+    carried, mapped = slices.start, len(slices)
     length, count = _length([inputs[i] for i in slices])
-    if count is not None and len(node.outputs) > carried:
-        raise Unsupported("a loop of unknown length that collects values")
     carries = [_in_order(builder, value) for value in inputs[:carried]]
     given = [*carries, *inputs[carried:]]
     fixed = set(range(carried + mapped, len(inputs)))
-    body = Body(lowering, node.blocks[0], given, slices, fixed)
+    body = Body(lowering, block, given, slices, fixed)
     for value, shape, buffer in zip(carries, body.shapes, body.outputs, strict=False):
         if value.shape != shape or value.kind != buffer.kind:
             raise Unsupported("a carried value changes its kind")
@@ -217,14 +251,21 @@ def _scan(lowering: Any, node: Node, inputs: list[Value]) -> list[Value]:
             entries.append(
                 (part.base, _place(builder, inputs[i]), start, -step if backward else step)
             )
-    results = []
+    results: list[Value] = []
+    collected = []
     for inner, shape in zip(body.outputs[carried:], body.shapes[carried:], strict=True):
-        out = builder.buffer(inner.kind, (length, *shape), SCRATCH)
         step = math.prod(shape) * DTYPES[inner.kind].itemsize
+        if count is not None:
+            grown = Growing(builder, inner.kind, shape, count)
+            collected.append((inner.base, grown.buffer, -step if backward else step))
+            results.append(grown)
+            continue
+        out = builder.buffer(inner.kind, (length, *shape), SCRATCH)
         start = step * (length - 1) if backward else 0
         entries.append((inner.base, (out.id, 0), start, -step if backward else step))
-        results.append(out)
+        results.append(builder.whole(out))
     work = _work(builder, [body])
+    room = builder.buffer("i64", (1,), ROOM) if collected else None
     finals, spare, turns = [], [], []
     for i, value in enumerate(carries):
         final = builder.buffer(value.kind, value.shape, SCRATCH)
@@ -239,13 +280,15 @@ def _scan(lowering: Any, node: Node, inputs: list[Value]) -> list[Value]:
         spare.append(other)
     made = _call(
         builder, "scan", [body], [v for v in given if v.number is None],
-        [work, *finals, *spare, *results],
+        [work, *finals, *spare, *[value.buffer for value in results if value.buffer]],
         entries=entries, turns=turns, length=length, work=work.id,
-        count=None if count is None else (count.id, 0),
+        count=None if count is None else (count.id, 0), collected=collected, room=room,
     )  # fmt: skip
     if count is not None:
         made.reads.add(count.id)
-    return [builder.whole(buffer, made.order + 0.5) for buffer in (*finals, *results)]
+    for value in results:
+        value.ready = made.order + 0.5
+    return [*[builder.whole(buffer, made.order + 0.5) for buffer in finals], *results]
 
 
 def _cond(lowering: Any, node: Node, inputs: list[Value]) -> list[Value]:
@@ -297,14 +340,9 @@ def _test_and_body(
     return carries, given, test, body
 
 
-def collected(lowering: Any, node: Node) -> list[Growing]:
-    """What each round of a loop of unknown length begins with, for `prim::rounds`."""
-    if lowering.is_inner:
-        raise Unsupported("rounds of unknown number are collected inside of another loop")
-    if any(symbol not in lowering.values for symbol in node.inputs):
-        raise Unsupported("an operand is not known before the graph runs")
+def _rounds(lowering: Any, node: Node, inputs: list[Value]) -> list[Value]:
+    """What each round of a loop of unknown length begins with."""
     builder = lowering.builder
-    inputs = [lowering.values[symbol] for symbol in node.inputs]
     carries, given, test, body = _test_and_body(lowering, node, inputs)
     work = _work(builder, [test, body])
     flag = builder.buffer("bool", (1,), SCRATCH)
@@ -330,7 +368,7 @@ def collected(lowering: Any, node: Node) -> list[Growing]:
     )  # fmt: skip
     for grown in found:
         grown.ready = made.order + 0.5
-    return found
+    return [*found]
 
 
 def _while(lowering: Any, node: Node, inputs: list[Value]) -> list[Value]:

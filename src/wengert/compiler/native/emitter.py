@@ -99,7 +99,15 @@ def shape_of(nest: Nest, kinds: Sequence[str], slots: list[tuple[int, int]]) -> 
 class Emitter:
     """Writes the kernel of one nest for vectors of a number of bytes."""
 
-    def __init__(self, nest: Nest, kinds: Sequence[str], vector_bytes: int) -> None:
+    def __init__(
+        self,
+        nest: Nest,
+        kinds: Sequence[str],
+        vector_bytes: int,
+        functions: dict[str, set[str]] | None = None,
+    ) -> None:
+        #: The functions that kernels call, by their names.
+        self.functions = {} if functions is None else functions
         self.nest = nest
         self.kinds = kinds
         self.bytes = vector_bytes
@@ -113,7 +121,11 @@ class Emitter:
         if len(nest.loops) == 1 and len(nest.loops[0].space) == 1 and not nest.row_wise:
             rows = Rows(self, nest.loops[0])
             rows.enter(0)
-            rows.along([], "%lo", "%hi")
+            length = nest.loops[0].space[0]
+            if length <= _SHORT and nest.parts == 1:
+                rows.along([], 0, length)
+            else:
+                rows.along([], "%lo", "%hi")
         else:
 
             def row(index: str, _: list[str]) -> list[str]:

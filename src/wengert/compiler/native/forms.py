@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import hashlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,6 +14,9 @@ from ...core.scalar.namespace import scalar_namespace
 from ..ir.literals import literal_key
 from ..ir.remembered import Remembered
 
+#: Instructions, operands included, of what is worth a function.
+LONG_FORM = 10
+
 
 class Form:
     """Instructions with ``input`` for the operands, and which of them are results."""
@@ -20,6 +25,16 @@ class Form:
         self.code = code
         self.results = results
         self.kinds = kinds
+
+    @property
+    def is_function(self) -> bool:
+        """Whether a call of it is shorter than it is itself."""
+        return len(self.code) > LONG_FORM and len(self.results) == 1
+
+    @functools.cached_property
+    def name(self) -> str:
+        """What it is called by, in all processes."""
+        return "form" + hashlib.sha256(repr((self.code, self.results)).encode()).hexdigest()[:16]
 
 
 class Operand:

@@ -77,6 +77,12 @@ class Reduction(NamedTuple):
     access: Access
 
 
+#: About how many instructions those take that are not one.
+_LONGER = {
+    "dot": lambda args: 2 * args[0], "call": lambda args: 8, "form": lambda args: len(args[0].code)
+}  # fmt: skip
+
+
 class Loop:
     """Scalar expressions for every index of a space, and what becomes of the values."""
 
@@ -143,7 +149,8 @@ class Loop:
         """About how many instructions it takes."""
         each = 0
         for (name, _, args), needed in zip(self.code, self.used(), strict=True):
-            each += needed * (2 * args[0] if name == "dot" else 8 if name == "call" else 1)
+            if needed:
+                each += 1 if name not in _LONGER else _LONGER[name](args)
         return self.size * (each + len(self.stores))
 
 

@@ -85,8 +85,6 @@ class _Lowering:
     ) -> None:
         self.graph = graph
         nodes = list(graph.nodes())
-        #: Whether this is a block of another graph, whose memory is that of each round anew.
-        self.is_inner = may_check is not None
         if may_check is None:
             may_check = not any(node.has_effects for node in nodes)
         self.builder = CheckedBuilder(may_check)
@@ -169,6 +167,8 @@ class _Lowering:
 
     def lowered(self, node: Node) -> bool:
         """Make loops of a node; False, or `Unsupported`, where there are none for it."""
+        if self._goes_by_rounds(node):
+            return self._keep(node, control.each_round(self, node))
         if node.operator is None:
             return self._primitive(node)
         operator = node.operator
@@ -191,6 +191,15 @@ class _Lowering:
             results = self._by_kernel(node, arguments)
         return self._keep(node, results)
 
+    def _goes_by_rounds(self, node: Node) -> bool:
+        """Whether a node does to the values of all rounds what it would do to those of each."""
+        if not self.growing or not any(symbol in self.growing for symbol in node.inputs):
+            return False
+        operator = node.operator
+        if operator is None:
+            return bool(node.kind == prim.AUTOGRAD_ADD)
+        return bool(operator.family == "elementwise" or operator.broadcasts)
+
     def _keep(self, node: Node, results: list[Value]) -> bool:
         """Note the values of a node's outputs, if they are what its types say."""
         if len(results) != len(node.outputs):
@@ -204,7 +213,10 @@ class _Lowering:
             if known.concrete_shape is not None and known.concrete_shape != value.shape:
                 raise Unsupported(f"a result of {value.shape} in place of {known.shape}")
         for symbol, value in zip(node.outputs, results, strict=True):
-            self.values[symbol] = value
+            if isinstance(value, Growing):
+                self.growing[symbol] = value
+            else:
+                self.values[symbol] = value
         return True
 
     def _arguments(self, node: Node) -> tuple:
@@ -239,9 +251,6 @@ class _Lowering:
             return self._keep(
                 node, [self.builder.pointwise(lambda a, b: a + b, [x, y], x.shape)]
             )
-        if node.kind == prim.ROUNDS:
-            self.growing.update(zip(node.outputs, control.collected(self, node), strict=True))
-            return True
         if node.kind in control.KINDS:
             return self._keep(node, control.lowered(self, node))
         return False
@@ -259,7 +268,7 @@ class _Lowering:
         ]
         goals = [t.dtype.numpy for t in types]  # type: ignore[attr-defined]
         form = form_of(operator, operands, goals)
-        return self.builder.replayed(form.code, form.results, values, shape)
+        return self.builder.replayed(form, values, shape)
 
     def _by_kernel(self, node: Node, arguments: tuple) -> list[Value]:
         """Any other operator, by its kernel on arrays that are not there yet."""

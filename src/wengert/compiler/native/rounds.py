@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+from collections.abc import Callable
 from typing import Any
 
 from . import host
@@ -36,13 +37,15 @@ def runner() -> int:
 class _Text:
     """A kernel as it is written: places of buffers are pointers, numbers are loaded where used."""
 
-    def __init__(self, pairs: int) -> None:
+    def __init__(self, places: list[tuple[int, int]]) -> None:
         self.lines = [f"define void @NAME{SIGNATURE} {{", "entry:"]
-        self.pairs = pairs
+        self.places = places
         self.count = 0
-        self.numbers = 0
+        #: What follows the places.
+        self.numbers: list[int] = []
         self.declarations: set[str] = set()
-        self.pointers = [self._pointer(k) for k in range(pairs)]
+        self.pointers = [self._pointer(k) for k in range(len(places))]
+        self.runner = self.address(runner())
 
     def value(self, text: str) -> str:
         self.count += 1
@@ -61,6 +64,10 @@ class _Text:
 
     def label(self, name: str) -> None:
         self.lines.append(name + ":")
+        self.before = name
+
+    #: The block that is being written, for phi instructions.
+    before = "entry"
 
     def _slot(self, number: int) -> str:
         at = self.value(f"getelementptr i64, ptr %slots, i64 {number}")
@@ -72,28 +79,37 @@ class _Text:
         begin = self.value(f"load ptr, ptr {place}")
         return self.value(f"getelementptr i8, ptr {begin}, i64 {offset}")
 
-    def number(self) -> str:
-        """The next of the numbers."""
-        self.numbers += 1
-        return self._slot(2 * self.pairs + self.numbers - 1)
+    def number(self, given: int) -> str:
+        """A number that is given to the kernel, so that its text does not depend on it."""
+        self.numbers.append(given)
+        return self._slot(2 * len(self.places) + len(self.numbers) - 1)
 
-    def address(self) -> str:
-        """The next of the numbers, which is an address."""
-        return self.value(f"inttoptr i64 {self.number()} to ptr")
+    def address(self, given: int) -> str:
+        """A number that is an address."""
+        return self.value(f"inttoptr i64 {self.number(given)} to ptr")
+
+    def word(self, base: int) -> str:
+        """Where the address of a buffer is."""
+        return self.value(f"getelementptr i64, ptr %bases, i64 {self.number(base)}")
 
     def store(self, work: str, base: str, pointer: str) -> None:
         """Let a table find a buffer at a pointer."""
         place = self.value(f"getelementptr ptr, ptr {work}, i64 {base}")
         self.do(f"store ptr {pointer}, ptr {place}")
 
-    def table(self, name: str, work: str) -> tuple[str, str]:
-        """Prepare the addresses of a table; its records and how many there are."""
-        records, steps, template, words, header = (
-            self.address(), self.number(), self.address(), self.number(), self.number(),
-        )  # fmt: skip
+    def holds(self, truth: str) -> str:
+        """Whether what a pointer leads to is true."""
+        return self.value(f"icmp ne i8 {self.value(f'load i8, ptr {truth}')}, 0")
+
+    def table(self, name: str, work: str, body: Any, table: Any) -> Callable[[], None]:
+        """Prepare the addresses of a table; what runs it."""
+        records = self.address(ctypes.addressof(table.records))
+        steps = self.number(table.steps)
+        template = self.address(ctypes.addressof(body.layout.template))
+        words, header = self.number(body.layout.count), self.number(body.header)
+        before = self.before
         self.do(f"br label %{name}_copy")
         self.label(f"{name}_copy")
-        before = self.before
         self.do(f"%{name}_i = phi i64 [ 0, %{before} ], [ %{name}_n, %{name}_copy ]")
         source = self.value(f"getelementptr i64, ptr {template}, i64 %{name}_i")
         word = self.value(f"load i64, ptr {source}")
@@ -103,102 +119,153 @@ class _Text:
         again = self.value(f"icmp slt i64 %{name}_n, {words}")
         self.do(f"br i1 {again}, label %{name}_copy, label %{name}_ready")
         self.label(f"{name}_ready")
-        self.before = f"{name}_ready"
         flag = self.value(f"getelementptr ptr, ptr %bases, i64 {FLAG}")
         self.store(work, str(FLAG), self.value(f"load ptr, ptr {flag}"))
         self.store(work, str(ARENA), self.value(f"getelementptr i8, ptr {work}, i64 {header}"))
-        return records, steps
 
-    #: The block before the next one, for phi instructions.
-    before = "entry"
+        def run() -> None:
+            held = []
+            for outer, inner in body.held:
+                inside = self.value(f"getelementptr i64, ptr {work}, i64 {self.number(inner.base)}")
+                held.append((self.word(outer.base), inside))
+            self._copy(held)
+            self.do(f"call void {self.runner}(ptr {work}, ptr {records}, i64 0, i64 {steps})")
+            self._copy([(inside, outside) for outside, inside in held])
 
-    def run(self, runner: str, work: str, table: tuple[str, str]) -> None:
-        records, steps = table
-        self.do(f"call void {runner}(ptr {work}, ptr {records}, i64 0, i64 {steps})")
+        return run
 
-    def kernel(self, places: list[tuple[int, int]]) -> Kernel:
+    def _copy(self, words: list[tuple[str, str]]) -> None:
+        for source, target in words:
+            self.do(f"store i64 {self.value(f'load i64, ptr {source}')}, ptr {target}")
+
+    def block(
+        self, name: str, work: str, body: Any, table: Any, found: list[tuple[str, str]]
+    ) -> None:
+        """Run a table whose buffers of some numbers are where pointers lead."""
+        run = self.table(name, work, body, table)
+        for base, pointer in found:
+            self.store(work, base, pointer)
+        run()
+
+    def grown(
+        self, room: Any, held: list[tuple[Any, str]], needed: str, wanted: str
+    ) -> list[str]:
+        """Make room for `wanted` rounds where there is none for `needed`; the pointers to it.
+
+        `held` are buffers with the bytes that a round takes of each. Without memory it goes on at
+        the label `failed`.
+        """
+        room_at = self.word(room.base)
+        words = [self.word(buffer.base) for buffer, _ in held]
+        realloc = self.address(realloc_address())
+        has = self.value(f"load i64, ptr {room_at}")
+        enough = self.value(f"icmp sge i64 {has}, {needed}")
+        self.do(f"br i1 {enough}, label %enough, label %grow0")
+        for k, (_, size) in enumerate(held):
+            self.label(f"grow{k}")
+            bytes_needed = self.value(f"mul i64 {wanted}, {size}")
+            old = self.value(f"load ptr, ptr {words[k]}")
+            new = self.value(f"call ptr {realloc}(ptr {old}, i64 {bytes_needed})")
+            nothing = self.value(f"icmp eq ptr {new}, null")
+            self.do(f"br i1 {nothing}, label %failed, label %grown{k}")
+            self.label(f"grown{k}")
+            self.do(f"store ptr {new}, ptr {words[k]}")
+            self.do(f"br label %{f'grow{k + 1}' if k + 1 < len(held) else 'larger'}")
+        self.label("larger")
+        self.do(f"store i64 {wanted}, ptr {room_at}")
+        self.do("br label %enough")
+        self.label("enough")
+        return [self.value(f"load ptr, ptr {word}") for word in words]
+
+    def failed(self, number: str) -> None:
+        """Where to go on without memory: there are no rounds, and the call is made again."""
+        self.label("failed")
+        wrong = self.value(f"getelementptr ptr, ptr %bases, i64 {FLAG}")
+        self.do(f"store i64 1, ptr {self.value(f'load ptr, ptr {wrong}')}")
+        self.do(f"store i64 0, ptr {number}")
+        self.do("ret void")
+
+    def kernel(self) -> tuple[Kernel, list[int]]:
         self.lines += ["  ret void", "}"]
-        return Kernel("\n".join(self.lines) + "\n", self.declarations, places)
-
-
-def _numbers_of(body: Any, table: Any) -> list[int]:
-    return [
-        ctypes.addressof(table.records), table.steps, ctypes.addressof(body.layout.template),
-        body.layout.count, body.header,
-    ]  # fmt: skip
+        text = "\n".join(self.lines) + "\n"
+        return Kernel(text, self.declarations, self.places), self.numbers
 
 
 def control_kernel(call: Call, tables: list[Any]) -> tuple[Kernel, list[int]]:
     """The kernel of a step that runs tables, and the numbers after its slots."""
     kernels = {"scan": _scan, "cond": _cond, "while": _while, "rounds": _rounds}
-    return kernels[call.name](call, tables)
+    return kernels[call.name](call.arguments, tables)
 
 
 _MOVE = "declare void @llvm.memmove.p0.p0.i64(ptr, ptr, i64, i1)"
+_Kernel = tuple[Kernel, list[int]]
 
 
-def _scan(call: Call, tables: list[Any]) -> tuple[Kernel, list[int]]:
-    given = call.arguments
-    (body,), (table,) = given["bodies"], tables
-    entries, turns = given["entries"], given["turns"]
+def _scan(given: dict[str, Any], tables: list[Any]) -> _Kernel:
+    entries, turns, count = given["entries"], given["turns"], given["count"]
     places = [(given["work"], 0), *[place for _, place, _, _ in entries]]
     for _, _, start, final, other, _ in turns:
         places += [start, final, other]
-    if given["count"] is not None:
-        places.append(given["count"])
-    text = _Text(len(places))
-    work, rest = text.pointers[0], text.pointers[1:]
-    call_runner = text.address()
-    length = text.number()
-    if given["count"] is not None:
+    if count is not None:
+        places.append(count)
+    text = _Text(places)
+    work, *rest = text.pointers
+    length = text.number(given["length"])
+    if count is not None:
         length = text.value(f"load i64, ptr {rest[-1]}")
-    inside = text.table("body", work)
     moving = []
-    for pointer in rest[: len(entries)]:
-        base, start, step = text.number(), text.number(), text.number()
-        if given["count"] is not None:
+    for (base, _, start, step), pointer in zip(entries, rest, strict=False):
+        moving.append((base, pointer, text.number(start), text.number(step)))
+    if given["collected"]:
+        steps = [text.number(abs(step)) for _, _, step in given["collected"]]
+        held = [buffer for _, buffer, _ in given["collected"]]
+        memory = text.grown(
+            given["room"], list(zip(held, steps, strict=True)), length, length
+        )
+        for (base, _, step), pointer in zip(given["collected"], memory, strict=True):
+            moving.append((base, pointer, "0", text.number(step)))
+    run = text.table("body", work, given["bodies"][0], tables[0])
+    begins = []
+    for base, pointer, start, step in moving:
+        if count is not None:
             start = _far_end(text, length, step)
-        moving.append((base, text.value(f"getelementptr i8, ptr {pointer}, i64 {start}"), step))
+        begin = text.value(f"getelementptr i8, ptr {pointer}, i64 {start}")
+        begins.append((text.number(base), begin, step))
     carried = []
-    for j in range(len(turns)):
-        begin, final, other = rest[len(entries) + 3 * j : len(entries) + 3 * j + 3]
-        carried.append((text.number(), text.number(), begin, final, other))
+    for j, (source, target, _, _, _, size) in enumerate(turns):
+        pointers = rest[len(entries) + 3 * j : len(entries) + 3 * j + 3]
+        carried.append((text.number(source), text.number(target), *pointers, size))
     before = text.before
-    if given["count"] is None:
+    if count is None:
         text.do("br label %head")
     else:
         some = text.value(f"icmp sgt i64 {length}, 0")
         text.do(f"br i1 {some}, label %head, label %nothing")
         text.label("nothing")
-        for _, _, begin, final, _ in carried:
-            text.move(final, begin, text.number())
+        for _, _, begin, final, _, size in carried:
+            text.move(final, begin, text.number(size))
         text.do("br label %done")
     text.label("head")
     text.do(f"%i = phi i64 [ 0, %{before} ], [ %next, %head ]")
-    for j, (_, _, begin, _, _) in enumerate(carried):
+    for j, (_, _, begin, _, _, _) in enumerate(carried):
         text.do(f"%c{j} = phi ptr [ {begin}, %{before} ], [ %o{j}, %head ]")
-    for base, start, step in moving:
+    for base, begin, step in begins:
         distance = text.value(f"mul i64 %i, {step}")
-        text.store(work, base, text.value(f"getelementptr i8, ptr {start}, i64 {distance}"))
+        text.store(work, base, text.value(f"getelementptr i8, ptr {begin}, i64 {distance}"))
     text.do("%next = add i64 %i, 1")
     left = text.value(f"sub i64 {length}, %next")
     odd = text.value(f"trunc i64 {left} to i1")
-    for j, (source, target, _, final, other) in enumerate(carried):
+    for j, (source, target, _, final, other, _) in enumerate(carried):
         text.do(f"%o{j} = select i1 {odd}, ptr {other}, ptr {final}")
         text.store(work, source, f"%c{j}")
         text.store(work, target, f"%o{j}")
-    text.run(call_runner, work, inside)
+    run()
     more = text.value(f"icmp slt i64 %next, {length}")
     text.do(f"br i1 {more}, label %head, label %done")
+    if given["collected"]:
+        text.failed(rest[-1])
     text.label("done")
-    numbers = [runner(), given["length"], *_numbers_of(body, table)]
-    for base, _, start, step in entries:
-        numbers += [base, start, step]
-    for source, target, *_ in turns:
-        numbers += [source, target]
-    if given["count"] is not None:
-        numbers += [size for *_, size in turns]
-    return text.kernel(places), numbers
+    return text.kernel()
 
 
 def _far_end(text: _Text, length: str, step: str) -> str:
@@ -209,136 +276,31 @@ def _far_end(text: _Text, length: str, step: str) -> str:
     return text.value(f"select i1 {backward}, i64 {distance}, i64 0")
 
 
-def _rounds(call: Call, tables: list[Any]) -> tuple[Kernel, list[int]]:
-    """A loop of unknown length, each round of which writes what the next begins with behind what
-    it began with itself, in memory that grows."""
-    given = call.arguments
-    turns, room = given["turns"], given["room"]
-    places = [(given["work"], 0), given["flag"], given["number"]]
-    places += [place for entries in given["entries"] for _, place, _, _ in entries]
-    places += [begin for _, _, _, begin, _, _ in turns]
-    text = _Text(len(places))
-    work, flag, number, *rest = text.pointers
-    begins = rest[sum([len(entries) for entries in given["entries"]]) :]
-    numbers = [runner(), realloc_address(), room.base]
-    call_runner, realloc = text.address(), text.address()
-    room_at = text.value(f"getelementptr i64, ptr %bases, i64 {text.number()}")
-    carried, held = [], []
-    for asked, source, target, _, grown, size in turns:
-        numbers += [asked, source, target, size, grown.base]
-        carried.append([text.number() for _ in range(4)])
-        held.append(text.value(f"getelementptr ptr, ptr %bases, i64 {text.number()}"))
-    text.do("br label %head")
-    text.label("head")
-    text.do("%i = phi i64 [ 0, %entry ], [ %next, %turn ]")
-    text.do("%next = add i64 %i, 1")
-    needed = text.value("add i64 %i, 2")
-    has = text.value(f"load i64, ptr {room_at}")
-    larger = text.value(f"shl i64 {needed}, 2")
-    enough = text.value(f"icmp sge i64 {has}, {needed}")
-    text.do(f"br i1 {enough}, label %enough, label %grow0")
-    for k, place in enumerate(held):
-        text.label(f"grow{k}")
-        size = text.value(f"mul i64 {larger}, {carried[k][3]}")
-        old = text.value(f"load ptr, ptr {place}")
-        new = text.value(f"call ptr {realloc}(ptr {old}, i64 {size})")
-        failed = text.value(f"icmp eq ptr {new}, null")
-        text.do(f"br i1 {failed}, label %failed, label %grown{k}")
-        text.label(f"grown{k}")
-        text.do(f"store ptr {new}, ptr {place}")
-        text.do(f"br label %{f'grow{k + 1}' if k + 1 < len(held) else 'larger'}")
-    text.label("larger")
-    text.do(f"store i64 {larger}, ptr {room_at}")
-    text.do("br label %enough")
-    text.label("enough")
-    now, then = [], []
-    for place, (*_, size) in zip(held, carried, strict=True):
-        memory = text.value(f"load ptr, ptr {place}")
-        offset = text.value(f"mul i64 %i, {size}")
-        now.append(text.value(f"getelementptr i8, ptr {memory}, i64 {offset}"))
-        then.append(text.value(f"getelementptr i8, ptr {now[-1]}, i64 {size}"))
-    is_first = text.value("icmp eq i64 %i, 0")
-    text.do(f"br i1 {is_first}, label %first, label %test")
-    text.label("first")
-    for target, begin, (*_, size) in zip(now, begins, carried, strict=True):
-        text.move(target, begin, size)
-    text.do("br label %test")
-    text.label("test")
-    text.before = "test"
-    for j, (body, table, entries) in enumerate(
-        zip(given["bodies"], tables, given["entries"], strict=True)
-    ):
-        numbers += _numbers_of(body, table)
-        inside = text.table(f"body{j}", work)
-        for base, _, _, _ in entries:
-            text.store(work, text.number(), rest.pop(0))
-            numbers.append(base)
-        for k, (asked, source, target, _) in enumerate(carried):
-            text.store(work, asked if j == 0 else source, now[k])
-            if j == 1:
-                text.store(work, target, then[k])
-        text.run(call_runner, work, inside)
-        if j == 0:
-            byte = text.value(f"load i8, ptr {flag}")
-            holds = text.value(f"icmp ne i8 {byte}, 0")
-            text.do(f"br i1 {holds}, label %again, label %done")
-            text.label("again")
-            text.before = "again"
-    text.do("br label %turn")
-    text.label("turn")
-    text.do("br label %head")
-    text.label("failed")
-    wrong = text.value(f"getelementptr ptr, ptr %bases, i64 {FLAG}")
-    text.do(f"store i64 1, ptr {text.value(f'load ptr, ptr {wrong}')}")
-    text.do(f"store i64 0, ptr {number}")
-    text.do("ret void")
-    text.label("done")
-    text.do(f"store i64 %i, ptr {number}")
-    return text.kernel(places), numbers
-
-
-def _cond(call: Call, tables: list[Any]) -> tuple[Kernel, list[int]]:
-    given = call.arguments
+def _cond(given: dict[str, Any], tables: list[Any]) -> _Kernel:
     places = [(given["work"], 0), given["condition"]]
     places += [place for entries in given["entries"] for _, place, _, _ in entries]
-    text = _Text(len(places))
+    text = _Text(places)
     work, condition, *rest = text.pointers
-    numbers = [runner()]
-    call_runner = text.address()
-    byte = text.value(f"load i8, ptr {condition}")
-    holds = text.value(f"icmp ne i8 {byte}, 0")
-    text.do(f"br i1 {holds}, label %way0, label %way1")
+    text.do(f"br i1 {text.holds(condition)}, label %way0, label %way1")
     for j, (body, table, entries) in enumerate(
         zip(given["bodies"], tables, given["entries"], strict=True)
     ):
         text.label(f"way{j}")
-        text.before = f"way{j}"
-        numbers += _numbers_of(body, table)
-        inside = text.table(f"body{j}", work)
-        for base, _, _, _ in entries:
-            text.store(work, text.number(), rest.pop(0))
-            numbers.append(base)
-        text.run(call_runner, work, inside)
+        found = [(text.number(base), rest.pop(0)) for base, _, _, _ in entries]
+        text.block(f"body{j}", work, body, table, found)
         text.do("br label %done")
     text.label("done")
-    return text.kernel(places), numbers
+    return text.kernel()
 
 
-def _while(call: Call, tables: list[Any]) -> tuple[Kernel, list[int]]:
-    given = call.arguments
+def _while(given: dict[str, Any], tables: list[Any]) -> _Kernel:
     turns = given["turns"]
     places = [(given["work"], 0), given["flag"]]
     places += [place for entries in given["entries"] for _, place, _, _ in entries]
     for _, _, _, begin, out, other, _ in turns:
         places += [begin, out, other]
-    text = _Text(len(places))
+    text = _Text(places)
     work, flag, *rest = text.pointers
-    numbers = [runner()]
-    call_runner = text.address()
-    carried = []
-    for asked, source, target, _, _, _, size in turns:
-        numbers += [asked, source, target, size]
-        carried.append([text.number() for _ in range(4)])
     others = rest[sum([len(entries) for entries in given["entries"]]) :]
     text.do("br label %head")
     text.label("head")
@@ -348,37 +310,77 @@ def _while(call: Call, tables: list[Any]) -> tuple[Kernel, list[int]]:
         text.do(f"%c{j} = phi ptr [ {begin}, %entry ], [ %f{j}, %turn ]")
         text.do(f"%f{j} = phi ptr [ {out}, %entry ], [ %g{j}, %turn ]")
         text.do(f"%g{j} = phi ptr [ {other}, %entry ], [ %f{j}, %turn ]")
-    # Phi instructions come first in a block.
-    phis = [line for line in text.lines if " = phi ptr" in line]
-    assert text.lines[-len(phis) :] == phis or not phis
-    text.before = "head"
-    for j, (body, table, entries) in enumerate(
-        zip(given["bodies"], tables, given["entries"], strict=True)
-    ):
-        numbers += _numbers_of(body, table)
-        inside = text.table(f"body{j}", work)
-        for base, _, _, _ in entries:
-            text.store(work, text.number(), rest.pop(0))
-            numbers.append(base)
-        for k, (asked, source, target, _) in enumerate(carried):
-            text.store(work, asked if j == 0 else source, f"%c{k}")
-            if j == 1:
-                text.store(work, target, f"%f{k}")
-        text.run(call_runner, work, inside)
-        if j == 0:
-            byte = text.value(f"load i8, ptr {flag}")
-            holds = text.value(f"icmp ne i8 {byte}, 0")
-            text.do(f"br i1 {holds}, label %again, label %done")
-            text.label("again")
-            text.before = "again"
-        else:
-            text.do("br label %turn")
-            text.label("turn")
-            text.do("br label %head")
+    carried = [(f"%c{j}", f"%f{j}") for j in range(len(turns))]
+    _round(text, given, tables, work, flag, rest, carried)
     text.label("done")
-    for k, (_, _, _, size) in enumerate(carried):
-        text.move(others[3 * k + 1], f"%c{k}", size)
-    return text.kernel(places), numbers
+    for j, (*_, size) in enumerate(turns):
+        text.move(others[3 * j + 1], f"%c{j}", text.number(size))
+    return text.kernel()
+
+
+def _rounds(given: dict[str, Any], tables: list[Any]) -> _Kernel:
+    """A loop of unknown length, each round of which writes what the next begins with behind what
+    it began with itself, in memory that grows."""
+    turns = given["turns"]
+    places = [(given["work"], 0), given["flag"], given["number"]]
+    places += [place for entries in given["entries"] for _, place, _, _ in entries]
+    places += [begin for _, _, _, begin, _, _ in turns]
+    text = _Text(places)
+    work, flag, number, *rest = text.pointers
+    begins = rest[sum([len(entries) for entries in given["entries"]]) :]
+    sizes = [text.number(size) for *_, size in turns]
+    text.do("br label %head")
+    text.label("head")
+    text.do("%i = phi i64 [ 0, %entry ], [ %next, %turn ]")
+    text.do("%next = add i64 %i, 1")
+    needed = text.value("add i64 %i, 2")
+    larger = text.value(f"shl i64 {needed}, 2")
+    held = [(grown, size) for (*_, grown, _), size in zip(turns, sizes, strict=True)]
+    carried = []
+    for memory, size in zip(
+        text.grown(given["room"], held, needed, larger), sizes, strict=True
+    ):
+        offset = text.value(f"mul i64 %i, {size}")
+        now = text.value(f"getelementptr i8, ptr {memory}, i64 {offset}")
+        carried.append((now, text.value(f"getelementptr i8, ptr {now}, i64 {size}")))
+    is_first = text.value("icmp eq i64 %i, 0")
+    text.do(f"br i1 {is_first}, label %first, label %test")
+    text.label("first")
+    for (target, _), begin, size in zip(carried, begins, sizes, strict=True):
+        text.move(target, begin, size)
+    text.do("br label %test")
+    text.label("test")
+    _round(text, given, tables, work, flag, rest, carried)
+    text.failed(number)
+    text.label("done")
+    text.do(f"store i64 %i, ptr {number}")
+    return text.kernel()
+
+
+def _round(
+    text: _Text, given: dict[str, Any], tables: list[Any], work: str, flag: str,
+    pointers: list[str], carried: list[tuple[str, str]],
+) -> None:  # fmt: skip
+    """Ask whether a loop goes on: if so a round is run, and it continues at `head`, else at `done`.
+
+    `carried` are pointers to what the round begins with, and to where it leaves what it carries on.
+    """
+    test, body = given["bodies"]
+    supply = iter(pointers)
+    asked, inside = (
+        [(text.number(base), next(supply)) for base, _, _, _ in entries]
+        for entries in given["entries"]
+    )
+    for turn, (now, then) in zip(given["turns"], carried, strict=True):
+        asked.append((text.number(turn[0]), now))
+        inside += [(text.number(turn[1]), now), (text.number(turn[2]), then)]
+    text.block("test", work, test, tables[0], asked)
+    text.do(f"br i1 {text.holds(flag)}, label %again, label %done")
+    text.label("again")
+    text.block("body", work, body, tables[1], inside)
+    text.do("br label %turn")
+    text.label("turn")
+    text.do("br label %head")
 
 
 _FIELDS = """

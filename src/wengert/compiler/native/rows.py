@@ -112,11 +112,12 @@ class Rows:
             ):
                 return 1
         sizes = [1]
-        for i, (name, kind, _) in enumerate(loop.code):
-            if self.used[i] and self.levels[i] > last and (
-                is_float(kind) or name in ("load", "gather")
-            ):
-                sizes.append(SIZES[kind])
+        for i, (name, kind, args) in enumerate(loop.code):
+            if self.used[i] and self.levels[i] > last:
+                if is_float(kind) or name in ("load", "gather"):
+                    sizes.append(SIZES[kind])
+                if name == "form":
+                    sizes += [SIZES[kind] for _, kind, _ in args[0].code if is_float(kind)]
         for store in loop.stores:
             sizes.append(SIZES[loop.body.kind(store.value)])
         for reduction in loop.reductions:

@@ -98,6 +98,7 @@ class Table:
         made: list[tuple[Kernel, list[int], Step]] = []
         start = 0
         written_for: dict[tuple, Kernel] = {}
+        functions: dict[str, set[str]] = {}
         for step in steps:
             if isinstance(step, Call) and step.name == "eager":
                 if len(made) > start:
@@ -110,7 +111,7 @@ class Table:
                 shape = shape_of(step, kinds, slots)
                 known = written_for.get(shape)
                 if known is None:
-                    known = written_for[shape] = Emitter(step, kinds, bits // 8).emit()
+                    known = written_for[shape] = Emitter(step, kinds, bits // 8, functions).emit()
                 kernel = Kernel(known.text, known.declarations, slots)
                 numbers: list[int] = []
             elif step.name == "gemm":
@@ -172,14 +173,20 @@ def _product(call: Call) -> tuple[Kernel, list[int]]:
         blas.address(given["kind"]),
     ]  # fmt: skip
     slots = [(left.buffer, left.offset), (right.buffer, right.offset), (given["out"], 0)]
-    split = "batch" if batch > 1 else "columns" if _by_columns(rows, columns) else "rows"
+    split = "batch" if batch > 1 else "columns" if _by_columns(call) else "rows"
     text = _product_text(given["kind"], given["adds"], split)
     return Kernel(text, set(), slots), numbers
 
 
-def _by_columns(rows: int, columns: int) -> bool:
-    """Whether chunks of a product are columns: the factor that is not split is the smaller one."""
-    return columns >= rows
+def _by_columns(call: Call) -> bool:
+    """Whether chunks of a product are columns: the factor that is not split is the smaller one.
+
+    Of a factor that lies turned BLAS reads rows, which are its columns in memory, faster by chunks.
+    """
+    given = call.arguments
+    rows, columns = given["shape"][-2:]
+    turned = _leading(given["left"], rows, given["inner"])[1]
+    return bool(columns >= rows and not (turned and rows >= _PARTS * _SMALLEST))
 
 
 def _product_chunks(call: Call) -> tuple[int, int, int]:
@@ -189,7 +196,7 @@ def _product_chunks(call: Call) -> tuple[int, int, int]:
     """
     shape, inner = call.arguments["shape"], call.arguments["inner"]
     batch = math.prod(shape[:-2])
-    rows = batch if batch > 1 else max(shape[-2:])
+    rows = batch if batch > 1 else shape[-1] if _by_columns(call) else shape[-2]
     if math.prod(shape) * inner < _WORTH_SPLITTING:
         return rows, rows, 1
     if batch > 1:

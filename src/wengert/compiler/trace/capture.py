@@ -365,8 +365,6 @@ class CaptureLevel(TraceLevel):
                 value = self.symbol_of(t)
                 if value.node.kind == prim.CONSTANT:  # each call returns a tensor of its own
                     value = self.insert("wengert::clone", value, value)
-                elif origin is not None:
-                    value = self.cut_off(value)
                 found = Recipe(False, self.graph.register_output(value))
                 found.strides = _strides(array)
             known[id(array)] = found

@@ -24,7 +24,7 @@ class Effect(TraceError):
 
 def where() -> str:
     """The line of the program that is running, outside of this package."""
-    frame: Any = sys._getframe(1)
+    frame: Any = sys._getframe()
     while frame is not None and frame.f_code.co_filename.startswith(PACKAGE_FOLDER):
         frame = frame.f_back
     if frame is None:

@@ -108,7 +108,7 @@ ALL = -1
 #: How many arguments of an instruction are literals and no instructions, where any are.
 LITERALS = {
     "const": ALL, "input": ALL, "load": ALL, "dot": ALL, "cmp": 1, "call": 1, "rescue": 1,
-    "gather": 3,
+    "gather": 3, "form": 1,
 }  # fmt: skip
 
 
