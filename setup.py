@@ -86,6 +86,17 @@ MACROS = [
 ]
 # Only what is written in C types throughout gains from -O3; the rest is calls of the Python API.
 UNIX_FLAGS = {True: ["-O3", "-fno-math-errno", "-g0"], False: ["-O1", "-g0"]}
+# What every recorded operation passes, whose calls of the Python API are counted in nanoseconds.
+ON_THE_WAY_OF_ALL = {
+    "wengert.core.state",
+    "wengert.core.tensor",
+    "wengert.dispatch.operator",
+    "wengert.dispatch.recording",
+    "wengert.tape.accumulation",
+    "wengert.tape.engine",
+    "wengert.tape.node",
+    "wengert.tape.saved",
+}
 WRITTEN_IN_C_TYPES = {
     "wengert.backends.loops",
     "wengert.backends.copy_kernels",
@@ -114,6 +125,7 @@ WRITTEN_IN_C_TYPES = {
     "wengert.core.memory",
     "wengert.core.ndarrays",
     "wengert.core.pool",
+    "wengert.core.reuse",
     "wengert.creation.mersenne",
 }
 # The modules of one shared library, and its name.
@@ -228,6 +240,8 @@ class BuildCompiledOrPure(build_ext):
                 ext.extra_compile_args = UNIX_FLAGS[ext.name in WRITTEN_IN_C_TYPES] + (
                     LOOP_FLAGS if ext.name in ROUNDED_EACH_TIME else []
                 )
+                if ext.name in ON_THE_WAY_OF_ALL:
+                    ext.extra_compile_args = [*ext.extra_compile_args, "-O2"]
         parts = [ext for ext in self.extensions if ext.name in TOGETHER]
         library = next(ext for ext in self.extensions if ext.name == LIBRARY)
         with ThreadPoolExecutor(PROCESSORS) as pool:

@@ -8,7 +8,8 @@ goes through NumPy. `loops.py` beside this file is the interface without C.
 cimport numpy as cnp
 from libc.string cimport memmove
 
-from ..core.array_checks cimport empty_like, is_number, is_row_of, is_small, same_dims
+from ..core.array_checks cimport is_number, is_row_of, is_small, same_dims
+from ..core.reuse cimport new_like
 from .vector_loops cimport VectorLoop
 
 from .vector_loops import vector_loop
@@ -219,7 +220,7 @@ cdef class Loops:
         rows = small_rows(x, limit)
         if rows == 0:
             return None
-        out = empty_like(x)
+        out = new_like(x)
         n = cnp.PyArray_SIZE(out) // rows
         for i in range(rows):
             if single:
@@ -245,12 +246,12 @@ cdef class Loops:
             elif not same_dims(<cnp.ndarray>a, <cnp.ndarray>b):
                 if not is_row_of(<cnp.ndarray>b, <cnp.ndarray>a):
                     return None
-                out = empty_like(<cnp.ndarray>a)
+                out = new_like(<cnp.ndarray>a)
                 row_loop(code, <cnp.ndarray>a, <cnp.ndarray>b, out)
                 return out
-            out = empty_like(<cnp.ndarray>a)
+            out = new_like(<cnp.ndarray>a)
         elif is_number(a) and is_small(b, ARITHMETIC_LIMIT):
-            out = empty_like(<cnp.ndarray>b)
+            out = new_like(<cnp.ndarray>b)
         else:
             return None
         binary_loop(code, a, b, out)
@@ -301,7 +302,7 @@ cdef class Loops:
         if into and cnp.PyArray_ISWRITEABLE(<cnp.ndarray>t):
             out = <cnp.ndarray>t
         else:
-            out = empty_like(<cnp.ndarray>t)
+            out = new_like(<cnp.ndarray>t)
         if cnp.PyArray_TYPE(out) == cnp.NPY_FLOAT:
             wengert_float_differential(
                 code, <float*>cnp.PyArray_DATA(<cnp.ndarray>t),

@@ -12,7 +12,8 @@ from cpython.object cimport PyObject
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy, strlen
 
-from ..core.array_checks cimport empty_like, same_dims
+from ..core.array_checks cimport same_dims
+from ..core.reuse cimport new_like
 from ..core.ndarrays cimport NDArrays
 from ..core.pool cimport split
 
@@ -260,7 +261,7 @@ cdef class VectorLoop(NativeLoop):
         kind = cnp.PyArray_TYPE(a)
         if kind != cnp.NPY_FLOAT and kind != cnp.NPY_DOUBLE or not cnp.PyArray_ISCARRAY_RO(a):
             return None
-        out = empty_like(a)
+        out = <cnp.ndarray>new_like(a)
         job.loop = self.single if kind == cnp.NPY_FLOAT else self.double_
         job.numbers = NULL
         job.count = 1

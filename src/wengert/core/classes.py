@@ -41,6 +41,10 @@ class Classes:
         if "__init__" in vars(cls):  # it is gone already after a reload
             del cls.__init__  # type: ignore[misc]
 
+    def change_class(self, target: Any, cls: type) -> None:
+        """Make an instance one of a subclass without fields, which a class statement has made."""
+        target.__class__ = cls
+
 
 make = object.__new__  # an instance without a call of __init__
 

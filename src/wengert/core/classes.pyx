@@ -64,6 +64,11 @@ cdef class Classes:
             wengert_type_dict(<PyTypeObject*> cls).pop(name, None)  # it is gone already after a reload
         PyType_Modified(<PyTypeObject*> cls)
 
+    cpdef change_class(self, object target, object cls):
+        """Make an instance one of a subclass without fields, which a class statement has made."""
+        Py_INCREF(cls)
+        Py_SET_TYPE(<PyObject*> target, <PyTypeObject*> cls)
+
     cpdef set_attribute(self, object target, str name, object value):
         """What `object.__setattr__` does, which compiled classes may not be given."""
         PyObject_GenericSetAttr(target, name, value)

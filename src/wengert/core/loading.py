@@ -37,7 +37,7 @@ TOGETHER = frozenset(
     for room, names in {
         "autograd": "grad_mode",
         "backends": "copy_kernels division_kernels geometry kernels loops matrices vector_loops",
-        "core": "arrays classes collector frames memory ndarrays pool scopes state tensor",
+        "core": "arrays classes collector frames memory ndarrays pool reuse scopes state tensor",
         "dispatch": "base_operator binding declaration inplace layers levels operator overlap "
         "overridable rebasing recording schema",
         "operators": "arithmetic copying declare",

@@ -11,6 +11,7 @@ from typing import Any
 from .classes import COMPILED, classes, make
 from .collector import collector
 from .frames import frames
+from .reuse import keep_tensors
 from .state import overriding, thread_state
 
 _classes = classes
@@ -550,6 +551,7 @@ if not COMPILED:
     give_defaults(VersionCounter, value=0, watched=False, operator=None, code=None, lasti=0)
 
 classes.give_metaclass(Tensor, TensorMeta)
+keep_tensors(wrap_as(_classes, False), _classes)
 
 _add: Any = AbstractOperator()
 _sub = _mul = _div = _pow = _matmul = _neg = _abs = _add

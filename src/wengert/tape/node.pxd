@@ -1,7 +1,7 @@
 cimport cython
 from ..backends.loops cimport Loops
 from ..backends.matrices cimport Matrices
-from ..core.classes cimport make
+from ..core.classes cimport Classes, make
 from ..core.collector cimport Collector
 from ..core.frames cimport Frames
 from ..core.ndarrays cimport NDArrays
@@ -14,6 +14,7 @@ from .plans cimport GradientPlan, GradientStep
 from .saved cimport Freed, SavedVariable, holds_tensors, unpack_item
 
 
+cdef Classes _classes
 cdef Collector _collector
 cdef Frames _frames
 cdef Loops _loops

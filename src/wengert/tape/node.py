@@ -20,12 +20,13 @@ from ..backends import loop_codes
 from ..backends.allocation import zeros_for
 from ..backends.loops import loops
 from ..backends.matrices import matrices
-from ..core.classes import COMPILED, make
+from ..core.classes import COMPILED, classes, make
 from ..core.collector import collector
 from ..core.frames import frames
 from ..core.handles import RemovableHandle
 from ..core.loading import load
 from ..core.ndarrays import ndarrays
+from ..core.reuse import keep_nodes
 from ..core.state import ThreadState, anomaly, thread_state
 from ..core.tensor import Tensor, give_defaults, node_of, wrap_as
 from .accumulation import add_gradient
@@ -34,6 +35,7 @@ from .cycles import show_graph
 from .plans import GradientPlan, GradientStep
 from .saved import Freed, SavedVariable, holds_tensors, unpack_item
 
+_classes = classes
 _collector = collector
 _frames = frames
 _loops = loops
@@ -102,8 +104,9 @@ def new_node(
 
 def _any_shown(next_nodes: tuple) -> bool:
     """Whether the collector looks at one of the nodes a new node follows, and must look at it."""
-    for node in next_nodes:  # noqa: SIM110 - a generator would be made for every node
-        if isinstance(node, Node) and node.shown:
+    for node in next_nodes:
+        # Leaves, which are plain tensors as a rule, are told apart without a look at base classes.
+        if type(node) is not Tensor and isinstance(node, Node) and node.shown:
             return True
     return False
 
@@ -271,11 +274,11 @@ class Node:
 def seen(node: Any) -> Any:
     """A node as its user gets it, of the class of its name.
 
-    Uncompiled nodes are made as plain nodes: the interpreter remembers where the fields of a class
-    are, but of one class at a time.
+    Until then it is a plain node, which is made and freed faster than one of a class that is made
+    at run time; uncompiled, the interpreter knows where the fields of one class are at a time.
     """
     if type(node) is Node:
-        node.__class__ = node.plan.node_class
+        _classes.change_class(node, node.plan.node_class)
     return node
 
 
@@ -588,6 +591,7 @@ def _register(hooks: OrderedDict, fn: Callable) -> RemovableHandle:
     return handle
 
 
+keep_nodes(Node)
 if not COMPILED:
     give_defaults(
         Node,

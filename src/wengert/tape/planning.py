@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core.classes import COMPILED
 from ..core.tensor import Tensor
 from .node import Node
 from .plans import (
@@ -70,7 +69,7 @@ def plan_for(operator: Any, mask: int, name: str, args: tuple | None = None) -> 
         conjugates=operator.family == "elementwise",
         several_outputs=operator.outputs != 1 and not operator.takes_undefined,
         node_class=cls,
-        made_as=cls if COMPILED else Node,
+        made_as=Node,
     )
     operator.plans[mask if operator.namer is None else (mask, name)] = plan
     return plan

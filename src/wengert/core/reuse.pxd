@@ -1,0 +1,1 @@
+cdef object new_like(object like)
