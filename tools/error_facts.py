@@ -49,7 +49,7 @@ def verdict(operator: Any, function: Any, case: Any, given: tuple) -> str:
         return ""
     found, text = raised(function, *given)
     text = text.replace("wengert.", "torch.")
-    if found is None and STANDS_FOR_A_TENSOR.search(words):
+    if found in (None, TypeError) and STANDS_FOR_A_TENSOR.search(words):
         return ""
     if found is None:
         return f"accepted: {expected.__name__}: {words[:150]}"
