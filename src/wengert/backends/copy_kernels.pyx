@@ -6,12 +6,10 @@ from libc.string cimport memcpy, memset
 
 from ..core.array_checks cimport empty_like
 from ..core.pool cimport split, work_t
+from .arrangement cimport find_runs, holds_numbers, measure_around
 from .kernels cimport is_plain, known, span
 
 cnp.import_array()
-
-cdef extern from "numpy/arrayobject.h":
-    int NPY_HALF
 
 cdef enum:
     TILE = 32          # rows and columns that are turned at a time
@@ -22,12 +20,8 @@ cdef enum:
 
 cdef bint is_data(object value) noexcept:
     """Whether a value is a contiguous array of numbers with some elements."""
-    cdef int kind
-    if not cnp.PyArray_CheckExact(value):
-        return False
-    kind = cnp.PyArray_TYPE(<cnp.ndarray>value)
     return (
-        (kind < cnp.NPY_OBJECT or kind == NPY_HALF)
+        holds_numbers(value)
         and cnp.PyArray_ISCARRAY_RO(<cnp.ndarray>value)
         and cnp.PyArray_SIZE(<cnp.ndarray>value) > 0
     )
@@ -112,22 +106,8 @@ cdef void turn_part(void* data, int64_t part) noexcept nogil:
 
 cdef bint lies_in_rows(cnp.ndarray x, Copy* job) noexcept:
     """Whether an array is a number of contiguous rows that lie one step apart."""
-    cdef int d = cnp.PyArray_NDIM(x) - 1
-    cdef int64_t step
-    job.rows, job.length = 1, cnp.PyArray_ITEMSIZE(x)
-    while d >= 0 and (cnp.PyArray_DIM(x, d) == 1 or cnp.PyArray_STRIDE(x, d) == job.length):
-        job.length *= cnp.PyArray_DIM(x, d)
-        d -= 1
-    if d < 0 or job.length < LEAST:
+    if not find_runs(x, &job.rows, &job.length, &job.from_row) or job.length < LEAST:
         return False
-    job.from_row = step = cnp.PyArray_STRIDE(x, d)
-    while d >= 0:
-        if cnp.PyArray_DIM(x, d) != 1:
-            if cnp.PyArray_STRIDE(x, d) != step:
-                return False
-            job.rows *= cnp.PyArray_DIM(x, d)
-            step *= cnp.PyArray_DIM(x, d)
-        d -= 1
     job.to_row = job.length
     return True
 
@@ -288,14 +268,8 @@ cdef object contiguous(tuple v):
 
 cdef void shape_of(cnp.ndarray x, int dim, int64_t* outer, int64_t* count, int64_t* width) noexcept:
     """Blocks, rows of a block and bytes of a row, rows being those of one dimension."""
-    cdef int i
-    outer[0], width[0] = 1, cnp.PyArray_ITEMSIZE(x)
-    for i in range(cnp.PyArray_NDIM(x)):
-        if i < dim:
-            outer[0] *= cnp.PyArray_DIM(x, i)
-        elif i > dim:
-            width[0] *= cnp.PyArray_DIM(x, i)
-    count[0] = cnp.PyArray_DIM(x, dim)
+    measure_around(x, dim, dim, outer, count, width)
+    width[0] *= cnp.PyArray_ITEMSIZE(x)
 
 
 cdef void roll_part(void* data, int64_t part) noexcept nogil:

@@ -9,12 +9,12 @@ from libc.string cimport memcpy, memset
 
 from ..core.array_checks cimport empty_like, same_dims
 from ..core.pool cimport split
+from .arrangement cimport holds_numbers, measure_around
 from .kernels cimport is_plain, known, span
 
 cnp.import_array()
 
 cdef extern from "numpy/arrayobject.h":
-    int NPY_HALF
     int PyArray_Sort(cnp.ndarray a, int axis, cnp.NPY_SORTKIND kind) except -1
 
 cdef enum:
@@ -32,11 +32,7 @@ ctypedef fused real:
 
 cdef bint is_data(object value) noexcept:
     """Whether a value is a contiguous array of numbers."""
-    cdef int kind
-    if not cnp.PyArray_CheckExact(value):
-        return False
-    kind = cnp.PyArray_TYPE(<cnp.ndarray>value)
-    return (kind < cnp.NPY_OBJECT or kind == NPY_HALF) and cnp.PyArray_ISCARRAY_RO(<cnp.ndarray>value)
+    return holds_numbers(value) and cnp.PyArray_ISCARRAY_RO(<cnp.ndarray>value)
 
 
 cdef bint is_index(object value) noexcept:
@@ -120,15 +116,8 @@ cdef void take_part(void* data, int64_t part) noexcept nogil:
 
 
 cdef bint describe(Rows* job, cnp.ndarray x, int dim) noexcept:
-    cdef int i
-    job.outer = 1
-    job.width = cnp.PyArray_ITEMSIZE(x)
-    for i in range(cnp.PyArray_NDIM(x)):
-        if i < dim:
-            job.outer *= cnp.PyArray_DIM(x, i)
-        elif i > dim:
-            job.width *= cnp.PyArray_DIM(x, i)
-    job.count = cnp.PyArray_DIM(x, dim)
+    measure_around(x, dim, dim, &job.outer, &job.count, &job.width)
+    job.width *= cnp.PyArray_ITEMSIZE(x)
     job.data = cnp.PyArray_BYTES(x)
     return job.width > 0
 

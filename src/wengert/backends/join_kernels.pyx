@@ -10,12 +10,10 @@ from libc.string cimport memcpy
 
 from ..core.array_checks cimport same_dims
 from ..core.pool cimport split
+from .arrangement cimport find_runs, holds_numbers
 from .kernels cimport known
 
 cnp.import_array()
-
-cdef extern from "numpy/arrayobject.h":
-    int NPY_HALF
 
 cdef enum:
     PART = 131072      # bytes that a thread takes at a time
@@ -39,27 +37,15 @@ cdef struct Join:
 
 cdef bint measure(cnp.ndarray a, int64_t blocks, Source* source) noexcept:
     """Find the runs of an array; False if some belong to two blocks, or there is more than a step."""
-    cdef int d = cnp.PyArray_NDIM(a) - 1
-    cdef int64_t step
     source.data = cnp.PyArray_BYTES(a)
     if cnp.PyArray_IS_C_CONTIGUOUS(a):
         source.runs, source.per_block = blocks, 1
         source.length = source.step = cnp.PyArray_NBYTES(a) // blocks
         return True
-    source.length, source.runs, source.step = cnp.PyArray_ITEMSIZE(a), 1, 0
-    while d >= 0 and (cnp.PyArray_DIM(a, d) == 1 or cnp.PyArray_STRIDE(a, d) == source.length):
-        source.length *= cnp.PyArray_DIM(a, d)
-        d -= 1
-    if source.length == cnp.PyArray_ITEMSIZE(a) or d < 0:
+    if not find_runs(a, &source.runs, &source.length, &source.step):
         return False
-    source.step = step = cnp.PyArray_STRIDE(a, d)
-    while d >= 0:
-        if cnp.PyArray_DIM(a, d) != 1:
-            if cnp.PyArray_STRIDE(a, d) != step:
-                return False
-            source.runs *= cnp.PyArray_DIM(a, d)
-            step *= cnp.PyArray_DIM(a, d)
-        d -= 1
+    if source.length == cnp.PyArray_ITEMSIZE(a):
+        return False
     source.per_block = source.runs // blocks
     return source.per_block * blocks == source.runs
 
@@ -128,13 +114,9 @@ cdef bint join(list arrays, int64_t blocks, char* out, int64_t block) noexcept:
 
 cdef bint is_part(object value, cnp.ndarray first) noexcept:
     """Whether a value is an array of numbers of the dtype and rank of another."""
-    cdef int kind
-    if not cnp.PyArray_CheckExact(value):
-        return False
-    kind = cnp.PyArray_TYPE(<cnp.ndarray>value)
     return (
-        (kind < cnp.NPY_OBJECT or kind == NPY_HALF)
-        and kind == cnp.PyArray_TYPE(first)
+        holds_numbers(value)
+        and cnp.PyArray_TYPE(<cnp.ndarray>value) == cnp.PyArray_TYPE(first)
         and cnp.PyArray_NDIM(<cnp.ndarray>value) == cnp.PyArray_NDIM(first)
         and cnp.PyArray_ISBEHAVED_RO(<cnp.ndarray>value)
     )

@@ -9,6 +9,7 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memchr, memset
 
 from ..core.array_checks cimport empty_like, same_dims
+from .arrangement cimport measure_around
 from .kernels cimport is_plain, known, span
 from .reductions cimport reduced
 from .strips cimport Strips, is_reduced, reduced_like, run, start
@@ -722,8 +723,8 @@ cdef object ordered_gradient(tuple v):
 cdef object truth(tuple v, bint is_any):
     """(self, dim, keepdim) of bools."""
     cdef cnp.ndarray a, out
-    cdef int first, last, i
-    cdef Py_ssize_t outer = 1, count = 1, columns = 1, j, k
+    cdef int first, last
+    cdef int64_t outer, count, columns, i, j, k
     cdef char* data
     cdef char* to
     cdef char found
@@ -739,13 +740,7 @@ cdef object truth(tuple v, bint is_any):
         return None
     if not span(v[1], cnp.PyArray_NDIM(a), &first, &last):
         return None
-    for i in range(cnp.PyArray_NDIM(a)):
-        if i < first:
-            outer *= cnp.PyArray_DIM(a, i)
-        elif i <= last:
-            count *= cnp.PyArray_DIM(a, i)
-        else:
-            columns *= cnp.PyArray_DIM(a, i)
+    measure_around(a, first, last, &outer, &count, &columns)
     out = reduced_like(a, first, last, keepdim, cnp.NPY_BOOL)
     data, to = cnp.PyArray_BYTES(a), cnp.PyArray_BYTES(out)
     with nogil:

@@ -5,6 +5,7 @@ from libc.stdint cimport int64_t
 
 from ..core.array_checks cimport empty_like, same_dims
 from ..core.pool cimport split
+from .arrangement cimport measure_around
 from .kernels cimport is_plain, known, span
 
 cnp.import_array()
@@ -88,20 +89,14 @@ cdef void scan_part(void* data, int64_t part) noexcept nogil:
 cdef object scanned(cnp.ndarray x, object dim, object g, object y):
     cdef Scan job
     cdef cnp.ndarray out
-    cdef int first, last, i
+    cdef int first, last
     cdef int64_t units
     if type(dim) is not int or not span(dim, cnp.PyArray_NDIM(x), &first, &last):
         return None
     job.g = NULL
     if g is not None:
         job.g, job.y = cnp.PyArray_DATA(<cnp.ndarray>g), cnp.PyArray_DATA(<cnp.ndarray>y)
-    job.blocks = job.columns = 1
-    for i in range(cnp.PyArray_NDIM(x)):
-        if i < first:
-            job.blocks *= cnp.PyArray_DIM(x, i)
-        elif i > first:
-            job.columns *= cnp.PyArray_DIM(x, i)
-    job.count = cnp.PyArray_DIM(x, first)
+    measure_around(x, first, first, &job.blocks, &job.count, &job.columns)
     job.strips = (job.columns + STRIP - 1) // STRIP
     job.is_double = cnp.PyArray_TYPE(x) == cnp.NPY_DOUBLE
     out = empty_like(x)

@@ -8,6 +8,7 @@ cimport numpy as cnp
 from libc.stdint cimport int64_t
 
 from ..core.pool cimport split
+from .arrangement cimport measure_around
 from .vector_loops cimport rows_of
 
 cnp.import_array()
@@ -21,18 +22,10 @@ cdef enum:
 
 cdef bint start(Strips* job, cnp.ndarray a, int first, int last) noexcept:
     """Fill in the shape of an array of which the dimensions from `first` to `last` are rows."""
-    cdef int i
     job.table = <const wengert_rows*>rows_of(cnp.PyArray_TYPE(a))
     if job.table == NULL:
         return False
-    job.outer = job.count = job.columns = 1
-    for i in range(cnp.PyArray_NDIM(a)):
-        if i < first:
-            job.outer *= cnp.PyArray_DIM(a, i)
-        elif i <= last:
-            job.count *= cnp.PyArray_DIM(a, i)
-        else:
-            job.columns *= cnp.PyArray_DIM(a, i)
+    measure_around(a, first, last, &job.outer, &job.count, &job.columns)
     job.itemsize = cnp.PyArray_ITEMSIZE(a)
     job.strips = (job.columns + STRIP - 1) // STRIP
     job.chunk, job.chunks = job.count, 1
