@@ -34,3 +34,20 @@ def test_pictures_without_the_right_type_or_order_are_not_pooled_in_c():
     for other in (x.astype(int), x.swapaxes(1, 2)[:, ::2], x[:0], x.astype(np.float16)):
         assert pooling_loops.largest(other, *options) is None
     assert pooling_loops.largest(x, (2,), (2,), (2,), (0,), (1,)) is None
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_elements_are_added_at_their_places(dtype):
+    g = np.arange(2 * 3 * 4, dtype=dtype).reshape(2, 3, 2, 2)
+    places = np.random.default_rng(0).integers(0, 15, g.shape)
+    expected = np.zeros((2, 3, 15), dtype)
+    for i, j in np.ndindex(2, 3):
+        np.add.at(expected[i, j], places[i, j].ravel(), g[i, j].ravel())
+    for values in (g, np.asfortranarray(g)):
+        found = pooling_loops.spread(values, places, (3, 5))
+        assert found.base is None
+        np.testing.assert_array_equal(found, expected.reshape(2, 3, 3, 5))
+    for wrong in (-1, 15):
+        places[1, 2, 1, 1] = wrong
+        assert pooling_loops.spread(g, places, (3, 5)) is None
+    assert pooling_loops.spread(g.astype(int), places, (3, 5)) is None

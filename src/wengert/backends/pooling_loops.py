@@ -18,3 +18,8 @@ def largest(
 ) -> Any:
     """Declined: NumPy compares views of the elements of windows."""
     return None
+
+
+def spread(g: Any, indices: Any, size: tuple[int, ...]) -> Any:
+    """Declined: NumPy adds elements at places."""
+    return None

@@ -1,11 +1,12 @@
 # cython: boundscheck=False, wraparound=False
-"""The largest element of every window of pictures, and its place; the pool's threads share pictures.
+"""The largest element of every window of pictures, its place, and what flows back to such places.
 
-`pooling_loops.py` beside this file is the interface without C.
+The pool's threads share the pictures. `pooling_loops.py` beside this file is the interface without C.
 """
 cimport numpy as cnp
 from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport free, malloc
+from libc.string cimport memset
 
 from ..core.pool cimport split
 
@@ -106,3 +107,73 @@ def largest(object x, tuple kernel, tuple sizes, tuple stride, tuple padding, tu
     with nogil:
         split(pool_work, &job, (job.count + job.together - 1) // job.together)
     return None if job.failed else (out, places)
+
+
+cdef struct Spread:
+    const char* g
+    const int64_t* places
+    char* out
+    Py_ssize_t count, windows, volume, together
+    bint single, failed
+
+
+cdef void spread_work(void* data, int64_t part) noexcept nogil:
+    """Clear some pictures and add elements at their places; no place is outside."""
+    cdef Spread* job = <Spread*>data
+    cdef Py_ssize_t first = part * job.together, i
+    cdef Py_ssize_t end = min(first + job.together, job.count), plane
+    cdef Py_ssize_t item = 4 if job.single else 8
+    cdef const int64_t* places
+    memset(job.out + first * job.volume * item, 0, (end - first) * job.volume * item)
+    for plane in range(first, end):
+        places = job.places + plane * job.windows
+        for i in range(job.windows):
+            if places[i] < 0 or places[i] >= job.volume:
+                job.failed = True
+                return
+        if job.single:
+            for i in range(job.windows):
+                (<float*>job.out + plane * job.volume)[places[i]] += (
+                    <const float*>job.g + plane * job.windows)[i]
+        else:
+            for i in range(job.windows):
+                (<double*>job.out + plane * job.volume)[places[i]] += (
+                    <const double*>job.g + plane * job.windows)[i]
+
+
+def spread(object g, object indices, tuple size):
+    """Zeros in pictures of a size, with the elements of `g` added at their places in the picture;
+    None if this is not for C or a place is outside."""
+    cdef Spread job
+    cdef cnp.ndarray values, places, out
+    cdef cnp.npy_intp dims[64]
+    cdef int kind, i, ndim, lead
+    if not cnp.PyArray_CheckExact(g) or not cnp.PyArray_CheckExact(indices):
+        return None
+    values, places = <cnp.ndarray>g, <cnp.ndarray>indices
+    kind, ndim = cnp.PyArray_TYPE(values), cnp.PyArray_NDIM(values)
+    lead = ndim - <int>len(size)
+    if (kind != cnp.NPY_FLOAT and kind != cnp.NPY_DOUBLE) or lead < 0:
+        return None
+    if cnp.PyArray_TYPE(places) != cnp.NPY_INT64 or not same_dims(values, places):
+        return None
+    if not cnp.PyArray_SIZE(values) or not cnp.PyArray_ISCARRAY_RO(places):
+        return None
+    if not cnp.PyArray_ISCARRAY_RO(values):
+        values = values.copy("C")
+    job.volume = job.count = 1
+    for i in range(ndim):
+        dims[i] = cnp.PyArray_DIM(values, i) if i < lead else size[i - lead]
+        if i < lead:
+            job.count *= dims[i]
+        else:
+            job.volume *= dims[i]
+    job.windows = cnp.PyArray_SIZE(values) // job.count
+    out = cnp.PyArray_EMPTY(ndim, dims, kind, 0)
+    job.g, job.out = cnp.PyArray_BYTES(values), cnp.PyArray_BYTES(out)
+    job.places = <const int64_t*>cnp.PyArray_DATA(places)
+    job.single, job.failed = kind == cnp.NPY_FLOAT, False
+    job.together = max(1, LARGE // max(1, job.volume))
+    with nogil:
+        split(spread_work, &job, (job.count + job.together - 1) // job.together)
+    return None if job.failed else out

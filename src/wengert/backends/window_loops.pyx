@@ -404,11 +404,12 @@ def weigh(
 ):
     """Write the gradient of a convolution by its weight into `out`; False if it is not for C."""
     cdef Windows job
-    cdef Py_ssize_t parts, size = cnp.PyArray_SIZE(out)
+    cdef Py_ssize_t parts, size
     cdef cnp.npy_intp dims[2]
     cdef cnp.ndarray sums
     if not prepare(&job, x, gradient, out, kernel, sizes, stride, padding, dilation, groups):
         return False
+    size = cnp.PyArray_SIZE(<cnp.ndarray>out)
     cut(&job, True)
     parts = share(&job, job.pieces, min(SUMS, max(2, SUMMED // size)))
     if parts > 1:

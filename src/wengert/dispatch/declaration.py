@@ -229,7 +229,8 @@ class Declaration(BaseOperator):
             name = self.name.lstrip("_")
             if "i" in self.refuses:
                 for index, value in enumerate(given[:2]):
-                    if isinstance(value, (int, float, complex)):
+                    is_operand = self.schema.arguments[index].type == "Tensor"
+                    if is_operand and isinstance(value, (int, float, complex)):
                         raise _number_for_a_tensor(self, index, value, dtype)
             raise NotImplementedError(
                 f"\"{name}_cpu\" not implemented for '{from_numpy(dtype).scalar_name}': "

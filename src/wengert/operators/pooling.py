@@ -17,7 +17,7 @@ from ..transforms.batching.rules import leading
 from .along import packed, scalar_name, widened, working_dtype
 from .convolution import channels_innermost, channels_moved
 from .declare import linear, primitive
-from .scatter import _gather_backward_
+from .scatter import added_along
 
 __all__ = []
 
@@ -217,25 +217,44 @@ def flat_planes(t: Tensor, count: int) -> Tensor:
     return t.reshape((*shape[:lead], math.prod(shape[lead:])))
 
 
-def _put_back(g: Tensor, indices: Tensor, shape: Sizes, count: int) -> Tensor:
-    """A gradient at the elements that were chosen, added where windows overlap."""
-    lead = len(shape) - count
-    size = (*shape[:lead], math.prod(shape[lead:]))
-    places = flat_planes(indices, count)
-    return _gather_backward_.call((flat_planes(g, count), size, -1, places)).reshape(shape)
+def _spread(xp: Any, g: Any, indices: Any, size: Sizes) -> Any:
+    found = pooling_loops.spread(g, indices, size)
+    if found is not None:
+        return found
+    lead = g.shape[: g.ndim - len(size)]
+    values, places = g.reshape(*lead, -1), indices.reshape(*lead, -1)
+    whole = (*lead, math.prod(size))
+    return added_along(xp, values, whole, -1, places).reshape(*lead, *size)
 
 
+def _in_planes(x: Any, indices: Any, size: Sizes) -> Any:
+    return meta.empty((*x.shape[: x.ndim - len(size)], *size), x.dtype)
+
+
+def _picked(g: Tensor, indices: Tensor, size: Sizes) -> Tensor:
+    """The elements at places in their planes."""
+    flat = flat_planes(g, len(size)).gather(-1, flat_planes(indices, len(size)))
+    return flat.reshape(indices.array.shape)
+
+
+_max_pool_backward: Operator = linear(
+    "_max_pool_backward(Tensor grad, Tensor indices, int[] size) -> Tensor",
+    _spread,
+    lambda g, indices, size: _picked(g, indices, size),
+    widens=True,
+    meta=_in_planes,
+    batch=leading,
+    name=lambda grad, indices, size: f"MaxPool{len(size)}DWithIndicesBackwardBackward0",
+    doc="Zeros in planes of a size, with a gradient added at the places of `indices`.",
+)
 max_pool: Operator = primitive(
     "_max_pool(Tensor self, int[] kernel_size, int[] stride, int[] padding, int[] dilation, "
     "bool ceil_mode) -> (Tensor, Tensor)",
     _max_pool,
-    lambda g, self_shape, kernel_size, out1: _put_back(g[0], out1, self_shape, len(kernel_size)),
-    lambda tangents, kernel_size, out1: (
-        flat_planes(tangents["self"], len(kernel_size))
-        .gather(-1, flat_planes(out1, len(kernel_size)))
-        .reshape(out1.array.shape),
-        None,
+    lambda g, self_shape, kernel_size, out1: _max_pool_backward.call(
+        (g[0], out1, tuple(self_shape[-len(kernel_size) :]))
     ),
+    lambda tangents, kernel_size, out1: (_picked(tangents["self"], out1, kernel_size), None),
     nondifferentiable_outputs=(1,),
     widens=False,
     meta=_max_pool_meta,
@@ -386,10 +405,8 @@ def _unpool(xp: Any, x: Any, indices: Any, size: Sizes) -> Any:
 max_unpool: Operator = linear(
     "_max_unpool(Tensor self, Tensor indices, int[] size) -> Tensor",
     _unpool,
-    lambda g, self_shape, indices, size: flat_planes(g, len(size))
-    .gather(-1, flat_planes(indices, len(size)))
-    .reshape(tuple(self_shape)),
-    meta=lambda x, indices, size: meta.empty((*x.shape[: x.ndim - len(size)], *size), x.dtype),
+    lambda g, indices, size: _picked(g, indices, size),
+    meta=_in_planes,
     batch=leading,
     name=lambda self, indices, size: f"MaxUnpool{len(size)}DBackward0",
     raises="values",

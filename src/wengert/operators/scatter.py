@@ -113,7 +113,8 @@ def _gather(xp: Any, x: Any, dim: int, index: Any, sparse_grad: bool) -> Any:
     return packed(x[_along(xp, dim, index)])
 
 
-def _gather_backward(xp: Any, g: Any, size: tuple, dim: int, index: Any) -> Any:
+def added_along(xp: Any, g: Any, size: tuple, dim: int, index: Any) -> Any:
+    """Zeros of a size with elements added along a dimension, at places that are there."""
     out = xp.zeros(size, g.dtype)
     _write_sum(xp, out, dim, index, g)
     return out
@@ -152,7 +153,7 @@ gather = linear(
 )
 _gather_backward_: Operator = linear(
     "_gather_backward(Tensor grad, int[] size, int dim, Tensor index) -> Tensor",
-    _gather_backward,
+    added_along,
     lambda g, dim, index: gather.call((g, dim, index, False)),
     widens=True,
     meta=shapes.sized,

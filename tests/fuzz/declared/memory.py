@@ -24,12 +24,12 @@ from fuzz.declared.patterns import CONJUGATES, COPIES, GAPS, MATRICES
 
 TABLE: list[Declared] = [
     Declared(
-        "Factors, solutions and transforms may lie in memory in another order.",
+        "Factors and solutions may lie in memory in another order.",
         lambda d: d.field in ("stride", "offset") and bool(MATRICES.search(made_by(d))),
         harmless=True,
     ),
     Declared(
-        "Factors, solutions and transforms may lie in memory in another order.",
+        "Factors and solutions may lie in memory in another order.",
         lambda d: bool(MATRICES.search(d.program.text))
         and (refused(d, "view size is not compatible", "setStorage")
              or refused_by_us(d, "view size is not compatible", "setStorage")
