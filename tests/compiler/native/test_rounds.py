@@ -6,6 +6,7 @@ import wengert
 from compiler.native.support import assert_alike, assert_native, randn
 from wengert.compiler import cond, explain, scan, trace, while_loop
 from wengert.compiler import map as map_slices
+from wengert.compiler.native import host, rounds
 from wengert.func import grad
 
 
@@ -130,3 +131,17 @@ def test_memory_of_rounds_inside_stays_from_round_to_round():
 def test_types_are_found_without_being_traced():
     traced = trace(of_order(powers, 2), wengert.full((5,), 0.25, dtype=wengert.float64))
     assert len(traced.graph.inputs) == 1 and not traced.captured
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_without_memory_the_interpreter_runs(order, monkeypatch):
+    refuses = host.compiled(
+        "define ptr @refuse(ptr %old, i64 %size) {\n  ret ptr null\n}", host.native_bits()
+    )
+    address = refuses.get_function_address("refuse")
+    monkeypatch.setattr(rounds, "realloc_address", lambda: address)
+    function = of_order(powers, order)
+    x = wengert.tensor([0.5, 0.2, 1.5], dtype=wengert.float64)
+    compiled = wengert.compile(function, backend="native")
+    for _ in range(2):
+        assert wengert.allclose(compiled(x), function(x))

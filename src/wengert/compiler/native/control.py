@@ -255,6 +255,8 @@ def _scan(
     collected = []
     for inner, shape in zip(body.outputs[carried:], body.shapes[carried:], strict=True):
         step = math.prod(shape) * DTYPES[inner.kind].itemsize
+        if count is not None and not step:
+            raise Unsupported("rounds of unknown number that give no elements")
         if count is not None:
             grown = Growing(builder, inner.kind, shape, count)
             collected.append((inner.base, grown.buffer, -step if backward else step))
