@@ -271,35 +271,64 @@ cdef bint sum_products(Channels* job, object gradient, object x, object mean) no
     return True
 
 
-cdef object channels_by_input(tuple v):
-    """(gradient, input, weight, mean, scale)"""
-    cdef Channels job
+cdef cnp.ndarray input_gradient(Channels* job, cnp.ndarray g, object weight, cnp.ndarray scales):
+    """The gradient by the input, from the sums that `sum_products` has left."""
     cdef Strips* strips = &job.strips
-    cdef cnp.ndarray out
-    cdef double size, scale, factor, weighted
+    cdef cnp.ndarray out = empty_like(g)
+    cdef double size = <double>(job.examples * job.length), scale, factor, weighted
     cdef int64_t channel
-    if not is_plain(v[1]) or cnp.PyArray_NDIM(<cnp.ndarray>v[1]) < 2:
-        return None
-    if not is_vector(v[2], <cnp.ndarray>v[1], True) or not is_vector(
-        v[4], <cnp.ndarray>v[1], False
-    ):
-        return None
-    if not sum_products(&job, v[0], v[1], v[3]):
-        return None
-    size = <double>(job.examples * job.length)
-    out = empty_like(<cnp.ndarray>v[0])
     for channel in range(job.channels):
-        scale = get(cnp.PyArray_BYTES(<cnp.ndarray>v[4]), channel, job.single)
+        scale = get(cnp.PyArray_BYTES(scales), channel, job.single)
         factor = scale
-        if v[2] is not None:
-            factor *= get(cnp.PyArray_BYTES(<cnp.ndarray>v[2]), channel, job.single)
-        weighted = summed(&job, strips.other, channel)
-        spread_number(&job, 1, channel, summed(&job, strips.partial, channel) / size)
-        spread_number(&job, 2, channel, factor)
-        spread_number(&job, 3, channel, factor * scale * scale * weighted / size)
+        if weight is not None:
+            factor *= get(cnp.PyArray_BYTES(<cnp.ndarray>weight), channel, job.single)
+        weighted = summed(job, strips.other, channel)
+        spread_number(job, 1, channel, summed(job, strips.partial, channel) / size)
+        spread_number(job, 2, channel, factor)
+        spread_number(job, 3, channel, factor * scale * scale * weighted / size)
     strips.d, strips.e, strips.more = job.copies[1], job.copies[2], job.copies[3]
     strips.out = cnp.PyArray_BYTES(out)
     run(strips, centred_work, True)
+    return out
+
+
+cdef cnp.ndarray weight_gradient(Channels* job, cnp.ndarray g, cnp.ndarray scales):
+    cdef cnp.npy_intp count = job.channels
+    cdef cnp.ndarray out = cnp.PyArray_EMPTY(1, &count, cnp.PyArray_TYPE(g), 0)
+    cdef int64_t channel
+    for channel in range(job.channels):
+        put(cnp.PyArray_BYTES(out), channel,
+            summed(job, job.strips.other, channel)
+            * get(cnp.PyArray_BYTES(scales), channel, job.single), job.single)
+    return out
+
+
+cdef cnp.ndarray bias_gradient(Channels* job, cnp.ndarray g):
+    cdef cnp.npy_intp count = job.channels
+    cdef cnp.ndarray out = cnp.PyArray_EMPTY(1, &count, cnp.PyArray_TYPE(g), 0)
+    cdef int64_t channel
+    for channel in range(job.channels):
+        put(cnp.PyArray_BYTES(out), channel, summed(job, job.strips.partial, channel), job.single)
+    return out
+
+
+cdef bint begin_gradient(
+    Channels* job, object gradient, object x, object weight, object mean, object scale
+) noexcept:
+    """Sum the products for gradients; False if the operands do not suit."""
+    return (
+        is_plain(x) and cnp.PyArray_NDIM(<cnp.ndarray>x) >= 2
+        and is_vector(weight, <cnp.ndarray>x, True) and is_vector(scale, <cnp.ndarray>x, False)
+        and sum_products(job, gradient, x, mean)
+    )
+
+
+cdef object channels_by_input(tuple v):
+    """(gradient, input, weight, mean, scale)"""
+    cdef Channels job
+    if not begin_gradient(&job, v[0], v[1], v[2], v[3], v[4]):
+        return None
+    out = input_gradient(&job, <cnp.ndarray>v[0], v[2], <cnp.ndarray>v[4])
     end(&job)
     return out
 
@@ -307,42 +336,50 @@ cdef object channels_by_input(tuple v):
 cdef object channels_by_weight(tuple v):
     """(gradient, input, mean, scale)"""
     cdef Channels job
-    cdef cnp.npy_intp count
-    cdef cnp.ndarray out
-    cdef int64_t channel
-    if not is_plain(v[1]) or cnp.PyArray_NDIM(<cnp.ndarray>v[1]) < 2:
+    if not begin_gradient(&job, v[0], v[1], None, v[2], v[3]):
         return None
-    if not is_vector(v[3], <cnp.ndarray>v[1], False) or not sum_products(&job, v[0], v[1], v[2]):
-        return None
-    count = job.channels
-    out = cnp.PyArray_EMPTY(1, &count, cnp.PyArray_TYPE(<cnp.ndarray>v[1]), 0)
-    for channel in range(job.channels):
-        put(cnp.PyArray_BYTES(out), channel,
-            summed(&job, job.strips.other, channel)
-            * get(cnp.PyArray_BYTES(<cnp.ndarray>v[3]), channel, job.single), job.single)
+    out = weight_gradient(&job, <cnp.ndarray>v[0], <cnp.ndarray>v[3])
     end(&job)
     return out
+
+
+cdef object channels_by_all(tuple v):
+    """(gradient, input, weight, mean, scale): all three gradients, from one pass for the sums."""
+    cdef Channels job
+    if not begin_gradient(&job, v[0], v[1], v[2], v[3], v[4]):
+        return None
+    of_weight = weight_gradient(&job, <cnp.ndarray>v[0], <cnp.ndarray>v[4])
+    of_bias = bias_gradient(&job, <cnp.ndarray>v[0])
+    of_input = input_gradient(&job, <cnp.ndarray>v[0], v[2], <cnp.ndarray>v[4])
+    end(&job)
+    return of_input, of_weight, of_bias
+
+
+cdef object channels_by_parameters(tuple v):
+    """(gradient, input, mean, scale): the gradients by weight and bias."""
+    cdef Channels job
+    if not begin_gradient(&job, v[0], v[1], None, v[2], v[3]):
+        return None
+    of_weight = weight_gradient(&job, <cnp.ndarray>v[0], <cnp.ndarray>v[3])
+    of_bias = bias_gradient(&job, <cnp.ndarray>v[0])
+    end(&job)
+    return of_weight, of_bias
 
 
 cdef object channels_by_bias(tuple v):
     """(gradient,)"""
     cdef Channels job
-    cdef cnp.npy_intp count
-    cdef cnp.ndarray out
-    cdef int64_t channel
     cdef Strips* strips = &job.strips
+    cdef int64_t channel
     if not is_plain(v[0]) or not begin(&job, <cnp.ndarray>v[0]):
         return None
-    count = job.channels
-    out = cnp.PyArray_EMPTY(1, &count, cnp.PyArray_TYPE(<cnp.ndarray>v[0]), 0)
     for channel in range(job.channels):
         spread_number(&job, 0, channel, 0)
     strips.b, strips.c = strips.a, job.copies[0]
     strips.partial = job.sums
     strips.other = job.sums + strips.outer * strips.columns * (strips.count // 32 + 1)
     run(strips, products_work, True)
-    for channel in range(job.channels):
-        put(cnp.PyArray_BYTES(out), channel, summed(&job, job.sums, channel), job.single)
+    out = bias_gradient(&job, <cnp.ndarray>v[0])
     end(&job)
     return out
 
@@ -459,6 +496,8 @@ known("_normalize_channels", normalize_channels)
 known("_normalize_channels.input", channels_by_input)
 known("_normalize_channels.weight", channels_by_weight)
 known("_normalize_channels.bias", channels_by_bias)
+known("_normalize_channels.input+weight+bias", channels_by_all)
+known("_normalize_channels.weight+bias", channels_by_parameters)
 known("_nll_loss", nll_loss)
 known("_nll_loss.self", nll_loss_gradient)
 known("_nll_loss_backward", nll_loss_backward)

@@ -81,8 +81,12 @@ cpdef list apply_rules(Node node, object grads, list values)
 cpdef Tensor apply_loop(
     GradientStep step, Tensor g, object saved, bint inference, Tensor total, bint last
 )
-@cython.locals(values=list, t=Tensor)
+@cython.locals(plan=GradientPlan, step=GradientStep)
+cdef bint apply_joint(Node node, object grads, object saved, ThreadState state, list result)
+@cython.locals(values=tuple)
 cpdef Tensor apply_vector(GradientStep step, object g, object saved, bint inference)
+@cython.locals(values=list, t=Tensor)
+cdef tuple vector_values(GradientStep step, object g, object saved)
 @cython.locals(t=Tensor, variable=SavedVariable)
 cdef object read_saved(object value)
 @cython.locals(indices=tuple, count=cython.int)

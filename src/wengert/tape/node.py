@@ -327,8 +327,14 @@ def apply_rules(node: Node, grads: Any, values: list) -> list:
         grads = grads.conj()
     state = thread_state()
     needed = state.needed
-    saved = values[0] if plan.saves == 1 else values
+    saved = None
     loops = not state.grad_enabled and not state.layers and not conjugate
+    if loops:
+        # What is unpacked is checked already: loops take it even if it has been changed before.
+        arrays = [v.array if isinstance(v, Tensor) else v for v in values]
+        saved = arrays[0] if plan.saves == 1 else arrays
+    if loops and plan.joint is not None and apply_joint(node, grads, saved, state, result):
+        return result
     for step in plan.steps:
         edge = step.edge
         if step.spreads:
@@ -406,10 +412,39 @@ def apply_loop(
     return None if array is None else wrap_as(array, inference)
 
 
+def apply_joint(
+    node: Node, grads: Any, saved: Any, state: ThreadState, result: list
+) -> bool:
+    """Let one kernel compute the gradients of all edges, if all are wanted and values suit it."""
+    plan = node.plan
+    for step in plan.steps:
+        following = node.next_nodes[step.edge]
+        if following is None or (state.needed is not None and following not in state.needed):
+            return False
+    values = vector_values(plan.steps[0], grads, saved)
+    if values is None:
+        return False
+    arrays = plan.joint.run(values)
+    if arrays is None:
+        return False
+    for step, array in zip(plan.steps, arrays, strict=True):
+        result[step.edge] = wrap_as(array, state.inference)
+    return True
+
+
 def apply_vector(
     step: GradientStep, g: Any, saved: Any, inference: bool
 ) -> Tensor | None:
     """What a rule's own loop in C makes of a gradient and all that the rule reads, or None."""
+    values = vector_values(step, g, saved)
+    if values is None:
+        return None
+    array = step.vector.run(values)
+    return None if array is None else wrap_as(array, inference)
+
+
+def vector_values(step: GradientStep, g: Any, saved: Any) -> tuple | None:
+    """The arrays of a gradient and of what a rule reads; None if something has changed."""
     values = []
     if type(g) is list:
         for t in g:
@@ -434,8 +469,7 @@ def apply_vector(
             if item is None:
                 return None
         values.append(item)
-    array = step.vector.run(tuple(values))
-    return None if array is None else wrap_as(array, inference)
+    return tuple(values)
 
 
 def read_saved(value: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..backends.kernels import native_loop
 from ..core.tensor import Tensor
 from .node import Node
 from .plans import (
@@ -29,6 +30,7 @@ def plan_for(operator: Any, mask: int, name: str, args: tuple | None = None) -> 
     """
     slots: list[int] = []
     steps = []
+    taken: list[str] = []
     edge = -1
     for i, position in enumerate(operator.grad_positions):
         value = None if args is None else args[position]
@@ -41,6 +43,7 @@ def plan_for(operator: Any, mask: int, name: str, args: tuple | None = None) -> 
         rule = operator.rules.get(argument.name)
         if rule is None:
             continue
+        taken.append(argument.name)
         indices = []
         for read in rule_reads(rule):
             slot = slot_of(operator, read)
@@ -70,6 +73,7 @@ def plan_for(operator: Any, mask: int, name: str, args: tuple | None = None) -> 
         several_outputs=operator.outputs != 1 and not operator.takes_undefined,
         node_class=cls,
         made_as=Node,
+        joint=native_loop(f"{operator.name}.{'+'.join(taken)}") if len(taken) > 1 else None,
     )
     operator.plans[mask if operator.namer is None else (mask, name)] = plan
     return plan

@@ -24,6 +24,7 @@ cdef class GradientPlan:
     cdef public str name
     cdef public type node_class
     cdef public type made_as
+    cdef public NativeLoop joint
     cdef public int edges
     cdef public int saves
     cdef public bint saves_tensors

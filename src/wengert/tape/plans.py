@@ -58,12 +58,14 @@ class GradientPlan:
         node_class: type | None = None,
         made_as: type | None = None,
         custom: bool = False,
+        joint: Any = None,
     ) -> None:
         self.operator = operator
         self.name = name
         self.custom = custom
         self.node_class: Any = node_class
         self.made_as: Any = node_class if made_as is None else made_as
+        self.joint = joint  # what computes the gradients of all steps at once, or None
         self.edges = edges
         self.steps = steps
         self.slots = slots
