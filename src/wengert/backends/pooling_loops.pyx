@@ -8,6 +8,7 @@ from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
+from ..core.array_checks cimport same_dims
 from ..core.pool cimport split
 
 cnp.import_array()
