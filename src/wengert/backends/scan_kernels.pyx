@@ -118,8 +118,16 @@ cdef object cumprod(tuple v):
     return scanned(<cnp.ndarray>v[0], v[1], None, None)
 
 
+cdef bint has_zero(const real* x, int64_t n) noexcept nogil:
+    cdef int64_t i
+    cdef int found = 0
+    for i in range(n):
+        found |= x[i] == 0
+    return found != 0
+
+
 cdef object cumprod_gradient(tuple v):
-    """(gradient, self, dim, out)"""
+    """(gradient, self, dim, out); zeros stop what flows back, NaN too, which is not done here."""
     cdef cnp.ndarray x
     if not is_plain(v[0]) or not is_plain(v[1]) or not is_plain(v[3]):
         return None
@@ -129,6 +137,12 @@ cdef object cumprod_gradient(tuple v):
             <cnp.ndarray>other, x
         ):
             return None
+    if (
+        has_zero[double](<const double*>cnp.PyArray_DATA(x), cnp.PyArray_SIZE(x))
+        if cnp.PyArray_TYPE(x) == cnp.NPY_DOUBLE
+        else has_zero[float](<const float*>cnp.PyArray_DATA(x), cnp.PyArray_SIZE(x))
+    ):
+        return None
     return scanned(x, v[2], v[0], v[3])
 
 

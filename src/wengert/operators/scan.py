@@ -160,7 +160,7 @@ def _gradient_up_to_zeros(g: Any, x: Any, dim: int, out: Any) -> Any:
     if not has_elements(x) or not x.ndim:
         return None
     zero = x == 0
-    if not zero.any():
+    if not zero.any().item():
         return None
     xp = backend_of(x).xp
     zeros = xp.cumsum(zero, normal_dim(dim, x.ndim))
