@@ -491,3 +491,30 @@ def test_results_of_branches_have_memory_of_their_own(part, change, recorded):
         found.append((run(x).tolist(), x.tolist()))
     assert found[0] == found[1]
     assert set(found[0][0]) == ({2.0} if change == "result" else {1.0})
+
+
+CAPTURING = {
+    "cond": lambda x, w: cond(x.sum() > 0, lambda x: (x * w).tanh(), lambda x: x * 1, (x,)),
+    "while_loop": lambda x, w: while_loop(
+        lambda n, x: n < 2, lambda n, x: (n + 1, (x * w).tanh()), (wengert.tensor(0), x)
+    )[1],
+    "scan": lambda x, w: scan(lambda c, r: (c * w, (c * w).tanh()), x, wengert.ones(2))[1],
+    "map": lambda x, w: map(lambda row: (row * w).tanh(), x),
+}
+
+
+@pytest.mark.parametrize("name", CAPTURING)
+@pytest.mark.parametrize("recorded", [True, False])
+def test_a_captured_view_of_what_has_changed_has_its_gradient_when_compiled(name, recorded):
+    """Its history is renewed outside of all traces, not in the one around the block."""
+    gradients = []
+    for way in (lambda function: function, wengert.compile):
+        leaf = wengert.ones(4, requires_grad=True)
+        base = leaf * 1
+        view = base[:2]
+        with wengert.set_grad_enabled(recorded):
+            base.mul_(2)
+        y = way(lambda x, view=view: CAPTURING[name](x, view))(wengert.tensor([1.0, 2.0]))
+        gradients += wengert.autograd.grad(y.sum(), leaf)
+    assert bool((gradients[0][:2] > 0).all())
+    assert wengert.allclose(*gradients)

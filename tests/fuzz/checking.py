@@ -124,7 +124,7 @@ def saves_less(
     for step, (mine, other) in enumerate(zip(ours, theirs)):
         if mine.error and other.error and not again[step].error:
             # With copies nothing is refused, also what should be, and so ends otherwise.
-            again[step], again[-1] = other, theirs[-1]
+            again[step], again[-1] = other, ours[-1]
     return first_difference(program, ours, again)[0] is None
 
 

@@ -129,7 +129,8 @@ TABLE: list[Declared] = [
     Declared(
         "A derivative at the edge of a domain is a number where PyTorch multiplies 0 by infinity.",
         lambda d: (is_gradient(d) and d.field == "values" or d.field == "grad")
-        and only_theirs_nan(d.ours, d.theirs) and bool(HAS_EDGES.search(leading_to(d))),
+        and "nan" in repr(d.theirs) and only_theirs_nan(d.ours, d.theirs)
+        and bool(HAS_EDGES.search(leading_to(d))),
     ),
     Declared(
         "A limit of clamp that is reached has no tangent, as it has no gradient.",

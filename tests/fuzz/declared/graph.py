@@ -104,6 +104,10 @@ TABLE: list[Declared] = [
         "The graph and the memory of a gradient are those of our rules.",
         lambda d: refused_by_us(d, "does not require grad and does not have a grad_fn")
         and bool(re.search(r"grad\(g\d|g\d+\.backward|backward\(\[g\d", d.source))
+        # The gradient of a mean is one number in memory, as that of a sum is.
+        or refused_by_us(d, "more than one element of the written-to tensor")
+        and bool(re.search(r"\.mean\(\)|mean\(t\d+\)", d.program.text))
+        and bool(re.search(r"\bg\d", history(d)))
         or (raises(d, "A view was created in no_grad mode")
             or refused_by_us(d, "A view was created in no_grad mode"))
         and bool(re.match(r"\s*[dgr]\d+[.\[ ]|.*\.apply\([dgr]\d", d.source)
@@ -218,7 +222,7 @@ TABLE: list[Declared] = [
     Declared(
         "The result of cond requires grad if that of either branch does.",
         lambda d: d.program.uses("cond")
-        and (refused_by_us(d, "view was created in no_grad mode")
+        and (refused_by_us(d, "view was created in no_grad mode", "returns multiple views")
              or d.field in ("values", "grad") and "nan" in repr(d.ours)
              and differ_by_nan(d.ours, d.theirs)),
     ),

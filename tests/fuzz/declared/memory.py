@@ -133,7 +133,7 @@ TABLE: list[Declared] = [
     Declared(
         "A compiled function that raises has changed nothing.",
         lambda d: d.field in ("values", "grad", "log") and bool(d.before)
-        and d.program.uses("compiled") and changes(d),
+        and not is_gradient(d) and d.program.uses("compiled") and changes(d),
     ),
     Declared(
         "Batched gradients are not written into shared ones, nor into zeros without memory.",

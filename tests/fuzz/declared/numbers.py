@@ -4,17 +4,12 @@ from __future__ import annotations
 
 
 def differ_by_nan(ours: object, theirs: object) -> bool:
-    """Whether numbers differ only where one of them is not a number."""
-    if isinstance(ours, (list, tuple)):
-        return (
-            isinstance(theirs, (list, tuple))
-            and len(ours) == len(theirs)
-            and all(map(differ_by_nan, ours, theirs))
-        )
-    if ours == theirs or ours != ours or theirs != theirs:
-        return True
-    numbers = isinstance(ours, (float, complex)) and isinstance(theirs, (float, complex))
-    return numbers and abs(ours - theirs) <= 1e-3 * abs(theirs)
+    """Whether numbers differ only where one of them is not a number, and some do."""
+    mine, other = numbers_in(ours), numbers_in(theirs)
+    pairs = [(a, b) for a, b in zip(mine, other) if (a != a) == (b != b)]
+    return len(pairs) < len(mine) == len(other) and all(
+        a != a or a == b or abs(a - b) <= 1e-3 * abs(b) for a, b in pairs
+    )
 
 
 def nearly(ours: object, theirs: object) -> bool:
@@ -35,16 +30,8 @@ def numbers_in(value: object) -> list[complex]:
 
 def only_theirs_nan(ours: object, theirs: object) -> bool:
     """Whether numbers differ only where theirs is not a number and ours is."""
-    if isinstance(ours, (list, tuple)):
-        return (
-            isinstance(theirs, (list, tuple))
-            and len(ours) == len(theirs)
-            and all(map(only_theirs_nan, ours, theirs))
-        )
-    if ours == theirs or theirs != theirs:
-        return True
-    numbers = isinstance(ours, (float, complex)) and isinstance(theirs, (float, complex))
-    return numbers and abs(ours - theirs) <= 1e-3 * abs(theirs)
+    pairs = zip(numbers_in(ours), numbers_in(theirs))
+    return differ_by_nan(ours, theirs) and all(a == a or b != b for a, b in pairs)
 
 
 def agree_but_for_nan(ours: object, theirs: object) -> bool:

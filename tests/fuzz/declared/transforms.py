@@ -7,6 +7,7 @@ import re
 from fuzz.declared.entry import Declared
 from fuzz.declared.looking import after, changes, is_gradient, raises, refused, refused_by_us
 from fuzz.declared.numbers import numbers
+from fuzz.declared.origins import history
 
 TABLE: list[Declared] = [
     Declared(
@@ -43,8 +44,7 @@ TABLE: list[Declared] = [
     Declared(
         "Forward mode knows inference tensors: PyTorch's vectorized jacobian of one is zero.",
         lambda d: d.field in ("values", "value", "dtype") and is_gradient(d)
-        and "strategy='forward-mode'" in d.source and d.program.uses("inference_mode")
-        and (d.field == "dtype" or not re.search("[1-9]", repr(d.theirs))),
+        and "strategy='forward-mode'" in d.source and "inference_mode" in history(d),
     ),
     Declared(
         "Batch rules know numbers: PyTorch's of flip and of losses take each example for more.",

@@ -20,6 +20,7 @@ from ...core.scopes import Assigned
 from ...core.state import thread_state
 from ...core.tensor import Tensor, node_of, set_fields
 from ...core.trees.pytree import TreeSpec, tree_flatten, tree_unflatten
+from ...dispatch.levels import ascend, descend
 from ...tape.node import Node as TapeNode
 from ...tape.saved import Freed
 from ...tensor.pickling import user_attributes
@@ -85,6 +86,19 @@ def record(
     return traced
 
 
+def _renew(view: Tensor) -> None:
+    """Give a view of something changed its history at the level where it belongs.
+
+    That may be further out than the next one: a block is traced inside the trace of a function.
+    """
+    state, array = thread_state(), view.array
+    saved = descend(state, array.level.number if type(array) is LevelArray else 0)
+    try:
+        node_of(view)
+    finally:
+        ascend(state, saved)
+
+
 def _strides(array: Any) -> tuple[int, ...] | None:
     """The strides of an array, None if it is in row-major order."""
     return None if array.flags.c_contiguous else array.strides
@@ -145,8 +159,7 @@ class CaptureLevel(TraceLevel):
     def add_input(self, example: Tensor, name: str | None = None) -> Tensor:
         """A further input of the graph, of the type of `example`; the tensor that stands for it."""
         if example.view_meta is not None and thread_state().recording():
-            with self.below():  # a view of something changed gets its history where it belongs
-                node_of(example)
+            _renew(example)
         value = self.graph.add_input(type_of(example), name)
         stand_in = self.stand_in(value, shape_only(example.array), example)
         self.memories[stand_in.array.memory] = example
