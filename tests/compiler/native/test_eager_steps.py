@@ -129,7 +129,9 @@ def check(operation, sample, tolerance):
     except (RuntimeError, TypeError, ValueError):
         return  # there is nothing to compare with
     graph = trace(function, *tensors).graph
-    assert_alike(Program(graph)(*tensors), its, 0.0)
+    # A trace asks for singular values with their vectors, which LAPACK rounds otherwise.
+    svd = any("svd" in node.kind for node in graph.nodes())
+    assert_alike(Program(graph)(*tensors), its, 1e-13 if svd else 0.0)
     tolerance = max([tolerance, *[TOLERANCES.get(dtype_name(t), 0.0) for t in its]])
     native = NativeProgram(graph)
     assert_alike(native(*tensors), its, tolerance)
