@@ -3,6 +3,8 @@
 cimport numpy as cnp
 from libc.stdint cimport int64_t
 
+from numpy import isnan
+
 from ..core.array_checks cimport empty_like, same_dims
 from ..core.pool cimport split
 from .kernels cimport is_plain, known, span
@@ -134,7 +136,10 @@ cdef object cumprod_gradient(tuple v):
             <cnp.ndarray>other, x
         ):
             return None
-    return scanned(x, v[2], v[0], v[3])
+    out = scanned(x, v[2], v[0], v[3])
+    if out is not None and isnan(out).any() and not (<object>x).all():
+        return None  # NaN does not come past a factor of zero: the rule knows
+    return out
 
 
 known("cumprod", cumprod)
