@@ -140,3 +140,11 @@ def test_gradients_of_cumulative_products_with_zeros_in_other_rows(lib):
     (across,) = lib.autograd.grad(x.cumprod(0), x, lib.ones(2, 3))
     assert along.tolist() == [[1, 8, 0], [17, 8, 8]]
     assert across.tolist() == [[3, 5, 4], [2, 0, 3]]
+
+
+def test_trapezoids_of_whole_numbers_wrap_as_their_type_does(lib):
+    y = lib.tensor([2, 1, 2], dtype=lib.uint8)
+    x = lib.tensor([2, 0, 3], dtype=lib.uint8)
+    assert lib.cumulative_trapezoid(y, x).tolist() == [125.0, 129.5]
+    assert lib.trapezoid(y, x).tolist() == 129.5
+    assert lib.trapezoid(y, dx=3).tolist() == 9.0

@@ -348,7 +348,7 @@ def diff(
 
 
 def _trapezoids(name: str, y: Tensor, x: Tensor | None, dx: Any, dim: int) -> Tensor:
-    """The areas of the trapezoids between neighbouring samples, one less than samples."""
+    """Twice the areas of the trapezoids between neighbouring samples, one less than samples."""
     for argument, value in (("y", y), ("x", x)):
         if value is not None and value.array.dtype.kind == "b":
             raise RuntimeError(
@@ -358,13 +358,13 @@ def _trapezoids(name: str, y: Tensor, x: Tensor | None, dx: Any, dim: int) -> Te
     length = max(y.array.shape[dim] - 1, 0)
     heights = y.narrow(dim, y.array.shape[dim] - length, length) + y.narrow(dim, 0, length)
     if x is None:
-        return heights * (dx / 2)
+        return heights * dx
     if x.array.ndim == 1 and y.array.ndim > 1:
         if x.array.shape[0] != y.array.shape[dim]:
             raise RuntimeError(f"{name}: There must be one `x` value for each sample point")
-        return heights * (diff(x) / 2).reshape((-1,) + (1,) * (y.array.ndim - dim - 1))
+        return heights * diff(x).reshape((-1,) + (1,) * (y.array.ndim - dim - 1))
     along = dim if x.array.ndim > y.array.ndim else dim - y.array.ndim
-    return heights * (diff(x, dim=along) / 2)
+    return heights * diff(x, dim=along)
 
 
 @composite(public="function")
@@ -372,7 +372,7 @@ def trapezoid(
     y: Tensor, x: Tensor | None = None, *, dx: Any = 1, dim: int = -1
 ) -> Tensor:
     """The integral of samples `y`, at the places `x` or `dx` apart, by the trapezoidal rule."""
-    return sum(_trapezoids("trapezoid", y, x, dx, dim), normal_dim(dim, y.array.ndim))
+    return sum(_trapezoids("trapezoid", y, x, dx, dim), normal_dim(dim, y.array.ndim)) / 2
 
 
 @composite(public="function")
@@ -381,4 +381,4 @@ def cumulative_trapezoid(
 ) -> Tensor:
     """The integrals of samples `y` up to each place by the trapezoidal rule."""
     areas = _trapezoids("cumulative_trapezoid", y, x, dx, dim)
-    return cumsum(areas, normal_dim(dim, y.array.ndim))
+    return cumsum(areas, normal_dim(dim, y.array.ndim)) / 2

@@ -52,6 +52,8 @@ TABLE: list[Declared] = [
         and raises(d, "Dimension out of range")
         or "_scatter(" in d.program.text and raises(d, "Expected index")
         or "masked_select(" in d.program.text and raises(d, "split_sizes to sum exactly")
+        or "strategy='forward-mode'" in d.source and "cat(" in history(d)
+        and raises(d, "Tensors must have same number of dimensions")
         or d.program.uses("vmap", "jacfwd", "hessian", "jacobian")
         and bool(re.search(r"_loss|convolution|linalg\.solve", d.program.text))
         and raises(d, "size of tensor a .* must match the size of tensor b",
