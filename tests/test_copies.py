@@ -49,3 +49,15 @@ def test_gradients_of_expanded_tensors_are_arrays_of_their_own():
         assert x.grad.stride() == x.stride() and x.grad.min() == x.grad.max() == 1
         x.grad[0] = 2
         assert x.grad.sum() == x.numel() + x[0].numel()
+
+
+@pytest.mark.parametrize("shape", [(37, 70), (64, 64), (3, 200), (200, 3), (33, 1)])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32"])
+def test_matrices_that_are_turned_or_rolled(shape, dtype):
+    x = np.random.default_rng(1).integers(-1000, 1000, (shape[0] + 2, shape[1] + 3)).astype(dtype)
+    for part in (x[2:, 3:], x[:-2, :-3].copy()):
+        turned = wengert.from_numpy(part).t().contiguous()
+        np.testing.assert_array_equal(turned.numpy(), part.T)
+        for shift in (1, -1, 2, 50):
+            rolled = wengert.from_numpy(part).roll(shift, 1)
+            np.testing.assert_array_equal(rolled.numpy(), np.roll(part, shift, 1))

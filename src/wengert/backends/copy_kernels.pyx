@@ -11,11 +11,20 @@ from .kernels cimport is_plain, known, span
 
 cnp.import_array()
 
+cdef extern from "turning.h":
+    void wengert_turn_4(
+        const char* data, Py_ssize_t step, char* out, Py_ssize_t columns, Py_ssize_t top,
+        Py_ssize_t bottom, Py_ssize_t left, Py_ssize_t right) noexcept nogil
+    void wengert_turn_8(
+        const char* data, Py_ssize_t step, char* out, Py_ssize_t columns, Py_ssize_t top,
+        Py_ssize_t bottom, Py_ssize_t left, Py_ssize_t right) noexcept nogil
+
 cdef enum:
     TILE = 32          # rows and columns that are turned at a time
     PART = 131072      # bytes that a thread takes at a time
     LEAST = 32         # bytes of a row that are worth a call
     MOST = 16          # dimensions
+    PIECE = 256        # bytes that are read before they are written
 
 
 cdef bint is_data(object value) noexcept:
@@ -89,9 +98,16 @@ cdef void turn_part(void* data, int64_t part) noexcept nogil:
     """Some rows of a matrix whose columns lie behind one another, tile by tile."""
     cdef Copy* job = <Copy*>data
     cdef int64_t top = part * TILE, bottom = min(top + TILE, job.rows), left = 0, right, i, j
+    cdef bint by_columns = job.from_row == job.itemsize and job.from_column % job.itemsize == 0
     while left < job.columns:
         right = min(left + TILE, job.columns)
-        if job.itemsize == 4:
+        if by_columns and job.itemsize == 4:
+            wengert_turn_4(
+                job.data, job.from_column // 4, job.out, job.columns, top, bottom, left, right)
+        elif by_columns:
+            wengert_turn_8(
+                job.data, job.from_column // 8, job.out, job.columns, top, bottom, left, right)
+        elif job.itemsize == 4:
             for i in range(top, bottom):
                 for j in range(left, right):
                     (<uint32_t*>job.out)[i * job.columns + j] = (<const uint32_t*>(
@@ -280,8 +296,18 @@ cdef void roll_part(void* data, int64_t part) noexcept nogil:
     while i < end:
         row, to = job.data + i * job.length, job.out + i * job.length
         memcpy(to, row + job.length - job.shift, job.shift)
-        memcpy(to + job.shift, row, job.length - job.shift)
+        copy_backwards(to + job.shift, row, job.length - job.shift)
         i += 1
+
+
+cdef void copy_backwards(char* to, const char* source, int64_t size) noexcept nogil:
+    """Copy from the end on, by pieces: large arrays begin at the same place of a page, and where
+    what is written lies a little after what is read in it, processors wait for the one before the
+    other."""
+    while size >= PIECE:
+        size -= PIECE
+        memcpy(to + size, source + size, PIECE)
+    memcpy(to, source, size)
 
 
 cdef object rolled(object x, object shifts, object dims, int sign):
