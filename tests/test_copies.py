@@ -6,6 +6,9 @@ import pytest
 import wengert
 from wengert.backends.kernels import native_loop
 
+#: Repeated elements cannot be written to, of which tensors that share them warn.
+pytestmark = pytest.mark.filterwarnings("ignore:.*not writ")
+
 
 def arrangements(dtype):
     random = np.random.default_rng(0)
