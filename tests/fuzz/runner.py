@@ -108,6 +108,9 @@ class Nudged:
     def tensor(self, data: Any, **options: Any) -> Any:
         return self._lib.tensor(self._nudged(data), **options)
 
+    def linspace(self, *args: Any, **options: Any) -> Any:
+        return self._lib.linspace(*args, **options) * (1 + self._nudge)
+
     def _nudged(self, data: Any) -> Any:
         if isinstance(data, list):
             return [self._nudged(item) for item in data]

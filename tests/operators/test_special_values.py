@@ -148,3 +148,13 @@ def test_trapezoids_of_whole_numbers_wrap_as_their_type_does(lib):
     assert lib.cumulative_trapezoid(y, x).tolist() == [125.0, 129.5]
     assert lib.trapezoid(y, x).tolist() == 129.5
     assert lib.trapezoid(y, dx=3).tolist() == 9.0
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "bfloat16"])
+@pytest.mark.parametrize("size", [1, 40])
+def test_a_threshold_keeps_nan(lib, dtype, size):
+    x = lib.full((size,), math.nan, dtype=getattr(lib, dtype), requires_grad=True)
+    y = lib.nn.functional.threshold(x, 0.3, 1.0)
+    assert bool(lib.isnan(y).all())
+    (gradient,) = lib.autograd.grad(y, x, lib.ones_like(y))
+    assert bool((gradient == 1).all())

@@ -204,11 +204,11 @@ log_sigmoid = elementwise(
 )
 
 
-def _exceeds(x: Tensor, threshold: Any) -> Tensor:
-    """Where `x` is larger, with 16-bit floats compared as the kernel does: as float32."""
+def _within(x: Tensor, threshold: Any) -> Tensor:
+    """Where `x` is not larger, with 16-bit floats compared as the kernel does: as float32."""
     if x.array.dtype.itemsize == 2 and x.is_floating_point():
         x = x.to(dtypes.float32)
-    return x > threshold
+    return x <= threshold
 
 
 def _held(value: Any, dtype: Any) -> Any:
@@ -219,11 +219,11 @@ def _held(value: Any, dtype: Any) -> Any:
 threshold = elementwise(
     "_threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor",
     lambda xp, x, threshold, value: xp.where(
-        x > threshold, x, xp.asarray(_held(value, x.dtype), x.dtype)
+        x <= threshold, xp.asarray(_held(value, x.dtype), x.dtype), x
     ),
-    lambda t, self, threshold: tied(where(_exceeds(self, threshold), t, 0), self),
+    lambda t, self, threshold: tied(where(_within(self, threshold), 0, t), self),
     refuses="bc",
-    doc="The tensor where it exceeds a threshold, else a value.",
+    doc="A value where the tensor does not exceed a threshold, else the tensor: NaN stay.",
     aten="threshold",
 )
 

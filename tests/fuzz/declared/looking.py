@@ -109,4 +109,4 @@ def changes_view(d: Difference) -> bool:
 
 def has_empty(d: Difference) -> bool:
     """Whether the program makes a tensor without elements."""
-    return bool(re.search(r"tensor\(\[+\]|\(0,|, 0[,)]", d.program.text))
+    return bool(re.search(r"tensor\(\[+\]|\(0,|, 0[,)]|\[[2-9]:\]", d.program.text))

@@ -75,8 +75,13 @@ TABLE: list[Declared] = [
     Declared(
         "Functions that are no views take tensors of every layout.",
         lambda d: ".view(" not in d.source and refused(d, "view size is not compatible")
-        or d.field == "values" and "median" in made_by(d)
-        and d.program.uses("expand", "as_strided"),
+        or d.field == "values" and "median" in history(d) and bool(GAPS.search(history(d))),
+    ),
+    Declared(
+        "out= of a product of a vector and matrices stays where it lies",
+        lambda d: d.field in ("stride", "offset")
+        and bool(re.search(r"matmul\(.*out=", history(d))),
+        harmless=True,
     ),
     Declared(
         "Writing to out= counts as a change",
@@ -158,7 +163,8 @@ TABLE: list[Declared] = [
     ),
     Declared(
         "conj() computes, it is not a lazy view.",
-        lambda d: d.field in ("view", "base", "node", "offset", "stride", "requires_grad", "leaf")
+        lambda d: d.field in ("view", "base", "node", "offset", "stride", "requires_grad", "leaf",
+                              "inference", "version")
         and d.dtype.startswith("complex") and bool(CONJUGATES.search(d.program.text)),
         harmless=True,
         spreads=True,

@@ -106,10 +106,12 @@ def without_aliases(text: str) -> str:
 
 def memory_of(text: str) -> dict[str, str]:
     """For each name of a tensor that shares the memory of another one, the first name of that."""
-    part = rf"$|\[|\.data\b|\.(?:{VIEW_METHODS}|detach|contiguous)\("
+    part = rf"$|\[|\.data\b|\.(?:{VIEW_METHODS}|detach|contiguous|resolve_\w+)\("
     dual = r"forward_ad\.(?:make_dual\((\w+),|unpack_dual\((\w+)\)\.primal)"
+    same = rf"torch\.(?:{VIEW_METHODS}|resolve_\w+|real|ravel|atleast_\dd)\((\w+)"
+    shared = rf"(\w+) = (?:{dual}|{same}|(\w+)(?:{part}))"
     roots: dict[str, str] = {}
-    for alias, *others in re.findall(rf"(\w+) = (?:{dual}|(\w+)(?:{part}))", text, re.MULTILINE):
+    for alias, *others in re.findall(shared, text, re.MULTILINE):
         base = next(filter(None, others))
         roots[alias] = roots.get(base, base)
     return roots
