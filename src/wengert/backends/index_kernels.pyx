@@ -1,27 +1,23 @@
 # cython: boundscheck=False, wraparound=False
-"""Kernels of indexing: rows at indices, gathering and scattering, masks, order; with gradients.
+"""Kernels of indexing: rows at indices and masks; with gradients.
 
 Indices that are not there are not theirs to complain of: they answer None.
 """
 cimport numpy as cnp
-from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from ..core.array_checks cimport empty_like, same_dims
 from ..core.pool cimport split
-from .arrangement cimport holds_numbers, measure_around
+from .arrangement cimport measure_around
+from .indices cimport is_data, is_index, new_of, within
 from .kernels cimport is_plain, known, span
 
 cnp.import_array()
 
-cdef extern from "numpy/arrayobject.h":
-    int PyArray_Sort(cnp.ndarray a, int axis, cnp.NPY_SORTKIND kind) except -1
-
 cdef enum:
     PART = 32768       # elements that a thread takes at a time
     QUICK = 4096       # elements below which the interpreter's lock is kept
-    SHORT_ROW = 48     # elements that are sorted by insertion
-    MOST_PICKED = 32   # elements that are picked by insertion
     WIDE = 32          # elements of rows that several threads add up
     BLOCKS = 8         # of rows that threads add to
 
@@ -30,55 +26,11 @@ ctypedef fused real:
     double
 
 
-cdef bint is_data(object value) noexcept:
-    """Whether a value is a contiguous array of numbers."""
-    return holds_numbers(value) and cnp.PyArray_ISCARRAY_RO(<cnp.ndarray>value)
-
-
-cdef bint is_index(object value) noexcept:
-    """Whether a value is a contiguous array of 64-bit integers."""
-    return (
-        cnp.PyArray_CheckExact(value) and cnp.PyArray_TYPE(<cnp.ndarray>value) == cnp.NPY_INT64
-        and cnp.PyArray_ISCARRAY_RO(<cnp.ndarray>value)
-    )
-
-
 cdef bint is_mask(object value) noexcept:
     return (
         cnp.PyArray_CheckExact(value) and cnp.PyArray_TYPE(<cnp.ndarray>value) == cnp.NPY_BOOL
         and cnp.PyArray_ISCARRAY_RO(<cnp.ndarray>value)
     )
-
-
-cdef struct Bounds:
-    const int64_t* index
-    int64_t size, least, count
-    bint broken
-
-
-cdef void bounds_part(void* data, int64_t part) noexcept nogil:
-    cdef Bounds* job = <Bounds*>data
-    cdef const int64_t* at = job.index
-    cdef int64_t i
-    cdef uint64_t least = <uint64_t>job.least, last = <uint64_t>(job.count - 1), found = 0
-    for i in range(part * PART, min((part + 1) * PART, job.size)):
-        # Its sign bit is set if one of them is negative.
-        found |= (<uint64_t>at[i] - least) | (last - <uint64_t>at[i])
-    if <int64_t>found < 0:
-        job.broken = True
-
-
-cdef bint within(cnp.ndarray index, int64_t least, int64_t count) noexcept:
-    """Whether all indices are at least `least` and below `count`."""
-    cdef Bounds job
-    job.index, job.size = <const int64_t*>cnp.PyArray_DATA(index), cnp.PyArray_SIZE(index)
-    job.least, job.count, job.broken = least, count, False
-    if job.size <= PART:
-        bounds_part(&job, 0)
-    else:
-        with nogil:
-            split(bounds_part, &job, (job.size + PART - 1) // PART)
-    return not job.broken
 
 
 # Rows at indices ---------------------------------------------------------------------------------
@@ -263,17 +215,6 @@ cdef bint added(
     with nogil:
         split(add_part, &job, (job.count + job.block - 1) // job.block)
     return True
-
-
-cdef cnp.ndarray new_of(tuple size, int kind):
-    """A new array, not yet filled; None if it has too many dimensions."""
-    cdef cnp.npy_intp shape[32]
-    cdef int i
-    if len(size) > 32:
-        return None
-    for i in range(<int>len(size)):
-        shape[i] = size[i]
-    return cnp.PyArray_EMPTY(<int>len(size), shape, kind, 0)
 
 
 cdef object summed_rows(
@@ -524,362 +465,6 @@ cdef object masked_fill_gradient(tuple v):
     return filled(v[0], v[1], 0)
 
 
-# Along one dimension, with an index for each element ----------------------------------------------
-
-
-cdef struct Picking:
-    # `outer` blocks; `count` rows of `columns` elements in the one array, `taken` in the other.
-    char* data
-    char* out
-    const char* start  # what elements are added to, NULL for zeros
-    const int64_t* index
-    int64_t outer, count, taken, columns, per_part
-    int itemsize
-
-
-cdef bint fits(Picking* job, cnp.ndarray like, int dim, cnp.ndarray index) noexcept:
-    """Fill in the shapes; False unless the index differs from `like` in `dim` alone."""
-    cdef int i
-    cdef int64_t n
-    job.outer = job.columns = 1
-    if cnp.PyArray_NDIM(index) != cnp.PyArray_NDIM(like):
-        return False
-    for i in range(cnp.PyArray_NDIM(like)):
-        n = cnp.PyArray_DIM(like, i)
-        if i == dim:
-            job.count = n
-            continue
-        if cnp.PyArray_DIM(index, i) != n:
-            return False
-        if i < dim:
-            job.outer *= n
-        else:
-            job.columns *= n
-    job.taken = cnp.PyArray_DIM(index, dim)
-    job.index = <const int64_t*>cnp.PyArray_DATA(index)
-    return cnp.PyArray_SIZE(index) > 0 and within(index, 0, job.count)
-
-
-ctypedef fused word:
-    uint32_t
-    uint64_t
-
-
-cdef void gather_row(const word* x, const int64_t* index, word* out, int64_t n) noexcept nogil:
-    cdef int64_t i
-    for i in range(n):
-        out[i] = x[index[i]]
-
-
-cdef void scatter_row(const real* x, const int64_t* index, real* out, int64_t n) noexcept nogil:
-    cdef int64_t i
-    for i in range(n):
-        out[index[i]] += x[i]
-
-
-cdef void gather_part(void* data, int64_t part) noexcept nogil:
-    cdef Picking* job = <Picking*>data
-    cdef int64_t i = part * job.per_part, end = min(i + job.per_part, job.outer), j, k, at, base
-    cdef int64_t columns = job.columns, step = job.taken * columns
-    cdef const int64_t* index
-    while i < end:
-        index = job.index + i * step
-        base = i * job.count * columns
-        if columns == 1:
-            if job.itemsize == 4:
-                gather_row[uint32_t](
-                    <const uint32_t*>job.data + base, index, <uint32_t*>job.out + i * step, step)
-            else:
-                gather_row[uint64_t](
-                    <const uint64_t*>job.data + base, index, <uint64_t*>job.out + i * step, step)
-        elif job.itemsize == 4:
-            for j in range(job.taken):
-                for k in range(columns):
-                    at = i * step + j * columns + k
-                    (<uint32_t*>job.out)[at] = (<uint32_t*>job.data)[
-                        base + index[j * columns + k] * columns + k]
-        else:
-            for j in range(job.taken):
-                for k in range(columns):
-                    at = i * step + j * columns + k
-                    (<uint64_t*>job.out)[at] = (<uint64_t*>job.data)[
-                        base + index[j * columns + k] * columns + k]
-        i += 1
-
-
-cdef void scatter_part(void* data, int64_t part) noexcept nogil:
-    cdef Picking* job = <Picking*>data
-    cdef int64_t i = part * job.per_part, end = min(i + job.per_part, job.outer), j, k, at, base
-    cdef int64_t columns = job.columns, step = job.taken * columns, size
-    cdef const int64_t* index
-    while i < end:
-        index = job.index + i * step
-        base = i * job.count * columns
-        size = job.count * columns * job.itemsize
-        if job.start != NULL:
-            memcpy(job.out + base * job.itemsize, job.start + base * job.itemsize, size)
-        else:
-            memset(job.out + base * job.itemsize, 0, size)
-        if columns == 1:
-            if job.itemsize == 4:
-                scatter_row[float](
-                    <const float*>job.data + i * step, index, <float*>job.out + base, step)
-            else:
-                scatter_row[double](
-                    <const double*>job.data + i * step, index, <double*>job.out + base, step)
-        elif job.itemsize == 4:
-            for j in range(job.taken):
-                for k in range(columns):
-                    at = i * step + j * columns + k
-                    (<float*>job.out)[base + index[j * columns + k] * columns + k] += (
-                        <float*>job.data)[at]
-        else:
-            for j in range(job.taken):
-                for k in range(columns):
-                    at = i * step + j * columns + k
-                    (<double*>job.out)[base + index[j * columns + k] * columns + k] += (
-                        <double*>job.data)[at]
-        i += 1
-
-
-cdef void pick_all(Picking* job, bint adds) noexcept:
-    cdef int64_t size = job.taken * job.columns
-    job.per_part = max(1, PART // size)
-    if job.outer * size < QUICK:
-        job.per_part = job.outer
-        if adds:
-            scatter_part(job, 0)
-        else:
-            gather_part(job, 0)
-        return
-    with nogil:
-        split(
-            scatter_part if adds else gather_part, job,
-            (job.outer + job.per_part - 1) // job.per_part)
-
-
-cdef object gathered(object x, object dim, object places):
-    cdef Picking job
-    cdef cnp.ndarray a, out
-    cdef int first, last
-    if not is_data(x) or not is_index(places) or type(dim) is not int:
-        return None
-    a = <cnp.ndarray>x
-    job.itemsize = cnp.PyArray_ITEMSIZE(a)
-    if job.itemsize != 4 and job.itemsize != 8:
-        return None
-    if not span(dim, cnp.PyArray_NDIM(a), &first, &last) or not fits(
-        &job, a, first, <cnp.ndarray>places
-    ):
-        return None
-    out = cnp.PyArray_EMPTY(
-        cnp.PyArray_NDIM(a), cnp.PyArray_DIMS(<cnp.ndarray>places), cnp.PyArray_TYPE(a), 0)
-    job.data, job.out = cnp.PyArray_BYTES(a), cnp.PyArray_BYTES(out)
-    pick_all(&job, False)
-    return out
-
-
-cdef object scattered(
-    cnp.ndarray out, const char* start, object dim, object places, object values
-):
-    """Make an array what lies at `start`, or zeros if that is NULL, with elements added along a
-    dimension."""
-    cdef Picking job
-    cdef int first, last
-    if not is_plain(values) or not is_index(places) or type(dim) is not int:
-        return None
-    if (
-        cnp.PyArray_TYPE(out) != cnp.PyArray_TYPE(<cnp.ndarray>values)
-        or not span(dim, cnp.PyArray_NDIM(out), &first, &last)
-        or not same_dims(<cnp.ndarray>values, <cnp.ndarray>places)
-        or not fits(&job, out, first, <cnp.ndarray>places)
-    ):
-        return None
-    job.itemsize = cnp.PyArray_ITEMSIZE(out)
-    job.data, job.out = cnp.PyArray_BYTES(<cnp.ndarray>values), cnp.PyArray_BYTES(out)
-    job.start = start
-    pick_all(&job, True)
-    return out
-
-
-cdef object gather(tuple v):
-    return gathered(v[0], v[1], v[2])
-
-
-cdef object gather_gradient(tuple v):
-    """(gradient, shape, dim, index)"""
-    if not is_plain(v[0]) or type(v[1]) is not tuple:
-        return None
-    out = new_of(<tuple>v[1], cnp.PyArray_TYPE(<cnp.ndarray>v[0]))
-    return None if out is None else scattered(<cnp.ndarray>out, NULL, v[2], v[3], v[0])
-
-
-cdef object scatter_add(tuple v):
-    """(self, dim, index, src)"""
-    cdef cnp.ndarray out
-    if not is_plain(v[0]):
-        return None
-    out = empty_like(<cnp.ndarray>v[0])
-    return scattered(out, cnp.PyArray_BYTES(<cnp.ndarray>v[0]), v[1], v[2], v[3])
-
-
-cdef object scatter_add_gradient(tuple v):
-    """(gradient, dim, index, src_shape)"""
-    if not cnp.PyArray_CheckExact(v[2]) or (<object>v[2]).shape != v[3]:
-        return None
-    return gathered(v[0], v[1], v[2])
-
-
-# Order -------------------------------------------------------------------------------------------
-
-
-cdef inline bint precedes(real a, real b, bint descending) noexcept nogil:
-    """Whether `a` comes before `b` for certain; NaN counts as largest."""
-    if descending:
-        return a > b or (a != a and b == b)
-    return a < b or (b != b and a == a)
-
-
-cdef void insertion_sort(
-    const real* x, real* values, int64_t* order, Py_ssize_t n, bint descending
-) noexcept nogil:
-    cdef Py_ssize_t i, j
-    cdef real value
-    for i in range(n):
-        value = x[i]
-        j = i
-        while j > 0 and precedes(value, values[j - 1], descending):
-            values[j] = values[j - 1]
-            order[j] = order[j - 1]
-            j -= 1
-        values[j] = value
-        order[j] = i
-
-
-cdef inline uint64_t sortable(float value, uint32_t place, bint descending) noexcept nogil:
-    """A number that is ordered as the value is, then by its place."""
-    cdef uint32_t bits
-    if value != value:
-        bits = 0xffffffff
-    else:
-        value = value + 0  # no negative zero
-        memcpy(&bits, &value, 4)
-        bits = ~bits if bits >> 31 else bits | 0x80000000u
-    if descending:
-        bits = ~bits
-    return <uint64_t>bits << 32 | place
-
-
-cdef object sort(tuple v):
-    """(self, dim, descending, stable) along the last dimension."""
-    cdef cnp.ndarray a, values, order, keys
-    cdef int first, last
-    cdef Py_ssize_t rows, n, i, j
-    cdef bint descending = v[2]
-    cdef uint64_t key
-    cdef const float* x
-    if not is_plain(v[0]) or type(v[1]) is not int:
-        return None
-    a = <cnp.ndarray>v[0]
-    if not span(v[1], cnp.PyArray_NDIM(a), &first, &last) or first != cnp.PyArray_NDIM(a) - 1:
-        return None
-    n = cnp.PyArray_DIM(a, first)
-    rows = cnp.PyArray_SIZE(a) // n
-    if n > SHORT_ROW and (cnp.PyArray_TYPE(a) != cnp.NPY_FLOAT or n > 0x7fffffff):
-        return None
-    values = empty_like(a)
-    order = cnp.PyArray_EMPTY(cnp.PyArray_NDIM(a), cnp.PyArray_DIMS(a), cnp.NPY_INT64, 0)
-    if n <= SHORT_ROW:
-        with nogil:
-            for i in range(rows):
-                if cnp.PyArray_TYPE(a) == cnp.NPY_FLOAT:
-                    insertion_sort[float](
-                        <float*>cnp.PyArray_DATA(a) + i * n,
-                        <float*>cnp.PyArray_DATA(values) + i * n,
-                        <int64_t*>cnp.PyArray_DATA(order) + i * n, n, descending)
-                else:
-                    insertion_sort[double](
-                        <double*>cnp.PyArray_DATA(a) + i * n,
-                        <double*>cnp.PyArray_DATA(values) + i * n,
-                        <int64_t*>cnp.PyArray_DATA(order) + i * n, n, descending)
-        return values, order
-    keys = cnp.PyArray_EMPTY(cnp.PyArray_NDIM(a), cnp.PyArray_DIMS(a), cnp.NPY_UINT64, 0)
-    x = <const float*>cnp.PyArray_DATA(a)
-    with nogil:
-        for i in range(rows):
-            for j in range(n):
-                (<uint64_t*>cnp.PyArray_DATA(keys))[i * n + j] = sortable(
-                    x[i * n + j], <uint32_t>j, descending)
-    PyArray_Sort(keys, first, cnp.NPY_QUICKSORT)
-    with nogil:
-        for i in range(rows):
-            for j in range(n):
-                key = (<uint64_t*>cnp.PyArray_DATA(keys))[i * n + j] & 0xffffffffu
-                (<int64_t*>cnp.PyArray_DATA(order))[i * n + j] = <int64_t>key
-                (<float*>cnp.PyArray_DATA(values))[i * n + j] = x[i * n + <Py_ssize_t>key]
-    return values, order
-
-
-cdef void pick_best(
-    const real* x, real* values, int64_t* order, Py_ssize_t n, Py_ssize_t k, bint largest
-) noexcept nogil:
-    """The first k elements of a row in order, by insertion of those that are better."""
-    cdef Py_ssize_t i, j, filled = 0
-    cdef real value
-    for i in range(n):
-        value = x[i]
-        if filled == k:
-            if not precedes(value, values[k - 1], largest):
-                continue
-            j = k - 1
-        else:
-            j = filled
-            filled += 1
-        while j > 0 and precedes(value, values[j - 1], largest):
-            values[j] = values[j - 1]
-            order[j] = order[j - 1]
-            j -= 1
-        values[j] = value
-        order[j] = i
-
-
-cdef object topk(tuple v):
-    """(self, k, dim, largest, sorted) along the last dimension."""
-    cdef cnp.npy_intp shape[32]
-    cdef cnp.ndarray a, values, order
-    cdef int first, last, i, ndim
-    cdef Py_ssize_t rows, n, k, row
-    cdef bint largest = v[3]
-    if not is_plain(v[0]) or type(v[2]) is not int or type(v[1]) is not int:
-        return None
-    a = <cnp.ndarray>v[0]
-    ndim = cnp.PyArray_NDIM(a)
-    if not span(v[2], ndim, &first, &last) or first != ndim - 1:
-        return None
-    n = cnp.PyArray_DIM(a, first)
-    if not 0 < v[1] <= n or v[1] > MOST_PICKED:
-        return None
-    k = v[1]
-    rows = cnp.PyArray_SIZE(a) // n
-    for i in range(ndim):
-        shape[i] = cnp.PyArray_DIM(a, i) if i != first else k
-    values = cnp.PyArray_EMPTY(ndim, shape, cnp.PyArray_TYPE(a), 0)
-    order = cnp.PyArray_EMPTY(ndim, shape, cnp.NPY_INT64, 0)
-    with nogil:
-        for row in range(rows):
-            if cnp.PyArray_TYPE(a) == cnp.NPY_FLOAT:
-                pick_best[float](
-                    <float*>cnp.PyArray_DATA(a) + row * n,
-                    <float*>cnp.PyArray_DATA(values) + row * k,
-                    <int64_t*>cnp.PyArray_DATA(order) + row * k, n, k, largest)
-            else:
-                pick_best[double](
-                    <double*>cnp.PyArray_DATA(a) + row * n,
-                    <double*>cnp.PyArray_DATA(values) + row * k,
-                    <int64_t*>cnp.PyArray_DATA(order) + row * k, n, k, largest)
-    return values, order
-
-
 known("index_select", index_select)
 known("index_select.self", index_select_gradient)
 known("embedding", embedding)
@@ -893,10 +478,3 @@ known("masked_select", masked_select)
 known("masked_select.self", masked_select_gradient)
 known("masked_fill", masked_fill)
 known("masked_fill.self", masked_fill_gradient)
-known("gather", gather)
-known("gather.self", gather_gradient)
-known("_gather_backward", gather_gradient)
-known("scatter_add", scatter_add)
-known("scatter_add.src", scatter_add_gradient)
-known("sort", sort)
-known("topk", topk)

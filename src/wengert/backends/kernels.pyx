@@ -21,12 +21,13 @@ cnp.import_array()
 KERNELS = {
     "copy_kernels": "_contiguous clone constant_pad_nd flip repeat roll tril triu",
     "division_kernels": "fmod remainder",
+    "gather_kernels": "_gather_backward gather scatter_add",
     "index_kernels": """
-        _gather_backward _index_backward embedding gather index index_add index_select masked_fill
-        masked_select scatter_add sort topk
+        _index_backward embedding index index_add index_select masked_fill masked_select
     """,
     "join_kernels": "_cat split split_with_sizes stack unbind",
     "network_kernels": "_nll_loss _nll_loss_backward _normalize_channels native_layer_norm",
+    "order_kernels": "sort topk",
     "product_kernels": "_affine _bmm_left _bmm_right _mm_left _mm_right addmm bmm dot mm mv",
     "reduction_kernels": """
         _sum_to all amax amin any argmax argmin cumsum kthvalue linalg_vector_norm log_softmax logsumexp max
