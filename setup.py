@@ -86,6 +86,12 @@ MACROS = [
 ]
 # Only what is written in C types throughout gains from -O3; the rest is calls of the Python API.
 UNIX_FLAGS = {True: ["-O3", "-fno-math-errno", "-g0"], False: ["-O1", "-g0"]}
+# Errors of newer compilers, which older ones would only warn of: whatever builds here builds there.
+UNIX_ERRORS = [
+    "-Werror=implicit-function-declaration",
+    "-Werror=incompatible-pointer-types",
+    "-Werror=int-conversion",
+]
 # What every recorded operation passes, whose calls of the Python API are counted in nanoseconds.
 ON_THE_WAY_OF_ALL = {
     "wengert.core.state",
@@ -239,8 +245,10 @@ class BuildCompiledOrPure(build_ext):
             if self.compiler.compiler_type == "msvc":
                 ext.extra_compile_args = MSVC_FLAGS
             else:
-                ext.extra_compile_args = UNIX_FLAGS[ext.name in WRITTEN_IN_C_TYPES] + (
-                    LOOP_FLAGS if ext.name in ROUNDED_EACH_TIME else []
+                ext.extra_compile_args = (
+                    UNIX_FLAGS[ext.name in WRITTEN_IN_C_TYPES]
+                    + UNIX_ERRORS
+                    + (LOOP_FLAGS if ext.name in ROUNDED_EACH_TIME else [])
                 )
                 if ext.name in ON_THE_WAY_OF_ALL:
                     ext.extra_compile_args = [*ext.extra_compile_args, "-O2"]

@@ -134,26 +134,26 @@ cdef void batch_work(void* data, int64_t part) noexcept nogil:
     cdef Batch* job = <Batch*>data
     cdef Py_ssize_t first = part * TOGETHER, n = job.n, item = job.item
     cdef Py_ssize_t count = min(TOGETHER, job.count - first)
-    cdef const char* a = job.a + first * job.a_steps[0] * item
-    cdef const char* b = NULL if job.b == NULL else job.b + first * job.b_steps[0] * item
-    cdef char* out = job.out
-    cdef char* logs = NULL if job.logs == NULL else job.logs + first * item
+    cdef const void* a = job.a + first * job.a_steps[0] * item
+    cdef const void* b = NULL if job.b == NULL else job.b + first * job.b_steps[0] * item
+    cdef void* logs = NULL if job.logs == NULL else job.logs + first * item
+    cdef void* out
     cdef bint done = True
     if job.what == SOLVE:
-        out += first * n * job.columns * item
+        out = job.out + first * n * job.columns * item
         if item == 8:
             done = wengert_double_solve(
                 a, job.a_steps, b, job.b_steps, out, count, n, job.columns)
         else:
             done = wengert_float_solve(a, job.a_steps, b, job.b_steps, out, count, n, job.columns)
     elif job.what == DETERMINANTS:
-        out += first * item
+        out = job.out + first * item
         if item == 8:
             wengert_double_determinants(a, job.a_steps, out, logs, count, n)
         else:
             wengert_float_determinants(a, job.a_steps, out, logs, count, n)
     elif job.what == FACTOR:
-        out += first * n * n * item
+        out = job.out + first * n * n * item
         if item == 8:
             wengert_double_factor(
                 a, job.a_steps, out, job.rows + first * n, job.failed + first, count, n)
@@ -161,7 +161,7 @@ cdef void batch_work(void* data, int64_t part) noexcept nogil:
             wengert_float_factor(
                 a, job.a_steps, out, job.rows + first * n, job.failed + first, count, n)
     else:
-        out += first * n * n * item
+        out = job.out + first * n * n * item
         if item == 8:
             done = wengert_double_cholesky(a, job.a_steps, out, count, n)
         else:
