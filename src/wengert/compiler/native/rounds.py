@@ -202,6 +202,7 @@ _Kernel = tuple[Kernel, list[int]]
 
 
 def _scan(given: dict[str, Any], tables: list[Any]) -> _Kernel:
+    """A loop through slices; the last of its rounds leaves what it carries in the final buffers."""
     entries, turns, count = given["entries"], given["turns"], given["count"]
     places = [(given["work"], 0), *[place for _, place, _, _ in entries]]
     for _, _, start, final, other, _ in turns:
@@ -286,6 +287,7 @@ def _far_end(text: _Text, length: str, step: str) -> str:
 
 
 def _cond(given: dict[str, Any], tables: list[Any]) -> _Kernel:
+    """One of two tables, as a truth value says."""
     places = [(given["work"], 0), given["condition"]]
     places += [place for entries in given["entries"] for _, place, _, _ in entries]
     text = _Text(places)
@@ -303,6 +305,7 @@ def _cond(given: dict[str, Any], tables: list[Any]) -> _Kernel:
 
 
 def _while(given: dict[str, Any], tables: list[Any]) -> _Kernel:
+    """A loop that goes on as long as its test holds, and keeps nothing of its rounds."""
     turns = given["turns"]
     places = [(given["work"], 0), given["flag"]]
     places += [place for entries in given["entries"] for _, place, _, _ in entries]
