@@ -511,3 +511,13 @@ def test_sizes_of_a_copy_that_does_not_fit(lib):
         lib.ones(2).copy_(lib.ones(3))
     with pytest.raises(RuntimeError, match=r"output with shape \[2\] doesn't match the broadcast"):
         lib.ones(2).copy_(lib.ones(2, 2))
+
+
+@pytest.mark.parametrize("name", ["hsplit", "vsplit", "dsplit", "tensor_split"])
+def test_numbers_of_parts_of_any_type(lib, name):
+    x = lib.ones(4, 4, 4)
+    for number in (2, np.int64(2), lib.tensor(2)):
+        parts = getattr(lib, name)(x, number)
+        assert [part.numel() for part in parts] == [32, 32]
+    with pytest.raises(TypeError):
+        getattr(lib, name)(x, 2.0)

@@ -176,3 +176,31 @@ def test_a_target_of_another_type_is_refused(lib, name):
 def test_joining_into_integers_is_an_error_of_types(lib):
     with pytest.raises(TypeError, match="input types can't be cast to the desired output type"):
         lib.cat([lib.ones(2)], out=lib.empty(2, dtype=lib.int64))
+
+
+# Memory that is read and written ------------------------------------------------------------------
+
+PAIRS = {
+    "max": lambda lib, x, out: lib.max(x, 0, out=out),
+    "min, by keywords": lambda lib, x, out: lib.min(input=x, dim=0, out=out),
+    "mode, by keywords": lambda lib, x, out: lib.mode(input=x, dim=0, out=out),
+    "median": lambda lib, x, out: lib.median(x, 0, out=out),
+    "nanmedian, by a keyword": lambda lib, x, out: lib.nanmedian(x, dim=0, out=out),
+    "kthvalue": lambda lib, x, out: lib.kthvalue(x, 1, 0, out=out),
+}
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_values_chosen_along_a_dimension_do_not_go_where_they_come_from(lib, name):
+    x, first, second = lib.tensor([3.0, 1.0, 2.0]), *lib.zeros(2, dtype=lib.int64)
+    with pytest.raises(RuntimeError, match="refer to a single memory location"):
+        PAIRS[name](lib, x, (x[0], first))
+    assert x.tolist() == [3, 1, 2]
+    assert PAIRS[name](lib, x, (lib.zeros(()), second))[0].item() in (1, 2, 3)
+
+
+@pytest.mark.parametrize(("name", "expected"), [("max", 3), ("min", 1)])
+def test_one_of_all_values_may_go_where_it_comes_from(lib, name, expected):
+    x = lib.tensor([2.0, 1.0, 3.0])
+    getattr(lib, name)(x, out=x[0])
+    assert x.tolist() == [expected, 1, 3]

@@ -391,6 +391,24 @@ def test_pools_of_whole_numbers(lib):
     assert values.tolist() == [[[2, 9]]] and indices.tolist() == [[[1, 3]]]
 
 
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_pools_of_no_pictures_have_gradients(lib, n):
+    functional = lib.nn.functional
+    x = lib.ones(0, 2, *[4] * n, requires_grad=True)
+    pool, unpool = (getattr(functional, f"max_{kind}{n}d") for kind in ("pool", "unpool"))
+    values, indices = pool(x, 2, return_indices=True)
+    again = unpool(values, indices, 2)
+    assert indices.shape == (0, 2, *[2] * n) and again.shape == x.shape
+    (gradient,) = lib.autograd.grad(again.sum() + values.sum(), x)
+    assert gradient.shape == x.shape
+
+
+def test_adaptive_pools_of_no_parts(lib):
+    x = lib.ones(3, 4, 5)
+    values, indices = lib.nn.functional.adaptive_max_pool2d(x, (2, 0), return_indices=True)
+    assert values.shape == indices.shape == (3, 2, 0)
+
+
 @pytest.mark.parametrize("mode", ["bilinear", "nearest", "bicubic"])
 @pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
 @pytest.mark.parametrize("align", [True, False])

@@ -120,8 +120,10 @@ def test_gradients_that_meet_zeros_of_a_product_are_nothing(lib, dtype):
     """NaN times the derivative of a product with two factors of zero is zero, not NaN."""
     nan = math.nan
     x = lib.tensor([2.0, 0.0, 3.0, 0.0, 5.0], dtype=getattr(lib, dtype)).requires_grad_()
-    x.prod().backward(lib.tensor(nan, dtype=x.dtype))
-    assert x.grad.tolist() == [0, 0, 0, 0, 0]
+    for other in (3.0, nan, math.inf):
+        factors = lib.where(x == 3, other, x.detach()).requires_grad_()
+        factors.prod().backward(lib.tensor(nan, dtype=x.dtype))
+        assert factors.grad.tolist() == [0, 0, 0, 0, 0]
     weights = {
         (1, 1, 1, nan, nan): [1, 8, 0, 0, 0],
         (1, nan, 1, 1, 1): [1, nan, 0, 0, 0],
@@ -148,6 +150,16 @@ def test_trapezoids_of_whole_numbers_wrap_as_their_type_does(lib):
     assert lib.cumulative_trapezoid(y, x).tolist() == [125.0, 129.5]
     assert lib.trapezoid(y, x).tolist() == 129.5
     assert lib.trapezoid(y, dx=3).tolist() == 9.0
+    y = lib.tensor([100, 100, 50], dtype=lib.int8)
+    assert lib.trapezoid(y, dx=3).tolist() == 909.0  # the ends together are 150, here -106
+    assert lib.cumulative_trapezoid(y, dx=3).tolist() == [-84.0, -243.0]
+
+
+@pytest.mark.parametrize("function", ["trapezoid", "cumulative_trapezoid"])
+def test_trapezoids_are_a_real_number_apart(lib, function):
+    for distance in (1j, True):
+        with pytest.raises(RuntimeError, match="only support dx as a real number"):
+            getattr(lib, function)(lib.ones(3), dx=distance)
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "bfloat16"])

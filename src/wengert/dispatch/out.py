@@ -63,10 +63,11 @@ def casts_to_out(operator: Any, args: tuple) -> bool:
 _JOINING = frozenset(("stack", "hstack", "vstack", "dstack", "column_stack"))
 
 #: What must not write into memory that it reads, not even into the very tensor it reads.
-APART = frozenset((
-    "cat", "gather", "index_select", "kthvalue", "masked_select", "max", "min", "mode", "stack",
-    "take",
-))  # fmt: skip
+APART = frozenset(("cat", "gather", "index_select", "masked_select", "stack", "take"))
+
+#: Nor must these, which give values along a dimension with their indices. Where they take all
+#: elements they name no operands here: the largest may go into one of those it is chosen from.
+APART_PAIRS = frozenset(("kthvalue", "max", "median", "min", "mode", "nanmedian"))
 
 #: What says in other words that `out` has to have the type of the result.
 _TYPE_WORDS = {
@@ -84,10 +85,12 @@ def copy_to_out(
 ) -> Any:
     """Write a result into what the caller gave as ``out=``, of its own type if `exact`.
 
-    An operand may be the very tensor that is written, but not another part of its memory. A target
-    of another shape is resized, and gets the memory order of the result if `in_order`.
+    An operand may be the very tensor that is written, but not another part of its memory, unless
+    the two have to be apart. A target of another shape is resized, and gets the memory order of the
+    result if `in_order`.
     """
-    if name in APART and operands and isinstance(operands[0], list):
+    apart = name in APART or name in APART_PAIRS
+    if apart and operands and isinstance(operands[0], list):
         operands = operands[0]
     if isinstance(result, tuple):
         if not isinstance(out, (tuple, list)) or len(out) != len(result):
@@ -120,15 +123,15 @@ def copy_to_out(
         )
     if not layered:
         check_not_overlapping(name, out.array)
-        if name in APART:
+        if apart:
             check_sources(name, out.array, arrays_read(operands), True)
     resized = out.array.shape != result.array.shape
     if resized:
         resize_out(out, result.array.shape, 5)
         if in_order and not layered:
             _reorder(out, source)
-    if not layered and operands and (not resized or name in APART):
-        check_sources(name, out.array, arrays_read(operands), name in APART)
+    if not layered and operands and (not resized or apart):
+        check_sources(name, out.array, arrays_read(operands), apart)
     if layered:
         return operator_named("copy_").call((out, result, False))
     out.array[...] = source

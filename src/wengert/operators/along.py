@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ..core import dtypes
 from ..core.errors import dimension_error
 from ..core.tensor import Tensor
-from ..dispatch.out import APART, copy_to_out
+from ..dispatch.out import APART_PAIRS, copy_to_out
 from ..dispatch.presentation import presented
 from .pointwise import isnan, new_zeros, where
 
@@ -164,6 +164,7 @@ def returning(kind: type[NamedResult], operator: Any) -> Callable[..., Any]:
         result, name = kind(operator(*args, **kwargs)), kind.__name__
         if out is None:
             return result
-        return copy_to_out(name, result, out, args if name in APART else (), True, True)
+        operands = (*args, *kwargs.values()) if name in APART_PAIRS else ()
+        return copy_to_out(name, result, out, operands, True, True)
 
     return presented(function, kind.__name__, operator.kernel.__module__, operator)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator as python_operator
 from typing import Any
 
 from ..backends import meta
@@ -468,8 +469,7 @@ def tensor_split(
     given = indices_or_sections
     for keyword in (sections, indices):
         given = keyword if given is None else given
-    if isinstance(given, Tensor):
-        given = given.tolist()
+    given = given.tolist() if isinstance(given, Tensor) else _number_of_parts(given)
     if not isinstance(given, (int, tuple, list)):
         raise TypeError(
             "tensor_split(): argument 'indices_or_sections' must be an int, ints or a Tensor, not "
@@ -520,7 +520,7 @@ def _at_least(name: str, input: Tensor, ndim: int) -> Tensor:
 
 
 def _even_split(name: str, input: Tensor, given: Any, dim: int) -> tuple[Tensor, ...]:
-    length = input.array.shape[dim]
+    length, given = input.array.shape[dim], _number_of_parts(given)
     if not isinstance(given, (int, tuple, list)):
         raise TypeError(
             f"{name}() received an invalid combination of arguments - got (Tensor, "
@@ -532,6 +532,12 @@ def _even_split(name: str, input: Tensor, given: Any, dim: int) -> tuple[Tensor,
             f"dimension {length} is not divisible by the split_size {given}!"
         )
     return tensor_split(input, given, dim)
+
+
+def _number_of_parts(given: Any) -> Any:
+    """A whole number of another type, NumPy's or a tensor without dimensions, as an int."""
+    is_number = hasattr(given, "__index__") and not getattr(given, "shape", ())
+    return python_operator.index(given) if is_number else given
 
 
 # Tensors made to fit each other ------------------------------------------------------------------

@@ -212,19 +212,23 @@ def _max_pool_meta(x: Any, kernel: Sizes, stride: Sizes, padding: Sizes, dilatio
 
 def flat_planes(t: Tensor, count: int) -> Tensor:
     """The last `count` dimensions as one."""
-    shape = t.array.shape
+    return t.reshape(_flat(t.array.shape, count))
+
+
+def _flat(shape: Sizes, count: int) -> Sizes:
+    """A shape whose last `count` dimensions are one; NumPy cannot tell its length from nothing."""
     lead = len(shape) - count
-    return t.reshape((*shape[:lead], math.prod(shape[lead:])))
+    return (*shape[:lead], math.prod(shape[lead:]))
 
 
 def _spread(xp: Any, g: Any, indices: Any, size: Sizes) -> Any:
     found = pooling_loops.spread(g, indices, size)
     if found is not None:
         return found
-    lead = g.shape[: g.ndim - len(size)]
-    values, places = g.reshape(*lead, -1), indices.reshape(*lead, -1)
+    lead, places = g.shape[: g.ndim - len(size)], _flat(g.shape, len(size))
     whole = (*lead, math.prod(size))
-    return added_along(xp, values, whole, -1, places).reshape(*lead, *size)
+    added = added_along(xp, g.reshape(places), whole, -1, indices.reshape(places))
+    return added.reshape(*lead, *size)
 
 
 def _in_planes(x: Any, indices: Any, size: Sizes) -> Any:
@@ -388,9 +392,8 @@ def _unpool(xp: Any, x: Any, indices: Any, size: Sizes) -> Any:
     count = len(size)
     _check_type(f"max_unpooling{count}d", x)
     lead, volume = x.shape[: x.ndim - count], math.prod(size)
-    places = indices.reshape(*lead, -1)
-    if places.size:
-        low, high = places.min().item(), places.max().item()
+    if indices.size:
+        low, high = indices.min().item(), indices.max().item()
         if low < 0 or high >= volume:
             raise RuntimeError(
                 f"Found an invalid max index: {low if low < 0 else high} (output volumes are of "
@@ -398,7 +401,8 @@ def _unpool(xp: Any, x: Any, indices: Any, size: Sizes) -> Any:
             )
     out = xp.zeros((math.prod(lead), volume), x.dtype)
     rows = xp.arange(out.shape[0])[:, None]
-    out[rows, places.reshape(out.shape[0], -1)] = x.reshape(out.shape[0], -1)
+    places = (out.shape[0], math.prod(x.shape[len(lead) :]))
+    out[rows, indices.reshape(places)] = x.reshape(places)
     return out.reshape(*lead, *size)
 
 

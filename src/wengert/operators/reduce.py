@@ -300,7 +300,11 @@ def _product_slope(x: Tensor, out: Tensor) -> Tensor:
 
 def _nothing_of_two_zeros(x: Any, out: Any) -> Any:
     """Zeros for a product with two factors of zero, whatever they are multiplied by: NaN, too."""
-    if not has_elements(x) or not x.ndim or out.item() != 0 or (x == 0).sum().item() < 2:
+    if not has_elements(x) or not x.ndim:
+        return None
+    product = out.item()
+    is_without_zeros = product != 0 and product == product  # NaN may have zeros beside them
+    if is_without_zeros or (x == 0).sum().item() < 2:
         return None
     return backend_of(x).xp.zeros_like(x, out.dtype)
 

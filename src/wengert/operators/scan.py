@@ -347,18 +347,9 @@ def diff(
     return result if out is None else copy_to_out("diff", result, out)
 
 
-def _trapezoids(name: str, y: Tensor, x: Tensor | None, dx: Any, dim: int) -> Tensor:
+def _trapezoids(name: str, y: Tensor, x: Tensor, dim: int) -> Tensor:
     """Twice the areas of the trapezoids between neighbouring samples, one less than samples."""
-    for argument, value in (("y", y), ("x", x)):
-        if value is not None and value.array.dtype.kind == "b":
-            raise RuntimeError(
-                f"{name}: received a bool input for `{argument}`, but bool is not supported"
-            )
-    dim = normal_dim(dim, y.array.ndim)
-    length = max(y.array.shape[dim] - 1, 0)
-    heights = y.narrow(dim, y.array.shape[dim] - length, length) + y.narrow(dim, 0, length)
-    if x is None:
-        return heights * dx
+    heights = _neighbours(y, dim)
     if x.array.ndim == 1 and y.array.ndim > 1:
         if x.array.shape[0] != y.array.shape[dim]:
             raise RuntimeError(f"{name}: There must be one `x` value for each sample point")
@@ -367,12 +358,35 @@ def _trapezoids(name: str, y: Tensor, x: Tensor | None, dx: Any, dim: int) -> Te
     return heights * diff(x, dim=along)
 
 
+def _neighbours(y: Tensor, dim: int) -> Tensor:
+    """Sums of neighbouring samples."""
+    length = max(y.array.shape[dim] - 1, 0)
+    return y.narrow(dim, y.array.shape[dim] - length, length) + y.narrow(dim, 0, length)
+
+
+def _check_samples(name: str, y: Tensor, x: Tensor | None, dx: Any) -> None:
+    for argument, value in (("y", y), ("x", x)):
+        if value is not None and value.array.dtype.kind == "b":
+            raise RuntimeError(
+                f"{name}: received a bool input for `{argument}`, but bool is not supported"
+            )
+    if isinstance(dx, (bool, complex)):
+        raise RuntimeError(f"{name}: Currently, we only support dx as a real number. Got {dx}")
+
+
 @composite(public="function")
 def trapezoid(
     y: Tensor, x: Tensor | None = None, *, dx: Any = 1, dim: int = -1
 ) -> Tensor:
     """The integral of samples `y`, at the places `x` or `dx` apart, by the trapezoidal rule."""
-    return sum(_trapezoids("trapezoid", y, x, dx, dim), normal_dim(dim, y.array.ndim)) / 2
+    _check_samples("trapezoid", y, x, dx)
+    dim = normal_dim(dim, y.array.ndim)
+    if y.array.ndim and not y.array.shape[dim]:
+        return sum(y, dim, dtype=y.dtype)
+    if x is not None:
+        return sum(_trapezoids("trapezoid", y, x, dim), dim) / 2
+    # Samples may be whole numbers of few bits, which are added as ones of 64 bits.
+    return (sum(y, dim) - (y.select(dim, 0) + y.select(dim, -1)) * 0.5) * dx
 
 
 @composite(public="function")
@@ -380,5 +394,8 @@ def cumulative_trapezoid(
     y: Tensor, x: Tensor | None = None, *, dx: Any = 1, dim: int = -1
 ) -> Tensor:
     """The integrals of samples `y` up to each place by the trapezoidal rule."""
-    areas = _trapezoids("cumulative_trapezoid", y, x, dx, dim)
-    return cumsum(areas, normal_dim(dim, y.array.ndim)) / 2
+    _check_samples("cumulative_trapezoid", y, x, dx)
+    dim = normal_dim(dim, y.array.ndim)
+    if x is not None:
+        return cumsum(_trapezoids("cumulative_trapezoid", y, x, dim), dim) / 2
+    return cumsum(_neighbours(y, dim) * (dx / 2), dim)

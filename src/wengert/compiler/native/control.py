@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from numpy.lib.stride_tricks import as_strided
 
@@ -51,18 +51,7 @@ class Body:
     ) -> None:
         graph = block_graph(block)
         outer = lowering.builder
-        signatures = []
-        for i, value in enumerate(inputs):
-            dtype = DTYPES[value.kind]
-            if not value.size:
-                raise Unsupported("a block that is given no elements")
-            if value.number is None:
-                outer.in_memory(value)
-            shape = value.shape[1:] if i in slices else value.shape
-            strides = (dtype.itemsize,) * len(shape)
-            if value.number is None:
-                strides = value.view.strides[1:] if i in slices else value.view.strides
-            signatures.append(Signature(dtype, shape, strides))
+        signatures = [_signature(outer, value, i in slices) for i, value in enumerate(inputs)]
         inner = type(lowering)(propagate_shapes(graph), signatures, outer.may_check)
         for i, (symbol, value) in enumerate(zip(graph.inputs, inputs, strict=True)):
             if symbol not in inner.values:
@@ -95,17 +84,16 @@ class Body:
             if buffer.source in (GROWN, ROOM)
         ]
         #: What was copied before the loop: a value of the program around it, and the buffer here.
-        self.copies: list[tuple[Value, Buffer]] = []
-        for buffer, source, offset, shape, strides in hoisted:
-            place = next(i for i, b in enumerate(inner.inputs) if b.id == source)
-            value = inputs[place]
-            begin = value.view
-            if offset:
-                begin = as_strided(begin, (2,), (offset,))[1:]
-            copied = outer.packed(
-                outer.seen(value.buffer, as_strided(begin, shape, strides), ready_of(value))
-            )
-            self.copies.append((copied, buffer))
+        self.copies: list[tuple[Value, Buffer]] = [
+            (_copied_before(outer, inputs[_index_of(inner.inputs, source)], *part), buffer)
+            for buffer, source, *part in hoisted
+        ]
+
+    def source(self, i: int) -> Buffer:
+        """Where a round finds an input that is in memory."""
+        buffer = self.inputs[i]
+        assert buffer is not None
+        return buffer
 
     @property
     def header(self) -> int:
@@ -115,6 +103,34 @@ class Body:
     @property
     def memory(self) -> int:
         return self.header + self.layout.arena
+
+
+def _signature(outer: Any, value: Value, is_slice: bool) -> Signature:
+    """What a block is told of an input, which has memory afterwards unless it is one number."""
+    dtype = DTYPES[value.kind]
+    if not value.size:
+        raise Unsupported("a block that is given no elements")
+    shape = value.shape[1:] if is_slice else value.shape
+    if value.number is not None:
+        return Signature(dtype, shape, (dtype.itemsize,) * len(shape))
+    outer.in_memory(value)
+    strides = value.view.strides
+    return Signature(dtype, shape, strides[1:] if is_slice else strides)
+
+
+def _index_of(buffers: Sequence[Buffer | None], number: int) -> int:
+    return next(i for i, b in enumerate(buffers) if b is not None and b.id == number)
+
+
+def _copied_before(
+    outer: Any, value: Value, offset: int, shape: tuple[int, ...], strides: tuple[int, ...]
+) -> Value:
+    """A part of a value in row-major order, `offset` bytes after its first element."""
+    begin = value.view
+    if offset:
+        begin = as_strided(begin, (2,), (offset,))[1:]
+    part = outer.seen(value.buffer, as_strided(begin, shape, strides), ready_of(value))
+    return cast(Value, outer.packed(part))
 
 
 def ready_of(value: Value) -> float:
@@ -232,65 +248,87 @@ def _length(inputs: Sequence[Value]) -> tuple[int, Buffer | None]:
 def _scan(
     lowering: Any, block: Block, inputs: list[Value], slices: range, backward: bool
 ) -> list[Value]:
+    """A loop through slices, the number of which may be known only when it runs."""
     builder = lowering.builder
-    carried, mapped = slices.start, len(slices)
+    carried = slices.start
     length, count = _length([inputs[i] for i in slices])
     carries = [_in_order(builder, value) for value in inputs[:carried]]
     given = [*carries, *inputs[carried:]]
-    fixed = set(range(carried + mapped, len(inputs)))
-    body = Body(lowering, block, given, slices, fixed)
-    for value, shape, buffer in zip(carries, body.shapes, body.outputs, strict=False):
-        if value.shape != shape or value.kind != buffer.kind:
-            raise Unsupported("a carried value changes its kind")
-    entries = _entries(builder, body, given, carried + mapped)
+    body = Body(lowering, block, given, slices, set(range(slices.stop, len(inputs))))
+    _check_carried(carries, body)
+    entries = _entries(builder, body, given, slices.stop)
     for i in slices:
-        part = body.inputs[i]
-        if part is not None:
+        if body.inputs[i] is not None:
             step = inputs[i].view.strides[0] if length > 1 or count is not None else 0
-            start = step * (length - 1) if backward else 0
-            entries.append(
-                (part.base, _place(builder, inputs[i]), start, -step if backward else step)
-            )
-    results: list[Value] = []
-    collected = []
-    for inner, shape in zip(body.outputs[carried:], body.shapes[carried:], strict=True):
-        step = math.prod(shape) * DTYPES[inner.kind].itemsize
-        if count is not None and not step:
-            raise Unsupported("rounds of unknown number that give no elements")
-        if count is not None:
-            grown = Growing(builder, inner.kind, shape, count)
-            collected.append((inner.base, grown.buffer, -step if backward else step))
-            results.append(grown)
-            continue
-        out = builder.buffer(inner.kind, (length, *shape), SCRATCH)
-        start = step * (length - 1) if backward else 0
-        entries.append((inner.base, (out.id, 0), start, -step if backward else step))
-        results.append(builder.whole(out))
+            place = _place(builder, inputs[i])
+            entries.append(_moving(body.source(i), place, step, length, backward))
+    results, collected = _collected(builder, body, carried, count)
+    if count is None:
+        for inner, shape in zip(body.outputs[carried:], body.shapes[carried:], strict=True):
+            out = builder.buffer(inner.kind, (length, *shape), SCRATCH)
+            step = out.nbytes // length
+            entries.append(_moving(inner, (out.id, 0), step, length, backward))
+            results.append(builder.whole(out))
     work = _work(builder, [body])
     room = builder.buffer("i64", (1,), ROOM) if collected else None
-    finals, spare, turns = [], [], []
-    for i, value in enumerate(carries):
-        final = builder.buffer(value.kind, value.shape, SCRATCH)
-        other = builder.buffer(value.kind, value.shape, SCRATCH)
-        source = body.inputs[i]
-        assert source is not None
-        target, start = body.outputs[i].base, _place(builder, value)
-        turns.append(
-            (source.base, target, start, (final.id, 0), (other.id, 0), final.nbytes)
-        )
-        finals.append(final)
-        spare.append(other)
+    pairs = _back_and_forth(builder, carries)
+    turns = [
+        (body.source(i).base, body.outputs[i].base, _place(builder, value), (final.id, 0),
+         (other.id, 0), final.nbytes)
+        for i, (value, (final, other)) in enumerate(zip(carries, pairs, strict=True))
+    ]  # fmt: skip
     made = _call(
         builder, "scan", [body], [v for v in given if v.number is None],
-        [work, *finals, *spare, *[value.buffer for value in results if value.buffer]],
-        entries=entries, turns=turns, length=length, work=work.id,
+        [work, *sum(pairs, ()), *[value.buffer for value in results if value.buffer]],
+        entries=entries, turns=turns, length=length, work=work.id, backward=backward,
         count=None if count is None else (count.id, 0), collected=collected, room=room,
     )  # fmt: skip
     if count is not None:
         made.reads.add(count.id)
     for value in results:
         value.ready = made.order + 0.5
-    return [*[builder.whole(buffer, made.order + 0.5) for buffer in finals], *results]
+    return [*[builder.whole(final, made.order + 0.5) for final, _ in pairs], *results]
+
+
+def _moving(
+    inner: Buffer, place: tuple[int, int], step: int, length: int, backward: bool
+) -> tuple[int, tuple[int, int], int, int]:
+    """What each round finds further on: its buffer, the place, how far from it the first round
+    begins, and the step to the next."""
+    start, step = (step * (length - 1), -step) if backward else (0, step)
+    return inner.base, place, start, step
+
+
+def _collected(
+    builder: Any, body: Body, carried: int, count: Buffer | None
+) -> tuple[list[Value], list[tuple[int, Buffer, int]]]:
+    """What rounds of unknown number leave, in memory that grows: the values, and for each its
+    buffer in a round, that memory and the bytes of a round."""
+    results: list[Value] = []
+    found = []
+    if count is not None:
+        for inner, shape in zip(body.outputs[carried:], body.shapes[carried:], strict=True):
+            if not math.prod(shape):
+                raise Unsupported("rounds of unknown number that give no elements")
+            grown = Growing(builder, inner.kind, shape, count)
+            assert grown.buffer is not None
+            found.append((inner.base, grown.buffer, grown.buffer.nbytes // 2))
+            results.append(grown)
+    return results, found
+
+
+def _back_and_forth(builder: Any, carries: Sequence[Value]) -> list[tuple[Buffer, Buffer]]:
+    """Two buffers for each carried value: the one that has it after the last round, and another."""
+    return [
+        (builder.buffer(v.kind, v.shape, SCRATCH), builder.buffer(v.kind, v.shape, SCRATCH))
+        for v in carries
+    ]
+
+
+def _check_carried(carries: Sequence[Value], body: Body) -> None:
+    for value, shape, buffer in zip(carries, body.shapes, body.outputs, strict=False):
+        if value.shape != shape or value.kind != buffer.kind:
+            raise Unsupported("a carried value changes its kind")
 
 
 def _cond(lowering: Any, node: Node, inputs: list[Value]) -> list[Value]:
@@ -336,9 +374,7 @@ def _test_and_body(
     test, body = [Body(lowering, block, given, range(0), fixed) for block in node.blocks]
     if math.prod(test.shapes[0]) != 1 or test.outputs[0].kind != "bool":
         raise Unsupported("a condition that is not one truth value")
-    for value, shape, buffer in zip(carries, body.shapes, body.outputs, strict=True):
-        if value.shape != shape or value.kind != buffer.kind:
-            raise Unsupported("a carried value changes its kind")
+    _check_carried(carries, body)
     return carries, given, test, body
 
 
@@ -353,11 +389,10 @@ def _rounds(lowering: Any, node: Node, inputs: list[Value]) -> list[Value]:
     found = [Growing(builder, value.kind, value.shape, number) for value in carries]
     turns = []
     for i, (value, grown) in enumerate(zip(carries, found, strict=True)):
-        source, asked = body.inputs[i], test.inputs[i]
-        assert source is not None and asked is not None and grown.buffer is not None
+        assert grown.buffer is not None
         turns.append(
-            (asked.base, source.base, body.outputs[i].base, _place(builder, value), grown.buffer,
-             grown.buffer.nbytes // 2)
+            (test.source(i).base, body.source(i).base, body.outputs[i].base,
+             _place(builder, value), grown.buffer, grown.buffer.nbytes // 2)
         )  # fmt: skip
     entries = [_entries(builder, each, given, len(carries)) for each in (test, body)]
     entries[0].append((test.outputs[0].base, (flag.id, 0), 0, 0))
@@ -379,25 +414,17 @@ def _while(lowering: Any, node: Node, inputs: list[Value]) -> list[Value]:
     carries, given, test, body = _test_and_body(lowering, node, inputs)
     work = _work(builder, [test, body])
     flag = builder.buffer("bool", (1,), SCRATCH)
-    outs, spare, turns = [], [], []
-    for i, value in enumerate(carries):
-        out = builder.buffer(value.kind, value.shape, SCRATCH)
-        other = builder.buffer(value.kind, value.shape, SCRATCH)
-        source, asked = body.inputs[i], test.inputs[i]
-        assert source is not None and asked is not None
-        turns.append(
-            (
-                asked.base, source.base, body.outputs[i].base, _place(builder, value),
-                (out.id, 0), (other.id, 0), out.nbytes,
-            )
-        )  # fmt: skip
-        outs.append(out)
-        spare.append(other)
+    pairs = _back_and_forth(builder, carries)
+    turns = [
+        (test.source(i).base, body.source(i).base, body.outputs[i].base, _place(builder, value),
+         (out.id, 0), (other.id, 0), out.nbytes)
+        for i, (value, (out, other)) in enumerate(zip(carries, pairs, strict=True))
+    ]  # fmt: skip
     entries = [_entries(builder, each, given, count) for each in (test, body)]
     entries[0].append((test.outputs[0].base, (flag.id, 0), 0, 0))
     made = _call(
         builder, "while", [test, body], [v for v in given if v.number is None],
-        [work, flag, *outs, *spare],
+        [work, flag, *sum(pairs, ())],
         entries=entries, turns=turns, flag=(flag.id, 0), work=work.id,
     )  # fmt: skip
-    return [builder.whole(buffer, made.order + 0.5) for buffer in outs]
+    return [builder.whole(out, made.order + 0.5) for out, _ in pairs]

@@ -202,6 +202,7 @@ _Kernel = tuple[Kernel, list[int]]
 
 
 def _scan(given: dict[str, Any], tables: list[Any]) -> _Kernel:
+    """A loop through slices; the last of its rounds leaves what it carries in the final buffers."""
     entries, turns, count = given["entries"], given["turns"], given["count"]
     places = [(given["work"], 0), *[place for _, place, _, _ in entries]]
     for _, _, start, final, other, _ in turns:
@@ -213,24 +214,8 @@ def _scan(given: dict[str, Any], tables: list[Any]) -> _Kernel:
     length = text.number(given["length"])
     if count is not None:
         length = text.value(f"load i64, ptr {rest[-1]}")
-    moving = []
-    for (base, _, start, step), pointer in zip(entries, rest, strict=False):
-        moving.append((base, pointer, text.number(start), text.number(step)))
-    if given["collected"]:
-        steps = [text.number(abs(step)) for _, _, step in given["collected"]]
-        held = [buffer for _, buffer, _ in given["collected"]]
-        memory = text.grown(
-            given["room"], list(zip(held, steps, strict=True)), length, length
-        )
-        for (base, _, step), pointer in zip(given["collected"], memory, strict=True):
-            moving.append((base, pointer, "0", text.number(step)))
+    moving = _slices_of_rounds(text, given, rest, length)
     run = text.table("body", work, given["bodies"][0], tables[0])
-    begins = []
-    for base, pointer, start, step in moving:
-        if count is not None:
-            start = _far_end(text, length, step)
-        begin = text.value(f"getelementptr i8, ptr {pointer}, i64 {start}")
-        begins.append((text.number(base), begin, step))
     carried = []
     for j, (source, target, _, _, _, size) in enumerate(turns):
         pointers = rest[len(entries) + 3 * j : len(entries) + 3 * j + 3]
@@ -249,7 +234,7 @@ def _scan(given: dict[str, Any], tables: list[Any]) -> _Kernel:
     text.do(f"%i = phi i64 [ 0, %{before} ], [ %next, %head ]")
     for j, (_, _, begin, _, _, _) in enumerate(carried):
         text.do(f"%c{j} = phi ptr [ {begin}, %{before} ], [ %o{j}, %head ]")
-    for base, begin, step in begins:
+    for base, begin, step in moving:
         distance = text.value(f"mul i64 %i, {step}")
         text.store(work, base, text.value(f"getelementptr i8, ptr {begin}, i64 {distance}"))
     text.do("%next = add i64 %i, 1")
@@ -268,6 +253,31 @@ def _scan(given: dict[str, Any], tables: list[Any]) -> _Kernel:
     return text.kernel()
 
 
+def _slices_of_rounds(
+    text: _Text, given: dict[str, Any], pointers: list[str], length: str
+) -> list[tuple[str, str, str]]:
+    """The buffers that move on from round to round: their numbers, where the first round finds
+    them, and the steps. What rounds collect gets its memory here."""
+    found = [
+        (text.number(base), pointer, text.number(start), text.number(step))
+        for (base, _, start, step), pointer in zip(given["entries"], pointers, strict=False)
+    ]
+    collected = given["collected"]
+    if collected:
+        sizes = [text.number(size) for _, _, size in collected]
+        held = [(buffer, size) for (_, buffer, _), size in zip(collected, sizes, strict=True)]
+        memory = text.grown(given["room"], held, length, length)
+        for (base, _, size), pointer in zip(collected, memory, strict=True):
+            step = text.number(-size if given["backward"] else size)
+            found.append((text.number(base), pointer, "0", step))
+    begins = []
+    for base, pointer, start, step in found:
+        if given["count"] is not None:
+            start = _far_end(text, length, step)
+        begins.append((base, text.value(f"getelementptr i8, ptr {pointer}, i64 {start}"), step))
+    return begins
+
+
 def _far_end(text: _Text, length: str, step: str) -> str:
     """How far from its first slice a loop begins, which goes backward where a step is negative."""
     before_last = text.value(f"sub i64 1, {length}")
@@ -277,6 +287,7 @@ def _far_end(text: _Text, length: str, step: str) -> str:
 
 
 def _cond(given: dict[str, Any], tables: list[Any]) -> _Kernel:
+    """One of two tables, as a truth value says."""
     places = [(given["work"], 0), given["condition"]]
     places += [place for entries in given["entries"] for _, place, _, _ in entries]
     text = _Text(places)
@@ -294,6 +305,7 @@ def _cond(given: dict[str, Any], tables: list[Any]) -> _Kernel:
 
 
 def _while(given: dict[str, Any], tables: list[Any]) -> _Kernel:
+    """A loop that goes on as long as its test holds, and keeps nothing of its rounds."""
     turns = given["turns"]
     places = [(given["work"], 0), given["flag"]]
     places += [place for entries in given["entries"] for _, place, _, _ in entries]

@@ -109,7 +109,7 @@ def _adaptive_max_pool(
         own = _part_positions(length, size)
         table = (
             table[:, None, :, None] * length + own[None, :, None, :]
-        ).reshape(table.shape[0] * size, -1)  # fmt: skip
+        ).reshape(table.shape[0] * size, table.shape[1] * own.shape[1])  # fmt: skip
     parts, elements = table.shape
     positions = made_here(wrap(transfer(table.reshape(-1), of_array(input.array))))
     found = flat_planes(input, count).index_select(-1, positions)
