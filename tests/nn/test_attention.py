@@ -86,6 +86,17 @@ def test_scaled_dot_product_errors(lib, text, kind, phrase):
         eval(f"lib.nn.functional.scaled_dot_product_attention({text})", names)
 
 
+def test_a_later_key_that_is_not_a_number_does_not_reach_earlier_queries():
+    """In PyTorch that depends on the kernel, which sizes and dimensions decide about."""
+    query, value = wengert.ones(1, 1, 4, 2), wengert.arange(8.0).reshape(1, 1, 4, 2)
+    key = wengert.ones(1, 1, 4, 2)
+    key[0, 0, 3] = float("nan")
+    attention = wengert.nn.functional.scaled_dot_product_attention
+    out = attention(query, key, value, is_causal=True)
+    assert out[0, 0, :3].tolist() == [[0, 1], [1, 2], [2, 3]]
+    assert out[0, 0, 3].isnan().all()
+
+
 def test_in_transforms_and_compiled():
     attention = wengert.nn.functional.scaled_dot_product_attention
     q, k, v = tensors(wengert, (3, 2, 4), (3, 5, 4), (3, 5, 4), grad=False)

@@ -3,19 +3,21 @@
 `watching.py` beside this file is the form without C.
 """
 from cpython.object cimport PyObject
+from cpython.ref cimport Py_DECREF
 
 cdef extern from "Python.h":
+    ctypedef struct PyCodeObject:
+        pass
     ctypedef struct PyFrameObject:
         pass
     ctypedef int (*Py_tracefunc)(PyObject*, PyFrameObject*, int, PyObject*) except -1
     void PyEval_SetProfile(Py_tracefunc, PyObject*)
-    object PyFrame_GetCode(PyFrameObject*)
+    PyCodeObject* PyFrame_GetCode(PyFrameObject*)  # a new reference
     int PyTrace_CALL, PyTrace_C_CALL
     int PyCFunction_CheckExact(PyObject*)
     ctypedef struct PyCFunctionObject:
         void* m_ml
         PyObject* m_self
-    PyObject* Py_TYPE_of "Py_TYPE"(PyObject*)
     int PyType_Check(PyObject*)
     int PyModule_Check(PyObject*)
 
@@ -50,7 +52,8 @@ cdef int told(PyObject* given, PyFrameObject* at, int what, PyObject* argument) 
     cdef void* method
     cdef PyObject* owner
     if what == PyTrace_CALL:
-        code = PyFrame_GetCode(at)
+        code = <object>PyFrame_GetCode(at)
+        Py_DECREF(code)
         place = <size_t><PyObject*>code
         if place in watch.codes:
             return 0
@@ -69,7 +72,7 @@ cdef int told(PyObject* given, PyFrameObject* at, int what, PyObject* argument) 
     method = (<PyCFunctionObject*>argument).m_ml
     owner = (<PyCFunctionObject*>argument).m_self
     if owner != NULL and not PyType_Check(owner) and not PyModule_Check(owner):
-        owner = Py_TYPE_of(owner)
+        owner = <PyObject*>owner.ob_type
     known = &watch.known[((<size_t>method >> 4) ^ (<size_t>owner >> 5)) & (PLACES - 1)]
     if known.method == method and known.owner == owner:
         return 0

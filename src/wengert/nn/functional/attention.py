@@ -8,7 +8,7 @@ from typing import Any
 from ...core import dtypes
 from ...core.errors import c_name, warn_user
 from ...core.tensor import Tensor
-from ...creation.factories import full, zeros_like
+from ...creation.factories import full, ones, zeros_like
 from ...operators.affine import linear
 from ...operators.joining import cat
 from ...operators.softmax import softmax
@@ -46,10 +46,8 @@ def scaled_dot_product_attention(
     factor = scale if scale is not None else (1 / math.sqrt(width) if width else 1.0)
     scores = (query * factor) @ key.transpose(-2, -1)
     if is_causal:
-        later = full(
-            scores.array.shape[-2:], -math.inf, dtype=scores.dtype, device=scores.device
-        ).triu(1)
-        weights = softmax(scores + later, -1)
+        seen = ones(scores.array.shape[-2:], dtype=dtypes.bool, device=scores.device).tril()
+        weights = softmax(scores.masked_fill(~seen, -math.inf), -1)
     elif attn_mask is None:
         weights = softmax(scores, -1)
     else:
