@@ -374,3 +374,22 @@ def test_large_indexed_sums_have_the_same_bits_on_any_number_of_threads():
     np.testing.assert_array_equal(results[0].numpy(), expected)
     np.testing.assert_array_equal(results[2].numpy(), np.where(mask.numpy(), 2.5, x.numpy()))
     assert found[1:] == found[:-1]
+
+
+def test_masks_may_have_any_bytes():
+    """Bytes seen as bools are true unless they are zero, and count once."""
+    data = np.array([[255, 1, 0, 2], [0, 128, 3, 0], [0, 0, 0, 0], [7, 7, 7, 7]], np.uint8)
+    mask, plain = data.view(bool), data != 0
+    seen = wengert.from_numpy(data).view(wengert.bool)
+    x = wengert.arange(16.0).reshape(4, 4).requires_grad_()
+    chosen = x.masked_select(seen)
+    assert chosen.tolist() == x.detach().numpy()[plain].tolist()
+    chosen.sum().backward()
+    assert x.grad.tolist() == plain.tolist()
+    assert x.detach()[seen].tolist() == chosen.tolist()
+    for dim in (0, 1):
+        assert seen.any(dim).tolist() == plain.any(dim).tolist()
+        assert seen.all(dim).tolist() == plain.all(dim).tolist()
+    for row, is_true in zip(mask, plain, strict=True):
+        one = wengert.from_numpy(row)
+        assert one.any().item() == is_true.any() and one.all().item() == is_true.all()
