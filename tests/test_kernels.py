@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -393,3 +394,18 @@ def test_masks_may_have_any_bytes():
     for row, is_true in zip(mask, plain, strict=True):
         one = wengert.from_numpy(row)
         assert one.any().item() == is_true.any() and one.all().item() == is_true.all()
+
+
+@pytest.mark.compiled_only
+def test_products_have_the_same_bits_while_other_threads_multiply():
+    """BLAS is left with one thread until the last of the products that share it is done."""
+    a, b = wengert.tensor(normal(600, 700)), wengert.tensor(normal(700, 500, seed=2))
+    before = wengert.get_num_threads()
+    wengert.set_num_threads(2)
+    try:
+        expected = (a @ b).numpy().tobytes()
+        with ThreadPoolExecutor(3) as pool:
+            found = list(pool.map(lambda _: (a @ b).numpy().tobytes(), range(60)))
+    finally:
+        wengert.set_num_threads(before)
+    assert found == [expected] * 60

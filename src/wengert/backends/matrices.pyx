@@ -25,8 +25,8 @@ cnp.import_array()
 cdef extern from "blas.h":
     bint wengert_serves(Py_ssize_t largest) noexcept nogil
     bint wengert_find_blas(const char* path) noexcept
-    int wengert_alone() noexcept nogil
-    void wengert_together(int before) noexcept nogil
+    void wengert_alone() noexcept nogil
+    void wengert_together() noexcept nogil
     bint wengert_can_be_alone() noexcept nogil
     void wengert_gemm(
         bint is_double, bint turn_a, bint turn_b, Py_ssize_t m, Py_ssize_t n, Py_ssize_t k,
@@ -187,12 +187,13 @@ cdef void shared_product(
     """A product by BLAS in two or four parts for our threads, the same however many they are.
 
     BLAS brings both factors into an order of its own for each part again, so that parts are few, and
-    two by two cost less than four in a row. More threads than parts leave a large product to BLAS's.
+    two by two cost less than four in a row. More threads than parts leave a large product to those
+    of BLAS, which may round in another way.
     """
     cdef Product job
     cdef double work = <double>m * n * k
     cdef Py_ssize_t size
-    cdef int before, parts
+    cdef int parts
     if work < WORTH_SPLITTING or not wengert_can_be_alone() or (
         work > LARGEST_SPLIT and threads_allowed() > PARTS
     ):
@@ -212,9 +213,9 @@ cdef void shared_product(
     job.a, job.b, job.out = <const char*>a, <const char*>b, <char*>out
     job.start = <const char*>start
     job.down = (m + job.tall - 1) // job.tall
-    before = wengert_alone()
+    wengert_alone()
     split(product_part, &job, job.down * ((n + job.wide - 1) // job.wide))
-    wengert_together(before)
+    wengert_together()
 
 
 cdef bint multiply_into(
@@ -312,14 +313,17 @@ cdef void gemm(
     wengert_gemm(is_double, turn_a, turn_b, m, n, k, a, a_step, b, b_step, adds, out, out_step)
 
 
-cdef bint blas_alone(int* before) noexcept nogil:
-    """Let BLAS use one thread until `blas_together(before)`; False where it cannot be told to."""
-    before[0] = wengert_alone()
-    return wengert_can_be_alone()
+cdef bint blas_alone() noexcept nogil:
+    """Let BLAS use one thread until `blas_together()`; False where it cannot be told to."""
+    if not wengert_can_be_alone():
+        return False
+    wengert_alone()
+    return True
 
 
-cdef void blas_together(int before) noexcept nogil:
-    wengert_together(before)
+cdef void blas_together() noexcept nogil:
+    """Undo a `blas_alone()` that was True."""
+    wengert_together()
 
 
 cdef Py_ssize_t step_of(
