@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -409,3 +410,15 @@ def test_products_have_the_same_bits_while_other_threads_multiply():
     finally:
         wengert.set_num_threads(before)
     assert found == [expected] * 60
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "float16"])
+@pytest.mark.parametrize("step", [1, 2])
+def test_products_of_infinities_do_not_warn(dtype, step):
+    """Neither do those of rows that lie apart, of which BLAS needs a copy."""
+    a, b = [wengert.full((80, 80), n, dtype=getattr(wengert, dtype)) for n in (np.inf, 0)]
+    a, b = a[::step, ::step], b[::step, ::step]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for product in (a @ b, b[0] @ a, wengert.addmm(b[0], a, b), F.linear(a, b, b[0])):
+            assert product.isnan().all()
