@@ -64,3 +64,19 @@ def test_matrices_that_are_turned_or_rolled(shape, dtype):
         for shift in (1, -1, 2, 50):
             rolled = wengert.from_numpy(part).roll(shift, 1)
             np.testing.assert_array_equal(rolled.numpy(), np.roll(part, shift, 1))
+
+
+@pytest.mark.parametrize("count", [2**62, 2**62 + 1, 2**61])
+def test_lengths_beyond_all_memory_are_refused(count):
+    """Products and sums of lengths are not counted around at 64 bits."""
+    for repeated in (
+        lambda: wengert.ones(4).repeat(count),
+        lambda: wengert.ones(2, 4).repeat(2, count),
+        lambda: wengert.ones(4, 0).repeat(count, 1),
+    ):
+        with pytest.raises(RuntimeError, match="Storage size calculation overflowed"):
+            repeated()
+    margin = 2 * count - 1
+    for shape, pad in (((3,), (margin, margin)), ((3, 2), (0, 1, count, count))):
+        with pytest.raises((RuntimeError, ValueError, MemoryError)):
+            wengert.nn.functional.pad(wengert.ones(shape), pad)

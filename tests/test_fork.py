@@ -3,6 +3,8 @@
 import multiprocessing
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 import traceback
@@ -225,3 +227,25 @@ def test_forked_workers():
         gradients.append(receiver.recv())
         process.join(CHILD_SECONDS)
     assert gradients == [0.0, 2.0, 4.0]
+
+
+@pytest.mark.compiled_only
+def test_processes_fork_while_threads_multiply():
+    """Products on other threads tell BLAS how many threads it may use; forking must not wait."""
+    program = (
+        "import os, threading, time, wengert\n"
+        "x, done = wengert.ones(500, 500), threading.Event()\n"
+        "def multiply():\n"
+        "    while not done.is_set(): x @ x\n"
+        "others = [threading.Thread(target=multiply, daemon=True) for _ in range(2)]\n"
+        "for other in others: other.start()\n"
+        "for _ in range(40):\n"
+        "    time.sleep(0.005)\n"
+        "    pid = os.fork()\n"
+        "    if pid == 0: os._exit(0)\n"
+        "    assert os.waitpid(pid, 0)[1] == 0\n"
+        "done.set()\n"
+        "for other in others: other.join()\n"
+    )
+    command = [sys.executable, "-W", "ignore", "-P", "-c", program]
+    subprocess.run(command, check=True, timeout=CHILD_SECONDS / 3)

@@ -4,6 +4,8 @@ import os
 import subprocess
 import sys
 import tempfile
+import warnings
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -374,3 +376,49 @@ def test_large_indexed_sums_have_the_same_bits_on_any_number_of_threads():
     np.testing.assert_array_equal(results[0].numpy(), expected)
     np.testing.assert_array_equal(results[2].numpy(), np.where(mask.numpy(), 2.5, x.numpy()))
     assert found[1:] == found[:-1]
+
+
+def test_masks_may_have_any_bytes():
+    """Bytes seen as bools are true unless they are zero, and count once."""
+    data = np.array([[255, 1, 0, 2], [0, 128, 3, 0], [0, 0, 0, 0], [7, 7, 7, 7]], np.uint8)
+    mask, plain = data.view(bool), data != 0
+    seen = wengert.from_numpy(data).view(wengert.bool)
+    x = wengert.arange(16.0).reshape(4, 4).requires_grad_()
+    chosen = x.masked_select(seen)
+    assert chosen.tolist() == x.detach().numpy()[plain].tolist()
+    chosen.sum().backward()
+    assert x.grad.tolist() == plain.tolist()
+    assert x.detach()[seen].tolist() == chosen.tolist()
+    for dim in (0, 1):
+        assert seen.any(dim).tolist() == plain.any(dim).tolist()
+        assert seen.all(dim).tolist() == plain.all(dim).tolist()
+    for row, is_true in zip(mask, plain, strict=True):
+        one = wengert.from_numpy(row)
+        assert one.any().item() == is_true.any() and one.all().item() == is_true.all()
+
+
+@pytest.mark.compiled_only
+def test_products_have_the_same_bits_while_other_threads_multiply():
+    """BLAS is left with one thread until the last of the products that share it is done."""
+    a, b = wengert.tensor(normal(600, 700)), wengert.tensor(normal(700, 500, seed=2))
+    before = wengert.get_num_threads()
+    wengert.set_num_threads(2)
+    try:
+        expected = (a @ b).numpy().tobytes()
+        with ThreadPoolExecutor(3) as pool:
+            found = list(pool.map(lambda _: (a @ b).numpy().tobytes(), range(60)))
+    finally:
+        wengert.set_num_threads(before)
+    assert found == [expected] * 60
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "float16"])
+@pytest.mark.parametrize("step", [1, 2])
+def test_products_of_infinities_do_not_warn(dtype, step):
+    """Neither do those of rows that lie apart, of which BLAS needs a copy."""
+    a, b = [wengert.full((80, 80), n, dtype=getattr(wengert, dtype)) for n in (np.inf, 0)]
+    a, b = a[::step, ::step], b[::step, ::step]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for product in (a @ b, b[0] @ a, wengert.addmm(b[0], a, b), F.linear(a, b, b[0])):
+            assert product.isnan().all()

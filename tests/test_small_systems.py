@@ -106,6 +106,17 @@ def test_vectors_of_matrices_with_tiny_rows_are_orthogonal(dtype, least):
     np.testing.assert_allclose(product, np.broadcast_to(np.eye(5), a.shape), atol=1e-5)
 
 
+@pytest.mark.parametrize(("dtype", "size"), [(np.float32, 2.0**-130), (np.float64, 2.0**-1030)])
+def test_pivots_without_a_finite_inverse_divide(dtype, size):
+    a = np.array([[2.0, 1.0], [1.0, 3.0]], dtype) * dtype(size)
+    packed, _, failed = systems.factored(a)
+    np.testing.assert_array_equal(packed, [[2 * size, size], [0.5, 2.5 * size]])
+    assert not failed and systems.determinants(a, False) == 0
+    sign, logarithm = systems.determinants(a, True)
+    np.testing.assert_allclose([sign, logarithm], [1, np.log(5) + 2 * np.log(size)], rtol=1e-6)
+    np.testing.assert_array_equal(systems.solved(a, a[:, 1:]), [[0], [1]])
+
+
 def test_spectra_of_what_is_no_number_are_refused():
     a = wengert.full((2, 3, 3), float("nan"))
     with pytest.raises(wengert.linalg.LinAlgError, match="Batch element 0"):

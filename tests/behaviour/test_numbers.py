@@ -195,3 +195,32 @@ def test_places_of_more_dimensions_than_samples(lib, name):
     places = lib.tensor([[0.0, 0.0], [1.0, 2.0], [3.0, 6.0]])
     areas = getattr(lib, name)(lib.ones(3), places)
     assert areas.tolist() == ([3.0, 6.0] if name == "trapezoid" else [[1.0, 2.0], [3.0, 6.0]])
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "uint8", "int64"])
+@pytest.mark.parametrize("value", [1e300, -1e300])
+def test_numbers_that_elements_cannot_hold_are_refused(lib, dtype, value):
+    x = lib.ones(3, dtype=getattr(lib, dtype))
+    mask, index = lib.tensor([True, False, True]), lib.tensor([0])
+    for call in (
+        lambda: lib.nn.functional.pad(x, (1, 1), value=value),
+        lambda: x.masked_fill(mask, value),
+        lambda: x.index_add(0, index, x[:1], alpha=value),
+    ):
+        with pytest.raises(RuntimeError, match=f"{OVERFLOW}|must not be a floating"):
+            call()
+
+
+@pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan, -0.0, 3e38])
+def test_special_numbers_are_written(lib, value):
+    for dtype in (lib.float32, lib.float64):
+        x = lib.ones(3, dtype=dtype)
+        written = [
+            lib.nn.functional.pad(x, (1, 0), value=value)[0],
+            lib.nn.functional.pad(x.reshape(1, 3), (0, 0, 1, 0), value=value)[0, 2],
+            x.masked_fill(lib.tensor([True, False, True]), value)[0],
+        ]
+        for found in written:
+            wanted = lib.tensor(value, dtype=dtype)
+            assert found.isnan() == wanted.isnan() and found.signbit() == wanted.signbit()
+            assert found.isnan() or found == wanted

@@ -648,3 +648,12 @@ def test_products_of_several_matrices_are_views(lib):
         assert found.shape == shape
         assert found.grad_fn.name() == "ViewBackward0"
         assert found._is_view()
+
+
+def test_padding_takes_away_no_more_than_there_is(lib):
+    """What one side adds, the other cannot take away."""
+    x, pad = lib.ones(8, 1), lib.nn.functional.pad
+    assert pad(x, (-1, 1, -8, 8)).tolist() == [[0.0]] * 8
+    for widths in ((3, -2), (-2, 3), (-1, -1), (0, 0, 2, -9)):
+        with pytest.raises(RuntimeError, match="length must be non-negative|negative output size"):
+            pad(x, widths)

@@ -4,6 +4,7 @@
 #include <stdint.h>
 #if defined(__unix__) || defined(__APPLE__)
 #include <dlfcn.h>
+#include <pthread.h>
 #define WENGERT_DL 1
 #endif
 
@@ -23,6 +24,52 @@ static void (*wengert_set_blas_threads)(int) = 0;
 static int wengert_serves(Py_ssize_t largest) {
     return wengert_wide || largest < INT32_MAX;
 }
+
+static int wengert_can_be_alone(void) { return wengert_set_blas_threads != 0; }
+
+#ifdef WENGERT_DL
+static pthread_mutex_t wengert_sharing = PTHREAD_MUTEX_INITIALIZER;
+static int wengert_sharers = 0;      /* calls whose products our threads share just now */
+static int wengert_threads_kept = 0; /* what BLAS is given back after the last of them, or 0 */
+
+/* OpenBLAS ends its threads before a fork, and waits forever if their number is set meanwhile. */
+static void wengert_before_fork(void) { pthread_mutex_lock(&wengert_sharing); }
+
+static void wengert_after_fork(void) { pthread_mutex_unlock(&wengert_sharing); }
+
+static void wengert_in_child(void) { /* where the threads of those that share are not */
+    pthread_mutex_init(&wengert_sharing, 0);
+    wengert_sharers = 0;
+}
+
+/* Let BLAS use one thread, while ours share its products; each call is followed by one of
+   `wengert_together`. Its own threads would go on spinning for a tenth of a second after every
+   product, and give other bits. */
+static void wengert_alone(void) {
+    pthread_mutex_lock(&wengert_sharing);
+    wengert_sharers++;
+    const int now = wengert_blas_threads();
+    if (now > 1) {
+        wengert_threads_kept = now;
+        wengert_set_blas_threads(1);
+    }
+    pthread_mutex_unlock(&wengert_sharing);
+}
+
+/* Give BLAS its threads back, unless products of others are still shared or a program has set them
+   meanwhile. */
+static void wengert_together(void) {
+    pthread_mutex_lock(&wengert_sharing);
+    if (--wengert_sharers == 0 && wengert_threads_kept) {
+        if (wengert_blas_threads() == 1) wengert_set_blas_threads(wengert_threads_kept);
+        wengert_threads_kept = 0;
+    }
+    pthread_mutex_unlock(&wengert_sharing);
+}
+#else
+static void wengert_alone(void) {}
+static void wengert_together(void) {}
+#endif
 
 static int wengert_find_blas(const char* path) {
 #ifdef WENGERT_DL
@@ -46,6 +93,7 @@ static int wengert_find_blas(const char* path) {
         if (get && set) {
             *(void**)&wengert_blas_threads = get;
             *(void**)&wengert_set_blas_threads = set;
+            pthread_atfork(wengert_before_fork, wengert_after_fork, wengert_in_child);
         }
     }
     for (int i = 0; i < 4; i++) {
@@ -62,21 +110,6 @@ static int wengert_find_blas(const char* path) {
 #endif
     return 0;
 }
-
-/* Let BLAS use one thread, while ours share its products; what it had, or 0 if there is nothing to
-   restore. Its own threads would go on spinning for a tenth of a second after every product. */
-static int wengert_alone(void) {
-    int before = wengert_blas_threads ? wengert_blas_threads() : 0;
-    if (before < 2) return 0;
-    wengert_set_blas_threads(1);
-    return before;
-}
-
-static void wengert_together(int before) {
-    if (before) wengert_set_blas_threads(before);
-}
-
-static int wengert_can_be_alone(void) { return wengert_set_blas_threads != 0; }
 
 #define WENGERT_CALL(type, real, integer)                                                     \
     ((type)wengert_found[sizeof(real) == 8])(                                                 \

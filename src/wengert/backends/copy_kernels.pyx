@@ -2,9 +2,10 @@
 """Kernels of copies in another arrangement, with those of their gradients."""
 cimport numpy as cnp
 from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.math cimport signbit
 from libc.string cimport memcpy, memset
 
-from ..core.array_checks cimport empty_like
+from ..core.array_checks cimport empty_like, fits
 from ..core.pool cimport split, work_t
 from .arrangement cimport find_runs, holds_numbers, measure_around
 from .kernels cimport is_plain, known, span
@@ -25,6 +26,9 @@ cdef enum:
     LEAST = 32         # bytes of a row that are worth a call
     MOST = 16          # dimensions
     PIECE = 256        # bytes that are read before they are written
+
+# Of margins, diagonals and lengths that are repeated, so that sums of them stay in range.
+cdef int64_t FURTHEST = <int64_t>1 << 40
 
 
 cdef bint is_data(object value) noexcept:
@@ -416,7 +420,7 @@ cdef object triangle(tuple v, bint lower):
     cdef Copy job
     cdef cnp.ndarray a, out
     cdef int ndim
-    if not is_data(v[0]) or type(v[1]) is not int or not -(1 << 40) < v[1] < 1 << 40:
+    if not is_data(v[0]) or type(v[1]) is not int or not -FURTHEST < v[1] < FURTHEST:
         return None
     a = <cnp.ndarray>v[0]
     ndim = cnp.PyArray_NDIM(a)
@@ -494,10 +498,12 @@ cdef object repeat(tuple v):
     if missing < 0:
         return None
     for i in range(job.ndim):
-        if type((<tuple>v[1])[i]) is not int or (<tuple>v[1])[i] < 1:
+        job.sizes[i] = 1 if i < missing else cnp.PyArray_DIM(a, i - missing)
+        if type((<tuple>v[1])[i]) is not int or not (
+            1 <= (<tuple>v[1])[i] <= FURTHEST // job.sizes[i]
+        ):
             return None
         job.repeats[i] = (<tuple>v[1])[i]
-        job.sizes[i] = 1 if i < missing else cnp.PyArray_DIM(a, i - missing)
         shape[i] = job.sizes[i] * job.repeats[i]
     width = cnp.PyArray_ITEMSIZE(a)
     for i in range(job.ndim - 1, -1, -1):
@@ -552,7 +558,7 @@ cdef void pad_part(void* data, int64_t part) noexcept nogil:
     cdef int64_t step = job.to_steps[0]
     cdef char* to = job.out + i * step
     if job.grows:
-        if job.value == 0:
+        if job.value == 0 and not signbit(job.value):
             memset(to, 0, (end - i) * step)
         elif job.is_double:
             for j in range((end - i) * step // 8):
@@ -579,6 +585,8 @@ cdef object padded(object x, object pad, int sign, double value):
     if not is_plain(x) or type(pad) is not tuple:
         return None
     a = <cnp.ndarray>x
+    if not fits(value, cnp.PyArray_TYPE(a)):
+        return None
     ndim, count = cnp.PyArray_NDIM(a), <int>len(<tuple>pad) // 2
     if not 0 < ndim <= MOST or count > ndim or len(<tuple>pad) % 2:
         return None
@@ -586,12 +594,12 @@ cdef object padded(object x, object pad, int sign, double value):
     for i in range(ndim - 1, -1, -1):
         before = after = 0
         if ndim - 1 - i < count:
-            if type((<tuple>pad)[2 * (ndim - 1 - i)]) is not int or (
-                type((<tuple>pad)[2 * (ndim - 1 - i) + 1]) is not int
+            first, last = (<tuple>pad)[2 * (ndim - 1 - i)], (<tuple>pad)[2 * (ndim - 1 - i) + 1]
+            if type(first) is not int or type(last) is not int or not (
+                -FURTHEST < first < FURTHEST and -FURTHEST < last < FURTHEST
             ):
                 return None
-            before = sign * (<tuple>pad)[2 * (ndim - 1 - i)]
-            after = sign * (<tuple>pad)[2 * (ndim - 1 - i) + 1]
+            before, after = sign * first, sign * last
         shape[i] = cnp.PyArray_DIM(a, i) + before + after
         kept = cnp.PyArray_DIM(a, i) + min(before, 0) + min(after, 0)
         if shape[i] <= 0 or kept <= 0:

@@ -61,80 +61,72 @@ ctypedef fused word:
     uint64_t
 
 
-cdef void gather_row(const word* x, const int64_t* index, word* out, int64_t n) noexcept nogil:
-    cdef int64_t i
-    for i in range(n):
-        out[i] = x[index[i]]
+cdef void gather_block(
+    const word* x, const int64_t* index, word* out, int64_t taken, int64_t columns
+) noexcept nogil:
+    """Pick `taken` rows of `columns` elements, each element from the row that its index says."""
+    cdef int64_t j, k
+    if columns == 1:
+        for j in range(taken):
+            out[j] = x[index[j]]
+        return
+    for j in range(taken):
+        for k in range(columns):
+            out[k] = x[index[k] * columns + k]
+        index += columns
+        out += columns
 
 
-cdef void scatter_row(const real* x, const int64_t* index, real* out, int64_t n) noexcept nogil:
-    cdef int64_t i
-    for i in range(n):
-        out[index[i]] += x[i]
+cdef void scatter_block(
+    const real* x, const int64_t* index, real* out, int64_t taken, int64_t columns
+) noexcept nogil:
+    """Add `taken` rows of `columns` elements, each element to the row that its index says."""
+    cdef int64_t j, k
+    if columns == 1:
+        for j in range(taken):
+            out[index[j]] += x[j]
+        return
+    for j in range(taken):
+        for k in range(columns):
+            out[index[k] * columns + k] += x[k]
+        index += columns
+        x += columns
 
 
 cdef void gather_part(void* data, int64_t part) noexcept nogil:
     cdef Picking* job = <Picking*>data
-    cdef int64_t i = part * job.per_part, end = min(i + job.per_part, job.outer), j, k, at, base
-    cdef int64_t columns = job.columns, step = job.taken * columns
-    cdef const int64_t* index
+    cdef int64_t i = part * job.per_part, end = min(i + job.per_part, job.outer)
+    cdef int64_t block = job.count * job.columns, step = job.taken * job.columns
     while i < end:
-        index = job.index + i * step
-        base = i * job.count * columns
-        if columns == 1:
-            if job.itemsize == 4:
-                gather_row[uint32_t](
-                    <const uint32_t*>job.data + base, index, <uint32_t*>job.out + i * step, step)
-            else:
-                gather_row[uint64_t](
-                    <const uint64_t*>job.data + base, index, <uint64_t*>job.out + i * step, step)
-        elif job.itemsize == 4:
-            for j in range(job.taken):
-                for k in range(columns):
-                    at = i * step + j * columns + k
-                    (<uint32_t*>job.out)[at] = (<uint32_t*>job.data)[
-                        base + index[j * columns + k] * columns + k]
+        if job.itemsize == 4:
+            gather_block[uint32_t](
+                <const uint32_t*>job.data + i * block, job.index + i * step,
+                <uint32_t*>job.out + i * step, job.taken, job.columns)
         else:
-            for j in range(job.taken):
-                for k in range(columns):
-                    at = i * step + j * columns + k
-                    (<uint64_t*>job.out)[at] = (<uint64_t*>job.data)[
-                        base + index[j * columns + k] * columns + k]
+            gather_block[uint64_t](
+                <const uint64_t*>job.data + i * block, job.index + i * step,
+                <uint64_t*>job.out + i * step, job.taken, job.columns)
         i += 1
 
 
 cdef void scatter_part(void* data, int64_t part) noexcept nogil:
     cdef Picking* job = <Picking*>data
-    cdef int64_t i = part * job.per_part, end = min(i + job.per_part, job.outer), j, k, at, base
-    cdef int64_t columns = job.columns, step = job.taken * columns, size
-    cdef const int64_t* index
+    cdef int64_t i = part * job.per_part, end = min(i + job.per_part, job.outer)
+    cdef int64_t block = job.count * job.columns, step = job.taken * job.columns
+    cdef int64_t size = block * job.itemsize
     while i < end:
-        index = job.index + i * step
-        base = i * job.count * columns
-        size = job.count * columns * job.itemsize
         if job.start != NULL:
-            memcpy(job.out + base * job.itemsize, job.start + base * job.itemsize, size)
+            memcpy(job.out + i * size, job.start + i * size, size)
         else:
-            memset(job.out + base * job.itemsize, 0, size)
-        if columns == 1:
-            if job.itemsize == 4:
-                scatter_row[float](
-                    <const float*>job.data + i * step, index, <float*>job.out + base, step)
-            else:
-                scatter_row[double](
-                    <const double*>job.data + i * step, index, <double*>job.out + base, step)
-        elif job.itemsize == 4:
-            for j in range(job.taken):
-                for k in range(columns):
-                    at = i * step + j * columns + k
-                    (<float*>job.out)[base + index[j * columns + k] * columns + k] += (
-                        <float*>job.data)[at]
+            memset(job.out + i * size, 0, size)
+        if job.itemsize == 4:
+            scatter_block[float](
+                <const float*>job.data + i * step, job.index + i * step,
+                <float*>job.out + i * block, job.taken, job.columns)
         else:
-            for j in range(job.taken):
-                for k in range(columns):
-                    at = i * step + j * columns + k
-                    (<double*>job.out)[base + index[j * columns + k] * columns + k] += (
-                        <double*>job.data)[at]
+            scatter_block[double](
+                <const double*>job.data + i * step, job.index + i * step,
+                <double*>job.out + i * block, job.taken, job.columns)
         i += 1
 
 

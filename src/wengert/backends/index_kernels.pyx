@@ -7,7 +7,7 @@ cimport numpy as cnp
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
-from ..core.array_checks cimport empty_like, same_dims
+from ..core.array_checks cimport empty_like, fits, same_dims
 from ..core.pool cimport split
 from .arrangement cimport measure_around
 from .indices cimport is_data, is_index, new_of, within
@@ -27,6 +27,7 @@ ctypedef fused real:
 
 
 cdef bint is_mask(object value) noexcept:
+    """Whether a value is a contiguous array of bools; any byte but zero may be a true one."""
     return (
         cnp.PyArray_CheckExact(value) and cnp.PyArray_TYPE(<cnp.ndarray>value) == cnp.NPY_BOOL
         and cnp.PyArray_ISCARRAY_RO(<cnp.ndarray>value)
@@ -267,6 +268,7 @@ cdef object index_add(tuple v):
         or not span(v[1], cnp.PyArray_NDIM(x), &first, &last)
         or cnp.PyArray_DIM(source, first) != cnp.PyArray_SIZE(<cnp.ndarray>v[2])
         or not within(<cnp.ndarray>v[2], 0, cnp.PyArray_DIM(x, first))
+        or not fits(<double>v[4], cnp.PyArray_TYPE(x))
     ):
         return None
     for i in range(cnp.PyArray_NDIM(x)):
@@ -342,7 +344,7 @@ cdef object picked(object x, object mask):
         return None
     chosen, n = cnp.PyArray_BYTES(m), cnp.PyArray_SIZE(m)
     for i in range(n):
-        count += chosen[i]
+        count += chosen[i] != 0
     out = cnp.PyArray_EMPTY(1, &count, cnp.PyArray_TYPE(a), 0)
     if count == 0:
         return out
@@ -353,13 +355,13 @@ cdef object picked(object x, object mask):
                 if j == count:
                     break
                 (<uint32_t*>cnp.PyArray_DATA(out))[j] = (<uint32_t*>cnp.PyArray_DATA(a))[i]
-                j += chosen[i]
+                j += chosen[i] != 0
         else:
             for i in range(n):
                 if j == count:
                     break
                 (<uint64_t*>cnp.PyArray_DATA(out))[j] = (<uint64_t*>cnp.PyArray_DATA(a))[i]
-                j += chosen[i]
+                j += chosen[i] != 0
     return out
 
 
@@ -373,7 +375,7 @@ cdef object unpicked(object gradient, object size, object mask):
     g, m = <cnp.ndarray>gradient, <cnp.ndarray>mask
     chosen, n = cnp.PyArray_BYTES(m), cnp.PyArray_SIZE(m)
     for i in range(n):
-        count += chosen[i]
+        count += chosen[i] != 0
     if cnp.PyArray_NDIM(g) != 1 or count != cnp.PyArray_SIZE(g):
         return None
     if cnp.PyArray_NDIM(m) != len(<tuple>size):
@@ -387,12 +389,12 @@ cdef object unpicked(object gradient, object size, object mask):
             for i in range(n):
                 (<float*>cnp.PyArray_DATA(out))[i] = (
                     (<float*>cnp.PyArray_DATA(g))[j] if chosen[i] else 0)
-                j += chosen[i]
+                j += chosen[i] != 0
         else:
             for i in range(n):
                 (<double*>cnp.PyArray_DATA(out))[i] = (
                     (<double*>cnp.PyArray_DATA(g))[j] if chosen[i] else 0)
-                j += chosen[i]
+                j += chosen[i] != 0
     return out
 
 
@@ -441,6 +443,8 @@ cdef object filled(object x, object mask, double value):
     if not is_plain(x) or not is_mask(mask) or not same_dims(<cnp.ndarray>x, <cnp.ndarray>mask):
         return None
     a = <cnp.ndarray>x
+    if not fits(value, cnp.PyArray_TYPE(a)):
+        return None
     out = empty_like(a)
     job.x, job.mask = cnp.PyArray_BYTES(a), cnp.PyArray_BYTES(<cnp.ndarray>mask)
     job.out, job.size, job.value = cnp.PyArray_BYTES(out), cnp.PyArray_SIZE(a), value

@@ -3,8 +3,8 @@
 
 The one under a name computes the operator, the one under a name and an argument what the rule of
 that argument does, from the gradient and what the rule reads; one under several arguments, as
-"name.input+weight", what all their rules do, from what the first of them reads. Each answers None for what it does not
-suit, errors among it, and the declared kernel or rule is called.
+"name.input+weight", what all their rules do, from what the first of them reads. Each answers None
+for what it does not suit, errors among it, and the declared kernel or rule is called.
 
 `kernels.py` beside this file is the interface without C.
 """

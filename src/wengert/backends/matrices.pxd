@@ -12,8 +12,8 @@ cdef void gemm(
     const void* a, Py_ssize_t a_step, const void* b, Py_ssize_t b_step, bint adds, void* out,
     Py_ssize_t out_step
 ) noexcept nogil
-cdef bint blas_alone(int* before) noexcept nogil
-cdef void blas_together(int before) noexcept nogil
+cdef bint blas_alone() noexcept nogil
+cdef void blas_together() noexcept nogil
 
 
 @cython.final

@@ -11,22 +11,18 @@ from libc.string cimport memcpy
 
 from ..core.array_checks cimport is_row_of, is_small, same_dims
 from ..core.pool cimport split, threads_allowed
-from .loops cimport Loops
 from .strips cimport wengert_rows
 from .vector_loops cimport rows_of
 
 from numpy._core import _multiarray_umath as umath
-
-from .loop_codes import ADD
-from .loops import loops
 
 cnp.import_array()
 
 cdef extern from "blas.h":
     bint wengert_serves(Py_ssize_t largest) noexcept nogil
     bint wengert_find_blas(const char* path) noexcept
-    int wengert_alone() noexcept nogil
-    void wengert_together(int before) noexcept nogil
+    void wengert_alone() noexcept nogil
+    void wengert_together() noexcept nogil
     bint wengert_can_be_alone() noexcept nogil
     void wengert_gemm(
         bint is_double, bint turn_a, bint turn_b, Py_ssize_t m, Py_ssize_t n, Py_ssize_t k,
@@ -42,7 +38,6 @@ cdef enum:
     ADDEND_LIMIT = 32768  # elements of what a product is added to
     SMALL = 6000  # multiplications for which BLAS takes longer to start than to run
     MIDDLE = 65536  # the same where the columns of the second factor lie side by side
-    DOT_LIMIT = 20000  # elements of a result that NumPy's plain product is asked for
     WORTH_SPLITTING = 400_000  # multiplications
     WORTH_FOUR = 1 << 25  # multiplications
     FOUR_SMALL = 4_000_000  # multiplications: BLAS has a quicker way for a quarter of them
@@ -51,8 +46,6 @@ cdef enum:
     NARROWEST = 64  # rows or columns of a part
     GRAIN = 16  # rows or columns that parts have a multiple of
 
-cdef Loops shared_loops = loops
-cdef int add_code = ADD
 cdef bint has_blas = False
 cdef const wengert_rows* tables[2]  # in single and double precision
 tables[0] = <const wengert_rows*>rows_of(cnp.NPY_FLOAT)
@@ -187,12 +180,13 @@ cdef void shared_product(
     """A product by BLAS in two or four parts for our threads, the same however many they are.
 
     BLAS brings both factors into an order of its own for each part again, so that parts are few, and
-    two by two cost less than four in a row. More threads than parts leave a large product to BLAS's.
+    two by two cost less than four in a row. More threads than parts leave a large product to those
+    of BLAS, which may round in another way.
     """
     cdef Product job
     cdef double work = <double>m * n * k
     cdef Py_ssize_t size
-    cdef int before, parts
+    cdef int parts
     if work < WORTH_SPLITTING or not wengert_can_be_alone() or (
         work > LARGEST_SPLIT and threads_allowed() > PARTS
     ):
@@ -212,16 +206,16 @@ cdef void shared_product(
     job.a, job.b, job.out = <const char*>a, <const char*>b, <char*>out
     job.start = <const char*>start
     job.down = (m + job.tall - 1) // job.tall
-    before = wengert_alone()
+    wengert_alone()
     split(product_part, &job, job.down * ((n + job.wide - 1) // job.wide))
-    wengert_together(before)
+    wengert_together()
 
 
 cdef bint multiply_into(
     cnp.ndarray a, cnp.ndarray b, bint turn_a, bint turn_b, cnp.ndarray out, bint adds, bint blas,
     const char* start
-) noexcept:
-    """`out = a @ b`, or `out += a @ b`, for matrices that fit; False if large and not for BLAS.
+) except -1:
+    """`out = a @ b`, or `out += a @ b`, for matrices that fit; False if large and there is no BLAS.
 
     Rows of `out` that it is added to are first made those of `start`, if that is not NULL.
     """
@@ -241,7 +235,14 @@ cdef bint multiply_into(
         return True
     if not blas:
         return False
-    a_step, b_step = blas_step(a, item, &a_turned), blas_step(b, item, &b_turned)
+    a_step = blas_step(a, item, &a_turned)
+    if a_step == 0:
+        a = cnp.PyArray_GETCONTIGUOUS(a)
+        a_step = blas_step(a, item, &a_turned)
+    b_step = blas_step(b, item, &b_turned)
+    if b_step == 0:
+        b = cnp.PyArray_GETCONTIGUOUS(b)
+        b_step = blas_step(b, item, &b_turned)
     if a_step == 0 or b_step == 0 or not wengert_serves(max(m, n, k, a_step, b_step)):
         return False
     with nogil:
@@ -254,21 +255,11 @@ cdef bint multiply_into(
 
 cdef Py_ssize_t blas_step(cnp.ndarray a, Py_ssize_t item, bint* turned) noexcept:
     """Elements from one row, or column if `turned`, to the next; 0 if BLAS cannot read them."""
-    cdef Py_ssize_t rows = cnp.PyArray_DIM(a, 0), columns = cnp.PyArray_DIM(a, 1)
     cdef Py_ssize_t down = cnp.PyArray_STRIDE(a, 0), across = cnp.PyArray_STRIDE(a, 1)
-    turned[0] = False
-    if across == item or columns == 1:
-        if rows == 1:
-            return columns
-        if down % item == 0 and down // item >= columns:
-            return down // item
-    turned[0] = True
-    if down == item or rows == 1:
-        if columns == 1:
-            return rows
-        if across % item == 0 and across // item >= rows:
-            return across // item
-    return 0
+    if down % item or across % item:
+        return 0
+    return step_of(
+        cnp.PyArray_DIM(a, 0), cnp.PyArray_DIM(a, 1), down // item, across // item, turned)
 
 
 cdef bint raw_product(
@@ -312,14 +303,17 @@ cdef void gemm(
     wengert_gemm(is_double, turn_a, turn_b, m, n, k, a, a_step, b, b_step, adds, out, out_step)
 
 
-cdef bint blas_alone(int* before) noexcept nogil:
-    """Let BLAS use one thread until `blas_together(before)`; False where it cannot be told to."""
-    before[0] = wengert_alone()
-    return wengert_can_be_alone()
+cdef bint blas_alone() noexcept nogil:
+    """Let BLAS use one thread until `blas_together()`; False where it cannot be told to."""
+    if not wengert_can_be_alone():
+        return False
+    wengert_alone()
+    return True
 
 
-cdef void blas_together(int before) noexcept nogil:
-    wengert_together(before)
+cdef void blas_together() noexcept nogil:
+    """Undo a `blas_alone()` that was True."""
+    wengert_together()
 
 
 cdef Py_ssize_t step_of(
@@ -362,11 +356,7 @@ cdef class Matrices:
             <cnp.ndarray>a, <cnp.ndarray>b, turn_a, turn_b, out, False, self.blas, NULL
         ):
             return out
-        if dims[0] * dims[1] > DOT_LIMIT:
-            return None
-        return cnp.PyArray_MatrixProduct(
-            cnp.PyArray_SwapAxes(<cnp.ndarray>a, 0, 1) if turn_a else a,
-            cnp.PyArray_SwapAxes(<cnp.ndarray>b, 0, 1) if turn_b else b)
+        return None
 
     cpdef bint product_into(self, object out, object a, object b, bint turn_a, bint turn_b):
         """`out += a @ b` for real matrices of one dtype, `out` an array of its own; else False."""
@@ -403,9 +393,7 @@ cdef class Matrices:
             <cnp.ndarray>a, <cnp.ndarray>b, False, turn_b, out, True, self.blas, start
         ):
             return out
-        product = cnp.PyArray_MatrixProduct(
-            a, cnp.PyArray_SwapAxes(<cnp.ndarray>b, 0, 1) if turn_b else b)
-        return product if shared_loops.binary_into(add_code, product, x) else None
+        return None
 
 
 matrices = Matrices()

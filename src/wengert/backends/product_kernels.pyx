@@ -103,7 +103,6 @@ cdef object batched(tuple v, int turn_a, int turn_b):
     cdef cnp.npy_intp shape[3]
     cdef cnp.ndarray a, b, out
     cdef int64_t work
-    cdef int before = 0
     if not is_operand(v[0], 3) or not is_operand(v[1], 3):
         return None
     a, b = <cnp.ndarray>v[0], <cnp.ndarray>v[1]
@@ -136,9 +135,9 @@ cdef object batched(tuple v, int turn_a, int turn_b):
         multiply_part(&job, 0)
     else:
         with nogil:
-            if job.alone and blas_alone(&before):
+            if job.alone and blas_alone():
                 split(multiply_part, &job, (job.count + job.per_part - 1) // job.per_part)
-                blas_together(before)
+                blas_together()
             else:
                 job.alone, job.per_part = False, job.count
                 multiply_part(&job, 0)

@@ -6,7 +6,7 @@ from cpython.ref cimport Py_INCREF
 from libc.math cimport sqrt
 from libc.stdint cimport int64_t
 from libc.stdlib cimport free, malloc
-from libc.string cimport memchr, memset
+from libc.string cimport memchr, memcmp, memset
 
 from ..core.array_checks cimport empty_like, same_dims
 from .arrangement cimport measure_around
@@ -721,13 +721,12 @@ cdef object ordered_gradient(tuple v):
 
 
 cdef object truth(tuple v, bint is_any):
-    """(self, dim, keepdim) of bools."""
+    """(self, dim, keepdim) of bools, any byte but zero being true."""
     cdef cnp.ndarray a, out
     cdef int first, last
     cdef int64_t outer, count, columns, i, j, k
     cdef char* data
     cdef char* to
-    cdef char found
     cdef bint keepdim = v[2]
     x = v[0]
     if not (
@@ -746,17 +745,20 @@ cdef object truth(tuple v, bint is_any):
     with nogil:
         for i in range(outer):
             if columns == 1:
-                found = memchr(data, is_any, count) != NULL
-                to[0] = found if is_any else not found
+                if is_any:
+                    # All are zero if the first is and each is what the one before is.
+                    to[0] = data[0] != 0 or memcmp(data, data + 1, count - 1) != 0
+                else:
+                    to[0] = memchr(data, 0, count) == NULL
                 data += count
                 to += 1
                 continue
             for k in range(columns):
-                to[k] = data[k]
+                to[k] = data[k] != 0
             for j in range(1, count):
                 for k in range(columns):
-                    to[k] = to[k] | data[j * columns + k] if is_any else (
-                        to[k] & data[j * columns + k])
+                    to[k] = to[k] | (data[j * columns + k] != 0) if is_any else (
+                        to[k] & (data[j * columns + k] != 0))
             data += count * columns
             to += columns
     return out

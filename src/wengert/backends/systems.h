@@ -35,6 +35,11 @@ static void NAME(exchange)(REAL *one, REAL *other, Py_ssize_t from, Py_ssize_t c
     }
 }
 
+/* A number divided by a pivot of which the inverse is known, unless that is infinite. */
+static inline REAL NAME(divided)(REAL value, REAL pivot, REAL inverse) {
+    return NAME(size)(pivot) < NAME(least) ? value / pivot : value * inverse;
+}
+
 /* Makes `a` upper triangular, with row exchanges, and does the same to the rows of `b`. Returns the
    first column without a pivot, counted from 1, or 0; `turns` counts the exchanges. */
 static int NAME(eliminate)(REAL *a, REAL *b, Py_ssize_t n, Py_ssize_t columns, int *turns) {
@@ -62,7 +67,8 @@ static int NAME(eliminate)(REAL *a, REAL *b, Py_ssize_t n, Py_ssize_t columns, i
         }
         const REAL inverse = 1 / pivot, *row = a + k * WIDEST, *right = b + k * WIDEST;
         for (Py_ssize_t i = k + 1; i < n; i++) {
-            REAL *lower = a + i * WIDEST, *below = b + i * WIDEST, factor = lower[k] * inverse;
+            REAL *lower = a + i * WIDEST, *below = b + i * WIDEST;
+            const REAL factor = NAME(divided)(lower[k], pivot, inverse);
             for (Py_ssize_t j = k + 1; j < n; j++) lower[j] -= factor * row[j];
             for (Py_ssize_t j = 0; j < columns; j++) below[j] -= factor * right[j];
         }
@@ -78,8 +84,8 @@ static void NAME(substitute)(const REAL *a, REAL *b, Py_ssize_t n, Py_ssize_t co
             const REAL factor = a[k * WIDEST + i], *known = b + i * WIDEST;
             for (Py_ssize_t j = 0; j < columns; j++) row[j] -= factor * known[j];
         }
-        const REAL inverse = 1 / a[k * WIDEST + k];
-        for (Py_ssize_t j = 0; j < columns; j++) row[j] *= inverse;
+        const REAL pivot = a[k * WIDEST + k], inverse = 1 / pivot;
+        for (Py_ssize_t j = 0; j < columns; j++) row[j] = NAME(divided)(row[j], pivot, inverse);
     }
 }
 
@@ -110,7 +116,8 @@ static void NAME(factor)(const REAL *a, const Py_ssize_t *steps, REAL *out, int 
             }
             const REAL inverse = 1 / pivot;
             for (Py_ssize_t i = k + 1; i < n; i++) {
-                REAL *lower = matrix + i * WIDEST, factor = lower[k] * inverse;
+                REAL *lower = matrix + i * WIDEST;
+                const REAL factor = NAME(divided)(lower[k], pivot, inverse);
                 lower[k] = factor;
                 for (Py_ssize_t j = k + 1; j < n; j++) lower[j] -= factor * row[j];
             }

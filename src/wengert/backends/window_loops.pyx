@@ -372,11 +372,10 @@ cdef Py_ssize_t share(Windows* job, Py_ssize_t pieces, Py_ssize_t parts) noexcep
 
 
 cdef bint work(Windows* job, void (*part)(void*, int64_t) noexcept nogil, Py_ssize_t parts):
-    cdef int before
     with nogil:
-        if blas_alone(&before):
+        if blas_alone():
             split(part, job, parts)
-            blas_together(before)
+            blas_together()
         else:
             for number in range(parts):
                 part(job, number)

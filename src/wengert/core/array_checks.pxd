@@ -1,6 +1,8 @@
 """What loops in C ask of plain arrays first, compiled into each module that cimports it."""
 cimport numpy as cnp
 from cpython.object cimport PyObject
+from libc.float cimport FLT_MAX
+from libc.math cimport fabs, isinf
 
 cdef extern from "numpy/arrayobject.h":
     # It takes over the reference to the descriptor that PyArray_DescrFromType gives.
@@ -26,6 +28,11 @@ cdef inline bint is_small(object value, Py_ssize_t limit) noexcept:
 cdef inline bint is_number(object value) noexcept:
     """Whether a value is a Python number that loops take as an operand."""
     return type(value) is float or type(value) is int
+
+
+cdef inline bint fits(double value, int kind) noexcept:
+    """Whether float32 or float64 elements can hold a number; infinity is one."""
+    return kind != cnp.NPY_FLOAT or not fabs(value) > FLT_MAX or isinf(value)
 
 
 cdef inline bint same_dims(cnp.ndarray a, cnp.ndarray b) noexcept:

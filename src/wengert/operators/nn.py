@@ -10,6 +10,7 @@ import numpy as np
 from ..backends import meta, row_loops
 from ..core import dtypes
 from ..core.errors import shape_text
+from ..core.numbers import check_number
 from ..core.tensor import Tensor
 from ..dispatch.operator import Operator
 from ..transforms.batching.moving import all_batched, at_front, rank_of, shape_of
@@ -250,12 +251,17 @@ def _padding(x: Any, pad: tuple) -> tuple[tuple[int, ...], list[tuple[int, int]]
             f"The input size {shape_text(x.shape)}, plus negative padding {list(pad)}, resulted in "
             f"a negative output size {shape_text(shape)}: narrow(): length must be non-negative."
         )
+    if any(n + min(b, 0) + min(a, 0) < 0 for n, (b, a) in zip(x.shape, widths, strict=True)):
+        raise RuntimeError(
+            f"narrow(): length must be non-negative: the padding {list(pad)} takes away more than "
+            f"a tensor of shape {shape_text(x.shape)} has"
+        )
     return shape, widths
 
 
 def _pad(xp: Any, x: Any, pad: tuple, value: Any) -> Any:
     shape, widths = _padding(x, pad)
-    out = xp.full(shape, value, x.dtype)
+    out = xp.full(shape, check_number(value, dtypes.from_numpy(x.dtype)), x.dtype)
     inside = [slice(max(b, 0), n - max(a, 0)) for n, (b, a) in zip(shape, widths, strict=True)]
     kept = [slice(max(-b, 0), n + min(a, 0)) for n, (b, a) in zip(x.shape, widths, strict=True)]
     out[tuple(inside)] = x[tuple(kept)]

@@ -32,16 +32,16 @@ def adjoint_view(x: Tensor) -> Tensor:
 
 
 def multiply(xp: Any, a: Any, b: Any) -> Any:
-    """xp.matmul, in which 16-bit floats are summed as float32."""
+    """xp.matmul without warnings, in which 16-bit floats are summed as float32."""
     kind = a.dtype
-    if kind.itemsize == 2 and kind.kind not in "iu":
-        return xp.matmul(a.astype(xp.float32), b.astype(xp.float32)).astype(kind)
     if kind.kind == "b":
         raise NotImplementedError("\"addmm_impl_cpu_\" not implemented for 'Bool'")
-    if a.ndim == 2 and b.ndim == 2 and a.shape[0] * b.shape[1] <= _DOT_LIMIT:
-        return xp.dot(a, b)
     token = quiet.set(quiet.ignore)
     try:
+        if kind.itemsize == 2 and kind.kind not in "iu":
+            return xp.matmul(a.astype(xp.float32), b.astype(xp.float32)).astype(kind)
+        if a.ndim == 2 and b.ndim == 2 and a.shape[0] * b.shape[1] <= _DOT_LIMIT:
+            return xp.dot(a, b)
         return xp.matmul(a, b)
     finally:
         quiet.reset(token)
