@@ -14,13 +14,17 @@ import wengert
 from fuzz.comparison import Difference, Precision, differences
 from fuzz.declared import declared
 from fuzz.declared.looking import is_refused_change
+from fuzz.declared.patterns import TRANSFORMS
 from fuzz.flavours import write
 from fuzz.program import Program, Step
 from fuzz.runner import Nudged, Seen, execute, execute_in_threads, spread
 from fuzz.second_opinion import (
+    Copying,
     SecondOpinion,
     away_from_zero,
+    cloned,
     conjugated_at_once,
+    with_copies,
     without_zeros_of_no_sign,
 )
 
@@ -99,6 +103,8 @@ def against_pytorch(program: Program) -> Difference | None:
         return found
     if zeros_decide(program) or conjugates_late(program, ours):
         return None
+    if changes_by_itself(program, ours, theirs):
+        return None
     rounded = rounding_decides(program, found, wengert, ours) or rounding_decides(
         program, found, torch, theirs
     )
@@ -119,11 +125,22 @@ def saves_less(
     """Whether PyTorch refuses a change of what it has saved, and with copies does as we do."""
     if not is_refused_change(found):
         return False
-    with torch.autograd.graph.saved_tensors_hooks(lambda t: t.clone(), lambda t: t):
-        again = execute(program, torch)
+    if TRANSFORMS.search(program.text):
+        copying = Program([Step(with_copies(step.source)) for step in program.steps])
+        again = execute(copying, torch, through=Copying(torch))
+    else:
+        with torch.autograd.graph.saved_tensors_hooks(lambda t: t.clone(), lambda t: t):
+            again = execute(program, torch)
+    return agree(program, ours, theirs, again)
+
+
+def agree(program: Program, ours: list[Seen], theirs: list[Seen], again: list[Seen]) -> bool:
+    """Whether a second run, with copies of tensors, does as we do.
+
+    With copies nothing is refused, also what should be, and so ends otherwise.
+    """
     for step, (mine, other) in enumerate(zip(ours, theirs)):
         if mine.error and other.error and not again[step].error:
-            # With copies nothing is refused, also what should be, and so ends otherwise.
             again[step], again[-1] = other, ours[-1]
     return first_difference(program, ours, again)[0] is None
 
@@ -162,6 +179,26 @@ def conjugates_late(program: Program, ours: list[Seen]) -> bool:
     return first_difference(program, ours, again)[0] is None
 
 
+#: A change of a tensor, and what it is changed by.
+CHANGE = re.compile(r"^(.*(?:\.\w+_\(| [-+*/%]{1,2}= |\] = ))(.*)$", re.MULTILINE)
+
+
+def changes_by_itself(program: Program, ours: list[Seen], theirs: list[Seen]) -> bool:
+    """Whether PyTorch does as we do when a tensor is changed by copies of its operands."""
+    if not program.uses(*FORWARD):
+        return False
+
+    def copied(change: re.Match) -> str:
+        return change[1] + cloned(change[2])
+
+    copies = Program([Step(CHANGE.sub(copied, step.source)) for step in program.steps])
+    if copies.text == program.text:
+        return False
+    return agree(program, ours, theirs, execute(copies, torch))
+
+
+#: What makes tangents.
+FORWARD = ("enter_dual_level", "jvp", "jacfwd", "hessian", "linearized")
 #: Relative changes of the numbers of a program that its dtypes hardly represent.
 NUDGES = {"float64": 4e-15, "float32": 2e-6, "half": 4e-3}
 

@@ -26,7 +26,7 @@ from fuzz.declared.numbers import (
     numbers_in,
     only_theirs_nan,
 )
-from fuzz.declared.origins import CHANGED_BY_ITSELF, leading_to, made_by, without_aliases
+from fuzz.declared.origins import leading_to, made_by
 from fuzz.declared.patterns import HAS_EDGES, MATRICES
 from fuzz.declared.tangents import in_forward_mode
 
@@ -160,12 +160,6 @@ TABLE: list[Declared] = [
         "Real gradients of complex results are taken.",
         lambda d: raises(d, r"isFloatingType\(grad")
         or d.field in ("log", "grad") and after(d, r"isFloatingType\(grad"),
-    ),
-    Declared(
-        "A tensor that is changed by itself has the tangent of that.",
-        lambda d: d.field == "values" and is_gradient(d)
-        and bool(CHANGED_BY_ITSELF.search(without_aliases(leading_to(d))))
-        and in_forward_mode(d),
     ),
     Declared(
         "scatter_reduce by products has a forward rule that knows include_self.",

@@ -13,7 +13,6 @@ from fuzz.declared.looking import (
     changes,
     has_empty,
     is_gradient,
-    is_refused_change,
     not_floating,
     raises,
     refused,
@@ -24,6 +23,7 @@ from fuzz.declared.numbers import differ_by_nan, numbers_in
 from fuzz.declared.origins import (
     OTHER_NODES,
     OTHER_VIEWS,
+    asks_beside_compiled,
     first_word,
     hears_other_nodes,
     history,
@@ -33,7 +33,7 @@ from fuzz.declared.origins import (
     naming,
     origin,
 )
-from fuzz.declared.patterns import READS_OTHERS, SAVES_MORE, TRANSFORMS
+from fuzz.declared.patterns import READS_OTHERS, SAVES_MORE
 
 TABLE: list[Declared] = [
     Declared(
@@ -196,8 +196,7 @@ TABLE: list[Declared] = [
     Declared(
         "Operators save no more than their rules read: gather and take no operand, powers no "
         "result.",
-        lambda d: (is_refused_change(d) and bool(TRANSFORMS.search(d.program.text))
-                   or refused(d, "Inference tensors cannot be")
+        lambda d: (refused(d, "Inference tensors cannot be")
                    or d.field == "message"
                    and "modified by an inplace operation" in d.theirs.message)
         and bool(SAVES_MORE.search(leading_to(d))),
@@ -207,6 +206,13 @@ TABLE: list[Declared] = [
         lambda d: d.program.uses("compiled")
         and (refused_by_us(d, "modified by an inplace operation")
              or d.field == "message" and "modified by an inplace operation" in d.ours.message),
+    ),
+    Declared(
+        "What a compiled function returns or changes is not made of what it returns or changes "
+        "beside it",
+        lambda d: (d.field == "value" and d.ours is None
+                   or refused_by_us(d, "appears to not have been used in the graph"))
+        and asks_beside_compiled(d),
     ),
     Declared(
         "A graph keeps what its gradient needs, whatever is changed later.",
