@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import wengert
+from fuzz.by_hand import USES, as_functions, by_hand
 from fuzz.comparison import Difference, Precision, differences
 from fuzz.declared import declared
 from fuzz.declared.looking import is_refused_change
@@ -103,7 +104,7 @@ def against_pytorch(program: Program) -> Difference | None:
         return found
     if zeros_decide(program) or conjugates_late(program, ours):
         return None
-    if changes_by_itself(program, ours, theirs):
+    if changes_by_itself(program, ours, theirs) or computes_otherwise(program, ours, theirs):
         return None
     rounded = rounding_decides(program, found, wengert, ours) or rounding_decides(
         program, found, torch, theirs
@@ -135,14 +136,16 @@ def saves_less(
 
 
 def agree(program: Program, ours: list[Seen], theirs: list[Seen], again: list[Seen]) -> bool:
-    """Whether a second run, with copies of tensors, does as we do.
+    """Whether a second run, with copies or other functions, computes what we do.
 
-    With copies nothing is refused, also what should be, and so ends otherwise.
+    With copies nothing is refused, also what should be, and so ends otherwise. Nodes and memory
+    are those of the copies.
     """
     for step, (mine, other) in enumerate(zip(ours, theirs)):
         if mine.error and other.error and not again[step].error:
             again[step], again[-1] = other, ours[-1]
-    return first_difference(program, ours, again)[0] is None
+    found = first_difference(program, ours, again)[0]
+    return found is None or found.field in MINOR
 
 
 #: Operators that zeros decide something about, and libraries in which these are no zeros.
@@ -164,6 +167,17 @@ def zeros_decide(program: Program) -> bool:
             if first_difference(changed, ours, theirs)[0] is None:
                 return True
     return False
+
+
+def computes_otherwise(program: Program, ours: list[Seen], theirs: list[Seen]) -> bool:
+    """Whether PyTorch does as we do when some functions are computed from their definitions."""
+    if not USES.search(program.text):
+        return False
+    changed = Program([Step(as_functions(step.source)) for step in program.steps])
+    definitions = by_hand(torch)
+    return agree(program, ours, theirs, execute(changed, torch, through=definitions)) or agree(
+        program, ours, theirs, execute(changed, torch, through=SecondOpinion(definitions))
+    )
 
 
 #: Methods and properties that PyTorch returns lazily conjugated tensors from.

@@ -66,7 +66,7 @@ class Moved:
 
 
 class Copying:
-    """A library with a function that computes with copies and returns one, unless it makes a view."""
+    """A library with a function that computes with copies, unless it makes a view."""
 
     def __init__(self, lib: Any) -> None:
         self._lib = lib
@@ -115,7 +115,7 @@ class Replaced:
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(self._module, name)
-        if name in ("fft", "nn", "functional") and not callable(value):
+        if name in ("fft", "nn", "functional", "linalg") and not callable(value):
             return Replaced(value, self._wrap)
         return self._wrap(name, value)
 
