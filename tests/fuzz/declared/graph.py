@@ -25,6 +25,8 @@ from fuzz.declared.origins import (
     OTHER_VIEWS,
     asks_beside_compiled,
     first_word,
+    frees_a_graph,
+    goes_on_uncompiled,
     hears_other_nodes,
     history,
     leading_to,
@@ -206,6 +208,12 @@ TABLE: list[Declared] = [
         lambda d: d.program.uses("compiled")
         and (refused_by_us(d, "modified by an inplace operation")
              or d.field == "message" and "modified by an inplace operation" in d.ours.message),
+    ),
+    Declared(
+        "A compiled function is one node, through which all its results lead to all its arguments",
+        lambda d: d.program.uses("compiled")
+        and refused_by_us(d, "through the graph a second time")
+        and frees_a_graph(d) and goes_on_uncompiled(d),
     ),
     Declared(
         "What a compiled function returns or changes is not made of what it returns or changes "

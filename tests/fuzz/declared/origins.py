@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+import wengert
 from fuzz.comparison import Difference
 from fuzz.declared.looking import VIEW_METHODS, is_gradient
+from fuzz.runner import execute
 from operators.declared import EXPRESSIONS, NODES, VIEWS
 
 #: Another name for a tensor, or what may return it as it is.
@@ -130,6 +132,20 @@ def asks_beside_compiled(d: Difference) -> bool:
         and "requires_grad=True" not in naming(d, roots.get(name, name))
         for name in names
     )
+
+
+def frees_a_graph(d: Difference) -> bool:
+    """Whether a step before this one runs backward and lets go of the graph."""
+    return any(
+        re.search(r"\bbackward\(|autograd\.grad\(", step.source)
+        and not re.search("(retain|create)_graph=True", step.source)
+        for step in d.program.steps[: d.step]
+    )
+
+
+def goes_on_uncompiled(d: Difference) -> bool:
+    """Whether the step raises nothing where nothing is compiled."""
+    return execute(d.program, wengert, plain=True)[d.step].error is None
 
 
 def calls(names: Iterable[str]) -> re.Pattern:
