@@ -87,7 +87,9 @@ class Copying:
 
 
 #: A line that names what it computes, and changes nothing.
-COMPUTED = re.compile(r"^( *(?:t\d+, )*t\d+ = )(?!.*(?:_\(|out=|checkpoint))(.*)$", re.MULTILINE)
+COMPUTED = re.compile(
+    r"^( *(?:t\d+, )*t\d+ = )(?!.*(?:[a-z0-9]_\(|out=|checkpoint))(.*)$", re.MULTILINE
+)
 
 
 def with_copies(source: str) -> str:

@@ -75,7 +75,7 @@ TABLE: list[Declared] = [
         "vmap computes all examples at once, and raises what the first of them does not.",
         lambda d: d.program.ours and d.program.uses("vmap")
         and (d.field in ("error", "message") and None not in (d.ours, d.theirs)
-             or d.program.uses("no_grad", "set_grad_enabled")
+             or d.program.uses("no_grad", "set_grad_enabled", "inference_mode")
              and refused_by_us(d, "does not require grad and does not have a grad_fn")
              or refused(d, "modified by an inplace operation")),
     ),
