@@ -126,13 +126,14 @@ def saves_less(
     """Whether PyTorch refuses a change of what it has saved, and with copies does as we do."""
     if not is_refused_change(found):
         return False
-    if TRANSFORMS.search(program.text):
-        copying = Program([Step(with_copies(step.source)) for step in program.steps])
-        again = execute(copying, torch, through=Copying(torch))
-    else:
-        with torch.autograd.graph.saved_tensors_hooks(lambda t: t.clone(), lambda t: t):
-            again = execute(program, torch)
-    return agree(program, ours, theirs, again)
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: t.clone(), lambda t: t):
+        again = execute(program, torch)
+    if agree(program, ours, theirs, again):
+        return True
+    if not TRANSFORMS.search(program.text):  # in which hooks see nothing
+        return False
+    copying = Program([Step(with_copies(step.source)) for step in program.steps])
+    return agree(program, ours, theirs, execute(copying, torch, through=Copying(torch)))
 
 
 def agree(program: Program, ours: list[Seen], theirs: list[Seen], again: list[Seen]) -> bool:

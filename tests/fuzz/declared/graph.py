@@ -129,7 +129,7 @@ TABLE: list[Declared] = [
         lambda d: d.field == "log" and hears_other_nodes(d)
         # A node that saves nothing, such as a view on top of what was computed, frees nothing.
         or refused_by_us(d, "through the graph a second time")
-        and bool(OTHER_NODES.search(history(d)))
+        and frees_a_graph(d) and bool(OTHER_NODES.search(history(d)))
         or bool(re.search(r"(split|split_with_sizes|unbind)_copy\(", d.program.text))
         and (d.field == "log" or d.field == "error" and d.ours is None)
         and "register_" in d.program.text,
