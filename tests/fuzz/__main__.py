@@ -5,13 +5,12 @@ from __future__ import annotations
 import argparse
 import faulthandler
 import sys
-import warnings
 
 from fuzz.checking import IGNORED, ONLY, check
 from fuzz.flavours import FLAVOURS
 from fuzz.report import LEAVE, Report
 from fuzz.seed import of_commit
-from fuzz.supervision import supervise
+from fuzz.supervision import heed_warnings, supervise
 
 
 def main() -> int:
@@ -24,7 +23,7 @@ def main() -> int:
     parser.add_argument("--flavour", default="", choices=("", *FLAVOURS), help="this flavour only")
     parser.add_argument("--leave", help="leave out differences of programs with this pattern")
     faulthandler.enable()
-    warnings.simplefilter("ignore")
+    heed_warnings()
     options = parser.parse_args()
     ONLY[0] = options.flavour
     LEAVE[:] = filter(None, [options.leave])

@@ -11,16 +11,21 @@ from dataclasses import dataclass
 from typing import Any
 
 import wengert
+from fuzz.by_hand import USES, as_functions, by_hand
 from fuzz.comparison import Difference, Precision, differences
 from fuzz.declared import declared
 from fuzz.declared.looking import is_refused_change
+from fuzz.declared.patterns import TRANSFORMS
 from fuzz.flavours import write
 from fuzz.program import Program, Step
 from fuzz.runner import Nudged, Seen, execute, execute_in_threads, spread
 from fuzz.second_opinion import (
+    Copying,
     SecondOpinion,
     away_from_zero,
+    cloned,
     conjugated_at_once,
+    with_copies,
     without_zeros_of_no_sign,
 )
 
@@ -99,6 +104,8 @@ def against_pytorch(program: Program) -> Difference | None:
         return found
     if zeros_decide(program) or conjugates_late(program, ours):
         return None
+    if changes_by_itself(program, ours, theirs) or computes_otherwise(program, ours, theirs):
+        return None
     rounded = rounding_decides(program, found, wengert, ours) or rounding_decides(
         program, found, torch, theirs
     )
@@ -121,11 +128,25 @@ def saves_less(
         return False
     with torch.autograd.graph.saved_tensors_hooks(lambda t: t.clone(), lambda t: t):
         again = execute(program, torch)
+    if agree(program, ours, theirs, again):
+        return True
+    if not TRANSFORMS.search(program.text):  # in which hooks see nothing
+        return False
+    copying = Program([Step(with_copies(step.source)) for step in program.steps])
+    return agree(program, ours, theirs, execute(copying, torch, through=Copying(torch)))
+
+
+def agree(program: Program, ours: list[Seen], theirs: list[Seen], again: list[Seen]) -> bool:
+    """Whether a second run, with copies or other functions, computes what we do.
+
+    With copies nothing is refused, also what should be, and so ends otherwise. Nodes and memory
+    are those of the copies.
+    """
     for step, (mine, other) in enumerate(zip(ours, theirs)):
         if mine.error and other.error and not again[step].error:
-            # With copies nothing is refused, also what should be, and so ends otherwise.
             again[step], again[-1] = other, ours[-1]
-    return first_difference(program, ours, again)[0] is None
+    found = first_difference(program, ours, again)[0]
+    return found is None or found.field in MINOR
 
 
 #: Operators that zeros decide something about, and libraries in which these are no zeros.
@@ -149,6 +170,17 @@ def zeros_decide(program: Program) -> bool:
     return False
 
 
+def computes_otherwise(program: Program, ours: list[Seen], theirs: list[Seen]) -> bool:
+    """Whether PyTorch does as we do when some functions are computed from their definitions."""
+    if not USES.search(program.text):
+        return False
+    changed = Program([Step(as_functions(step.source)) for step in program.steps])
+    definitions = by_hand(torch)
+    return agree(program, ours, theirs, execute(changed, torch, through=definitions)) or agree(
+        program, ours, theirs, execute(changed, torch, through=SecondOpinion(definitions))
+    )
+
+
 #: Methods and properties that PyTorch returns lazily conjugated tensors from.
 LATE = re.compile(r"\b([a-z]\d+)\.(conj\(\)|adjoint\(\)|m?H\b)")
 
@@ -162,6 +194,26 @@ def conjugates_late(program: Program, ours: list[Seen]) -> bool:
     return first_difference(program, ours, again)[0] is None
 
 
+#: A change of a tensor, and what it is changed by.
+CHANGE = re.compile(r"^(.*(?:\.\w+_\(| [-+*/%]{1,2}= |\] = ))(.*)$", re.MULTILINE)
+
+
+def changes_by_itself(program: Program, ours: list[Seen], theirs: list[Seen]) -> bool:
+    """Whether PyTorch does as we do when a tensor is changed by copies of its operands."""
+    if not program.uses(*FORWARD):
+        return False
+
+    def copied(change: re.Match) -> str:
+        return change[1] + cloned(change[2])
+
+    copies = Program([Step(CHANGE.sub(copied, step.source)) for step in program.steps])
+    if copies.text == program.text:
+        return False
+    return agree(program, ours, theirs, execute(copies, torch))
+
+
+#: What makes tangents.
+FORWARD = ("enter_dual_level", "jvp", "jacfwd", "hessian", "linearized")
 #: Relative changes of the numbers of a program that its dtypes hardly represent.
 NUDGES = {"float64": 4e-15, "float32": 2e-6, "half": 4e-3}
 

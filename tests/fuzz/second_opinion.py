@@ -65,6 +65,49 @@ class Moved:
         return getattr(self._lib, name)
 
 
+class Copying:
+    """A library with a function that computes with copies, unless it makes a view."""
+
+    def __init__(self, lib: Any) -> None:
+        self._lib = lib
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._lib, name)
+
+    def copied(self, compute: Callable, on_copies: Callable, operands: tuple) -> Any:
+        """What `compute` returns if that is a view or an operand, else a copy of the other's."""
+        made = compute()
+        parts = made if isinstance(made, (tuple, list)) else (made,)
+        for part in parts:
+            if not isinstance(part, self._lib.Tensor) or part._is_view():
+                return made
+            if any(part is operand for operand in operands):
+                return made
+        return _each(self._lib.clone, on_copies())
+
+
+#: A line that names what it computes, and changes nothing.
+COMPUTED = re.compile(
+    r"^( *(?:t\d+, )*t\d+ = )(?!.*(?:[a-z0-9]_\(|out=|checkpoint))(.*)$", re.MULTILINE
+)
+
+
+def with_copies(source: str) -> str:
+    """The source of a step for a library that is `Copying`."""
+
+    def copied(line: re.Match) -> str:
+        names = sorted(set(re.findall(r"\b[dgrtx]\d+\b", line[2])))
+        operands = "".join(f"{name}, " for name in names)
+        return f"{line[1]}torch.copied(lambda: {line[2]}, lambda: {cloned(line[2])}, ({operands}))"
+
+    return COMPUTED.sub(copied, source)
+
+
+def cloned(source: str) -> str:
+    """An expression with copies of the tensors that it names."""
+    return re.sub(r"\b[dgrtx]\d+\b", r"\g<0>.clone()", source)
+
+
 class Replaced:
     """A library, or a module of it, some of whose functions have a wrapper around them."""
 
@@ -74,7 +117,7 @@ class Replaced:
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(self._module, name)
-        if name in ("fft", "nn", "functional") and not callable(value):
+        if name in ("fft", "nn", "functional", "linalg") and not callable(value):
             return Replaced(value, self._wrap)
         return self._wrap(name, value)
 

@@ -44,6 +44,12 @@ def supervise(
         worker.join()
 
 
+def heed_warnings() -> None:
+    """Let nothing be heard but NumPy's warnings of infinities, which no operator may give."""
+    warnings.simplefilter("ignore")  # pytest would make errors of some
+    warnings.filterwarnings("error", ".* encountered in", RuntimeWarning)
+
+
 def _settings() -> tuple:
     """What a fresh process has to be told: the flavour, what to leave out and what to ignore."""
     return list(checking.ONLY), list(LEAVE), set(checking.IGNORED)
@@ -56,7 +62,7 @@ def _work(
     runner.on_pytorch = flag
     checking.ONLY[:], LEAVE[:] = settings[:2]
     checking.IGNORED.update(settings[2])
-    warnings.simplefilter("ignore")  # pytest would make errors of some
+    heed_warnings()
     gc.freeze()  # the modules of two libraries are not looked through again and again
     while seconds > 0 and at.value <= last:
         part = Report(seed)

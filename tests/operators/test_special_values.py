@@ -144,6 +144,16 @@ def test_gradients_of_cumulative_products_with_zeros_in_other_rows(lib):
     assert across.tolist() == [[3, 5, 4], [2, 0, 3]]
 
 
+@pytest.mark.parametrize("weights", [[math.inf, 0.0, 1.0], [1.0, math.nan, math.inf]])
+def test_gradients_of_infinite_products_come_without_warnings(lib, weights):
+    """NumPy warns of infinity times zero: for tensors it is a number like others."""
+    x = lib.tensor([math.inf, 0.0, 2.0], requires_grad=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        (found,) = lib.autograd.grad(x.cumprod(0), x, lib.tensor(weights))
+    assert found[2] == 0
+
+
 def test_trapezoids_of_whole_numbers_wrap_as_their_type_does(lib):
     y = lib.tensor([2, 1, 2], dtype=lib.uint8)
     x = lib.tensor([2, 0, 3], dtype=lib.uint8)

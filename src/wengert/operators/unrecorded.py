@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..backends.numpy import quiet
 from ..core.state import thread_state
 from ..core.tensor import Tensor, wrap_as
 
@@ -24,5 +25,9 @@ def unrecorded(loop: Callable, *values: Any) -> Tensor | None:
                 return None
             value = value.array
         arrays.append(value)
-    out = loop(*arrays)
+    token = quiet.set(quiet.ignore)
+    try:
+        out = loop(*arrays)
+    finally:
+        quiet.reset(token)
     return None if out is None else wrap_as(out, state.inference)

@@ -9,7 +9,6 @@ from fuzz.comparison import COARSEST
 from fuzz.declared.entry import Declared
 from fuzz.declared.looking import (
     after,
-    changes,
     has_empty,
     is_gradient,
     not_floating,
@@ -26,7 +25,7 @@ from fuzz.declared.numbers import (
     numbers_in,
     only_theirs_nan,
 )
-from fuzz.declared.origins import CHANGED_BY_ITSELF, leading_to, made_by, without_aliases
+from fuzz.declared.origins import leading_to, made_by
 from fuzz.declared.patterns import HAS_EDGES, MATRICES
 from fuzz.declared.tangents import in_forward_mode
 
@@ -35,14 +34,6 @@ TABLE: list[Declared] = [
         "vander and as_strided_scatter have derivatives.",
         lambda d: d.program.uses("vander") and refused(d, "modified by an inplace operation")
         or d.program.uses("as_strided_scatter") and d.field in ("values", "grad"),
-    ),
-    Declared(
-        "Derivatives of determinants, solutions, eigenvectors and reflections are right in "
-        "forward mode too.",
-        lambda d: d.field == "values" and is_gradient(d)
-        # In place of what det has saved, PyTorch reads what the operand is later.
-        and (d.program.uses("cholesky_inverse") or d.program.uses("det") and changes(d))
-        and in_forward_mode(d),
     ),
     Declared(
         "What is not a number spreads through a solution as its rows are combined.",
@@ -78,17 +69,7 @@ TABLE: list[Declared] = [
     ),
     Declared(
         "polar keeps its angle",
-        lambda d: d.program.uses("polar")
-        and (d.field == "values" and is_gradient(d) or d.field == "grad"
-             or refused_by_us(d, "modified by an inplace operation")),
-    ),
-    Declared(
-        "The third derivative of layer_norm is that of its second.",
-        lambda d: d.field == "values" and is_gradient(d)
-        and bool(re.search(r"\.\w*(layer|batch|instance)_norm\(", leading_to(d)))
-        and (bool(re.search(r"derivatives\(.*, 3\)", leading_to(d))) or order(d) >= 3
-             # Forward mode is right around reverse mode, and wrong inside another derivative.
-             or order(d) == 2 and d.program.uses("jvp", "jacfwd", "linearized")),
+        lambda d: d.program.uses("polar") and refused_by_us(d, "modified by an inplace operation"),
     ),
     Declared(
         "polygamma(1, x) is exact to rounding",
@@ -160,12 +141,6 @@ TABLE: list[Declared] = [
         "Real gradients of complex results are taken.",
         lambda d: raises(d, r"isFloatingType\(grad")
         or d.field in ("log", "grad") and after(d, r"isFloatingType\(grad"),
-    ),
-    Declared(
-        "A tensor that is changed by itself has the tangent of that.",
-        lambda d: d.field == "values" and is_gradient(d)
-        and bool(CHANGED_BY_ITSELF.search(without_aliases(leading_to(d))))
-        and in_forward_mode(d),
     ),
     Declared(
         "scatter_reduce by products has a forward rule that knows include_self.",

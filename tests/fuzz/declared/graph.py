@@ -13,7 +13,6 @@ from fuzz.declared.looking import (
     changes,
     has_empty,
     is_gradient,
-    is_refused_change,
     not_floating,
     raises,
     refused,
@@ -24,7 +23,10 @@ from fuzz.declared.numbers import differ_by_nan, numbers_in
 from fuzz.declared.origins import (
     OTHER_NODES,
     OTHER_VIEWS,
+    asks_beside_compiled,
     first_word,
+    frees_a_graph,
+    goes_on_uncompiled,
     hears_other_nodes,
     history,
     leading_to,
@@ -33,7 +35,7 @@ from fuzz.declared.origins import (
     naming,
     origin,
 )
-from fuzz.declared.patterns import READS_OTHERS, SAVES_MORE, TRANSFORMS
+from fuzz.declared.patterns import READS_OTHERS, SAVES_MORE
 
 TABLE: list[Declared] = [
     Declared(
@@ -127,7 +129,7 @@ TABLE: list[Declared] = [
         lambda d: d.field == "log" and hears_other_nodes(d)
         # A node that saves nothing, such as a view on top of what was computed, frees nothing.
         or refused_by_us(d, "through the graph a second time")
-        and bool(OTHER_NODES.search(history(d)))
+        and frees_a_graph(d) and bool(OTHER_NODES.search(history(d)))
         or bool(re.search(r"(split|split_with_sizes|unbind)_copy\(", d.program.text))
         and (d.field == "log" or d.field == "error" and d.ours is None)
         and "register_" in d.program.text,
@@ -196,8 +198,7 @@ TABLE: list[Declared] = [
     Declared(
         "Operators save no more than their rules read: gather and take no operand, powers no "
         "result.",
-        lambda d: (is_refused_change(d) and bool(TRANSFORMS.search(d.program.text))
-                   or refused(d, "Inference tensors cannot be")
+        lambda d: (refused(d, "Inference tensors cannot be")
                    or d.field == "message"
                    and "modified by an inplace operation" in d.theirs.message)
         and bool(SAVES_MORE.search(leading_to(d))),
@@ -207,6 +208,19 @@ TABLE: list[Declared] = [
         lambda d: d.program.uses("compiled")
         and (refused_by_us(d, "modified by an inplace operation")
              or d.field == "message" and "modified by an inplace operation" in d.ours.message),
+    ),
+    Declared(
+        "A compiled function is one node, through which all its results lead to all its arguments",
+        lambda d: d.program.uses("compiled")
+        and refused_by_us(d, "through the graph a second time")
+        and frees_a_graph(d) and goes_on_uncompiled(d),
+    ),
+    Declared(
+        "What a compiled function returns or changes is not made of what it returns or changes "
+        "beside it",
+        lambda d: (d.field == "value" and d.ours is None
+                   or refused_by_us(d, "appears to not have been used in the graph"))
+        and asks_beside_compiled(d),
     ),
     Declared(
         "A graph keeps what its gradient needs, whatever is changed later.",

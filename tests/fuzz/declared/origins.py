@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+import wengert
 from fuzz.comparison import Difference
 from fuzz.declared.looking import VIEW_METHODS, is_gradient
+from fuzz.runner import execute
 from operators.declared import EXPRESSIONS, NODES, VIEWS
 
 #: Another name for a tensor, or what may return it as it is.
@@ -98,15 +100,10 @@ def hears_other_nodes(d: Difference) -> bool:
     return any(OTHER_NODES.search(origin(d, name) + changing(d, name)) for name in heard)
 
 
-def without_aliases(text: str) -> str:
-    """The source with one name for dual tensors, primals and views that share their memory."""
-    roots = memory_of(text)
-    return re.sub(r"\w+", lambda word: roots.get(word[0], word[0]), text)
-
-
 def memory_of(text: str) -> dict[str, str]:
     """For each name of a tensor that shares the memory of another one, the first name of that."""
-    part = rf"$|\[|\.data\b|\.(?:{VIEW_METHODS}|detach|contiguous|resolve_\w+)\("
+    method = rf"\.(?:{VIEW_METHODS}|detach|contiguous|resolve_\w+)\("
+    part = rf"$|\[|\.(?:data|real|imag|m?[TH])\b|{method}"
     dual = r"forward_ad\.(?:make_dual\((\w+),|unpack_dual\((\w+)\)\.primal)"
     same = rf"torch\.(?:{VIEW_METHODS}|resolve_\w+|real|ravel|atleast_\dd)\((\w+)"
     shared = rf"(\w+) = (?:{dual}|{same}|(\w+)(?:{part}))"
@@ -117,7 +114,38 @@ def memory_of(text: str) -> dict[str, str]:
     return roots
 
 
-CHANGED_BY_ITSELF = re.compile(r"(\w+)(?:\.\w+_\(| [-+*/%]{1,2}= ).*\b\1\b")
+def asks_beside_compiled(d: Difference) -> bool:
+    """Whether gradients are asked for with respect to tensors that a compiled call returned or got,
+    none of them a leaf."""
+    roots = memory_of(d.program.text)
+    compiled = "|".join(re.findall(r"^(\w+) = compiled\(", d.program.text, re.MULTILINE))
+    beside: set[str] = set()
+    for step in d.program.steps[: d.step]:
+        call = compiled and re.fullmatch(rf"(\w+) = (?:{compiled})\((.*)\)", step.source)
+        if call:
+            beside |= {roots.get(name, name) for name in (call[1], *call[2].split(", "))}
+    edge = r"(?:torch\.autograd\.graph\.get_gradient_edge\()?"
+    asked = re.search(rf"autograd\.grad\({edge}\w+\)?, (?:\[([^\]]*)\]|{edge}(\w+)\))", d.source)
+    names = (asked[1] or asked[2]).split(", ") if asked else []
+    return bool(names) and all(
+        roots.get(name, name) in beside
+        and "requires_grad=True" not in naming(d, roots.get(name, name))
+        for name in names
+    )
+
+
+def frees_a_graph(d: Difference) -> bool:
+    """Whether a step before this one runs backward and lets go of the graph."""
+    return any(
+        re.search(r"\bbackward\(|autograd\.grad\(", step.source)
+        and not re.search("(retain|create)_graph=True", step.source)
+        for step in d.program.steps[: d.step]
+    )
+
+
+def goes_on_uncompiled(d: Difference) -> bool:
+    """Whether the step raises nothing where nothing is compiled."""
+    return execute(d.program, wengert, plain=True)[d.step].error is None
 
 
 def calls(names: Iterable[str]) -> re.Pattern:

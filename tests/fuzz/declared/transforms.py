@@ -50,6 +50,8 @@ TABLE: list[Declared] = [
         "Batch rules know numbers: PyTorch's of flip and of losses take each example for more.",
         lambda d: d.program.uses("flip", "flipud", "fliplr", "rot90")
         and raises(d, "Dimension out of range")
+        or "nansum(" in d.program.text
+        and refused(d, "Could not allocate memory to change Tensor SizesAndStrides")
         or "_scatter(" in d.program.text and raises(d, "Expected index")
         or "masked_select(" in d.program.text and raises(d, "split_sizes to sum exactly")
         or "strategy='forward-mode'" in d.source and "cat(" in history(d)
@@ -73,7 +75,7 @@ TABLE: list[Declared] = [
         "vmap computes all examples at once, and raises what the first of them does not.",
         lambda d: d.program.ours and d.program.uses("vmap")
         and (d.field in ("error", "message") and None not in (d.ours, d.theirs)
-             or d.program.uses("no_grad", "set_grad_enabled")
+             or d.program.uses("no_grad", "set_grad_enabled", "inference_mode")
              and refused_by_us(d, "does not require grad and does not have a grad_fn")
              or refused(d, "modified by an inplace operation")),
     ),
