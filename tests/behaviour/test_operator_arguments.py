@@ -18,6 +18,8 @@ OVERFLOW = "value cannot be converted to type .* without overflow"
         lambda lib, x: x.pow_(300),
         lambda lib, x: x.clamp(max=300),
         lambda lib, x: x.clamp_(-300, 3),
+        lambda lib, x: x.clamp_max(300),
+        lambda lib, x: x.clamp_min_(-300),
         lambda lib, x: lib.where(x > 0, x, 300),
         lambda lib, x: lib.where(x > 0, 300, x),
         lambda lib, x: x.add(1, alpha=300),
@@ -40,6 +42,23 @@ def test_a_number_out_of_range_is_refused(lib, compute):
 def test_a_complex_factor_of_real_tensors_is_refused(lib, compute):
     with pytest.raises(RuntimeError, match=OVERFLOW):
         compute(lib, lib.ones(2))
+
+
+@pytest.mark.parametrize("size", [2, 40000])
+@pytest.mark.parametrize(
+    "limit",
+    [
+        lambda x: x.clamp(max=1e300),
+        lambda x: x.clamp(-1e300, 1e300),
+        lambda x: x.clamp_(min=-1e300),
+        lambda x: x.clamp_max(1e300),
+    ],
+)
+def test_limits_beyond_single_precision_are_refused(lib, limit, size):
+    with pytest.raises(RuntimeError, match=OVERFLOW):
+        limit(lib.ones(size))
+    assert limit(lib.ones(size, dtype=lib.float64)).sum() == size
+    assert (lib.ones(size) + 1e300).min() == float("inf")
 
 
 def test_limits_of_half_precision(lib):

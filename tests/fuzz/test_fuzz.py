@@ -128,6 +128,32 @@ def test_a_tensor_that_is_saved_in_vain_may_be_changed(result, agrees):
     assert (against_pytorch(Program([Step(step) for step in steps])) is None) is agrees
 
 
+ONLY_PYTORCH = "(2 if torch.__name__ == 'torch' else 3)"
+
+
+@pytest.mark.parametrize(("factor", "agrees"), [("1", True), (ONLY_PYTORCH, False)])
+@pytest.mark.parametrize(
+    ("body", "call"),
+    [
+        ("t4 = x3.real\n    t4.mul_(x3)", "torch.func.jvp(f2, (t1,), (tangent(t1),))[1]"),
+        ("t4 = x3.logcumsumexp(0)\n    x3 = t4 * 1\n    t4.sub_(1)", "torch.func.grad(f3)(t1)"),
+        ("x3 = torch.linalg.det(x3)", "torch.func.hessian(f4)(t1)"),
+    ],
+    ids=["changed by itself", "saved in vain", "by definition"],
+)
+def test_variants_of_a_program_tell_why_it_differs(body, call, factor, agrees):
+    """A variant explains a difference only if PyTorch then computes what we do."""
+    pytest.importorskip("torch")
+    steps = [
+        "t1 = torch.tensor([[1.5, -0.7], [0.3, 2.0]], dtype=torch.float64)",
+        f"def f2(x3):\n    {body}\n    return x3 * {factor}",
+        "def f3(x):\n    return f2(x).sin().sum()",
+        "def f4(x):\n    return torch.func.jvp(f2, (x,), (x.sin(),))[1]",
+        f"r5 = {call}",
+    ]
+    assert (against_pytorch(Program([Step(step) for step in steps])) is None) is agrees
+
+
 @pytest.mark.parametrize("reason", sorted({entry.reason for entry in TABLE}))
 def test_declared_differences_are_documented(reason):
     page = Path(__file__).parents[2] / "docs" / "differences.md"

@@ -154,6 +154,21 @@ def test_gradients_of_infinite_products_come_without_warnings(lib, weights):
     assert found[2] == 0
 
 
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda lib, x: lib.zeros(2, dtype=lib.uint8).copy_(x),
+        lambda lib, x: lib.zeros(2, dtype=lib.uint8).__setitem__(..., x),
+        lambda lib, x: lib.zeros(2, dtype=lib.float16).__setitem__(slice(1), x[1]),
+        lambda lib, x: lib.add(x, 1, out=lib.zeros(2, dtype=lib.float16)),
+    ],
+)
+def test_what_does_not_fit_is_written_without_warnings(lib, write):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        write(lib, lib.tensor([math.inf, 1e30]))
+
+
 def test_trapezoids_of_whole_numbers_wrap_as_their_type_does(lib):
     y = lib.tensor([2, 1, 2], dtype=lib.uint8)
     x = lib.tensor([2, 0, 3], dtype=lib.uint8)

@@ -40,6 +40,15 @@ class Quiet:
 quiet = Quiet()
 
 
+def cast_into(target: Any, source: Any) -> None:
+    """Write values into an array of another dtype: what does not fit becomes infinite or wraps."""
+    token = quiet.set(quiet.ignore)
+    try:
+        target[...] = source
+    finally:
+        quiet.reset(token)
+
+
 def quiet_context() -> Context:
     """A context in which these warnings are off: `run(function, *arguments)` calls inside of it.
 

@@ -9,6 +9,7 @@ number of threads. Whatever a loop does not suit is answered by None, and NumPy 
 cimport cython
 cimport numpy as cnp
 from cpython.object cimport PyObject
+from libc.math cimport isinf
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy, strlen
 
@@ -374,6 +375,14 @@ cdef class VectorLoop(NativeLoop):
                 given_numbers += 1
         if first is None or ndim > MOST_DIMENSIONS:
             return None
+        if kind == cnp.NPY_FLOAT:
+            # Whether a number that a float cannot hold is refused, operators decide themselves.
+            for i in range(count):
+                if arrays[i] == NULL and isinf(singles[i]) and not isinf(constants[i]):
+                    return None
+            for i in range(given_numbers):
+                if isinf(<float>numbers[i]) and not isinf(numbers[i]):
+                    return None
         if has_bools:
             if not flat:
                 return None

@@ -28,6 +28,7 @@ _classes = classes
 _ndarrays = ndarrays
 _ndarray = np.ndarray
 _backends = BY_CLASS
+_LARGEST, _INFINITE = 3.4028234663852886e38, float("inf")  # of float32
 _quiet_set, _quiet_reset, _quiet_ignore = quiet.set, quiet.reset, quiet.ignore
 
 
@@ -362,6 +363,8 @@ def alike_floats(arrays: tuple, count: int) -> bool:
                 return False
         elif type(a) is not float and type(a) is not int:
             return False
+        elif (a > _LARGEST or a < -_LARGEST) and a != _INFINITE and a != -_INFINITE:
+            return False  # some operators refuse numbers that a tensor cannot hold
     return dtype is not None
 
 

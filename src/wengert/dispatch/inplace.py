@@ -8,7 +8,7 @@ import numpy as np
 
 from ..backends.loop_codes import COPY
 from ..backends.loops import loops
-from ..backends.numpy import quiet
+from ..backends.numpy import cast_into, quiet
 from ..core.classes import COMPILED, classes
 from ..core.dtypes import can_cast, from_numpy
 from ..core.ndarrays import ndarrays
@@ -186,7 +186,10 @@ class InplaceOperator(BaseOperator):
                     f"result type {source.scalar_name} can't be cast to the desired output type "
                     f"{goal.scalar_name}"
                 )
-        array[...] = result
+        if result.dtype == array.dtype:
+            array[...] = result
+        else:
+            cast_into(array, result)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         functional = self.functional

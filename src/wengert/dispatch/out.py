@@ -7,7 +7,7 @@ from typing import Any
 
 from ..backends.allocation import new_array
 from ..backends.geometry import memory_as, strided
-from ..backends.numpy import dense_strides
+from ..backends.numpy import cast_into, dense_strides
 from ..backends.placement import of_array
 from ..core import dtypes
 from ..core.arrays import LevelArray, SubclassArray, WrapperArray, alive, unmarked
@@ -134,7 +134,7 @@ def copy_to_out(
         check_sources(name, out.array, arrays_read(operands), apart)
     if layered:
         return operator_named("copy_").call((out, result, False))
-    out.array[...] = source
+    cast_into(out.array, source)
     out.bump(name)
     return out
 

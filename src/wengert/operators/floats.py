@@ -26,7 +26,7 @@ from .declare import (
     promote_float,
 )
 from .pointwise import exp, exp2, isfinite, isnan, pow, where, zeros_like
-from .selection import refuse_flags
+from .selection import holding_numbers, refuse_flags
 from .special_kernels import refused
 
 __all__ = [
@@ -354,7 +354,7 @@ def _limited(name: str, bound: str, ufunc: str, doc: str) -> Operator:
         f"{name}(Tensor self, Tensor {bound}) -> Tensor",
         lambda xp, x, limit: getattr(xp, ufunc)(limit, x),  # of equal operands the second
         _rules_below() if below else _rules_above(),
-        dtype=lambda args, count: refuse_flags(name, args, promote(args, count)),
+        dtype=lambda args, count: refuse_flags(name, args, holding_numbers(args, count)),
         refuses="c",
         name=lambda self, limit: (
             f"{name.title().replace('_', '')}Backward{int(isinstance(limit, Tensor))}"

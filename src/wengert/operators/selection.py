@@ -78,7 +78,7 @@ round = elementwise(
 )
 
 
-def _holding_numbers(args: tuple, count: int, halves: bool = True) -> tuple:
+def holding_numbers(args: tuple, count: int, halves: bool = True) -> tuple:
     """All operands to their common dtype, which must hold the numbers among them.
 
     Without `halves`, numbers too large for a 16-bit float become infinite.
@@ -133,7 +133,7 @@ clamp = elementwise(
         "min": lambda t, self, min, max: _clamp_low(t, self, min, max),
         "max": lambda t, self, min, max: _clamp_high(t, self, min, max),
     },
-    dtype=lambda args, count: refuse_flags("clamp", args[:3], _holding_numbers(args, count)),
+    dtype=lambda args, count: refuse_flags("clamp", args[:3], holding_numbers(args, count)),
     refuses="c",
     name=lambda self, min, max: (
         "ClampBackward0"
@@ -196,7 +196,7 @@ where_: Operator = elementwise(
         "self": lambda t, condition: where_.call((condition, t, 0)),
         "other": lambda t, condition: where_.call((condition, 0, t)),
     },
-    dtype=lambda args, count: (args[0], *_holding_numbers(args[1:], count - 1, halves=False)),
+    dtype=lambda args, count: (args[0], *holding_numbers(args[1:], count - 1, halves=False)),
     inplace=False,
     doc="Elements of one tensor where the condition holds, else of the other.",
     overload="self",

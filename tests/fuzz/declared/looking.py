@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
+import wengert
 from fuzz.comparison import Difference
+from fuzz.runner import FIELDS, execute
 
 
 def strip(name: object) -> object:
@@ -108,5 +111,16 @@ def changes_view(d: Difference) -> bool:
 
 
 def has_empty(d: Difference) -> bool:
-    """Whether the program makes a tensor without elements."""
-    return bool(re.search(r"tensor\(\[+\]|\(0,|, 0[,)]|\[[2-9]:\]", d.program.text))
+    """Whether the program makes a tensor without elements, or may in one of its functions."""
+    if re.search(r"tensor\(\[+\]|\(0,|, 0[,)]|\[[2-9]:\]|\[:0\]", d.program.text):
+        return True
+    return any(0 in shape for seen in execute(d.program, wengert) for shape in _shapes(seen.made))
+
+
+def _shapes(seen: object) -> Iterator[tuple]:
+    """The shapes of tensors among nested lists of what was seen."""
+    if isinstance(seen, tuple) and len(seen) == len(FIELDS):
+        yield seen[FIELDS.index("shape")]
+    elif isinstance(seen, (tuple, list)):
+        for part in seen:
+            yield from _shapes(part)

@@ -61,10 +61,10 @@ TABLE: list[Declared] = [
     ),
     Declared(
         "Rules work on tensors without elements.",
-        lambda d: has_empty(d) and refused_by_us(d, r"calling .tolist\(\) on a Tensor")
-        or has_empty(d)
-        and raises(d, "cannot reshape tensor of 0 elements", r"max\(\): Expected reduction dim",
-                    "FFT error"),
+        lambda d: (refused_by_us(d, r"calling .tolist\(\) on a Tensor")
+                   or raises(d, "cannot reshape tensor of 0 elements",
+                             r"max\(\): Expected reduction dim", "FFT error"))
+        and has_empty(d),
     ),
     Declared(
         "What PyTorch refuses may go on here to another error.",
