@@ -283,7 +283,7 @@ def _live(form: Form) -> list[int]:
 # Text ---------------------------------------------------------------------------------------------
 
 _FLOATS = {"add", "sub", "mul", "div", "neg", "abs", "sqrt", "rint", "floor", "ceil", "trunc",
-           "copysign", "fma"}  # fmt: skip
+           "copysign", "fma", "scale"}  # fmt: skip
 
 
 def _text(loop: Loop, place: int, kind: str) -> str:

@@ -80,6 +80,7 @@
 #define INTEGERS_LE(a, b) INTEGERS_COMPARE(a, b, _MM_CMPINT_LE)
 #define INTEGERS_GT(a, b) INTEGERS_COMPARE(a, b, _MM_CMPINT_NLE)
 #define INTEGERS_GE(a, b) INTEGERS_COMPARE(a, b, _MM_CMPINT_NLT)
+#define SCALE(a, n) OF(scalef)(a, n)
 #define TOTAL(a) OF(reduce_add)(a)
 #define LARGEST(a) OF(reduce_max)(a)
 
@@ -237,5 +238,19 @@ static __attribute__((noinline, unused)) TARGET FLOATS wengert_rescue(
     for (int i = 0; i < WIDTH; i++)
         if (lanes >> i & 1) values[i] = function(points[i]);
     return OF(loadu)(values);
+}
+#endif
+
+#ifndef SCALE
+#if defined(WENGERT_F32)
+#define POWER_OF_TWO(n) AS_FLOATS(INTEGERS_SHL(INTEGERS_ADD(TO_INTEGERS(n), INTEGER(127)), 23))
+#else
+#define POWER_OF_TWO(n) AS_FLOATS(INTEGERS_SHL(INTEGERS_ADD(TO_INTEGERS(n), INTEGER(1023)), 52))
+#endif
+#define SCALE(a, n) wengert_scale(a, n)
+/* a * 2**n for a whole number n, in two steps so that neither power leaves the range. */
+static inline TARGET FLOATS wengert_scale(FLOATS a, FLOATS n) {
+    FLOATS half = FLOOR(MUL(n, CONSTANT(0.5)));
+    return MUL(MUL(a, POWER_OF_TWO(half)), POWER_OF_TWO(SUB(n, half)));
 }
 #endif

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ...core.scalar.expressions import SIZES, is_float, is_signed
+from ...core.scalar.functions import FORMATS
 from .loops import Access, Loop
 from .text import MEMORY, REGISTER, Text, constant, in_memory, lanes, name_of, vector
 
@@ -85,6 +86,39 @@ class Body:
         return self.text.value(
             f"select {vector('bool', self.width)} {flag}, {whole} {x}, {whole} {y}"
         )
+
+    def _scale(self, kind: str, args: tuple) -> str:
+        """x * 2**n for a whole number n, rounded once."""
+        x, n = (self.known[i] for i in args)
+        if self.width * SIZES[kind] == 64:  # only AVX-512 has such vectors
+            return self._scaled_at_once(kind, x, n)
+        text, whole = self.text, vector(kind, self.width)
+        # In two steps, so that neither power of two leaves the range.
+        half = text.value(f"fmul {whole} {n}, {lanes('0.5', kind, self.width)}")
+        half = text.intrinsic("floor", name_of(kind, self.width), whole, (whole, half))
+        for power in (half, text.value(f"fsub {whole} {n}, {half}")):
+            x = text.value(f"fmul {whole} {x}, {self._power_of_two(kind, power)}")
+        return x
+
+    def _scaled_at_once(self, kind: str, x: str, n: str) -> str:
+        whole, lane = vector(kind, self.width), {"f32": "ps", "f64": "pd"}[kind]
+        mask = f"i{self.width}"
+        name = f"@llvm.x86.avx512.mask.scalef.{lane}.512"
+        given = (whole, whole, whole, mask, "i32")
+        self.text.declarations.add(f"declare {whole} {name}({', '.join(given)})")
+        return self.text.value(
+            f"call {whole} {name}({whole} {x}, {whole} {n}, {whole} {x}, {mask} -1, i32 4)"
+        )
+
+    def _power_of_two(self, kind: str, n: str) -> str:
+        """2**n for a whole number in the range of the type's exponents."""
+        text, width = self.text, self.width
+        mantissa, bias, integer = FORMATS[kind]
+        whole = vector(integer, width)
+        power = self.converted(n, kind, integer)
+        power = text.value(f"add {whole} {power}, {lanes(str(bias), integer, width)}")
+        power = text.value(f"shl {whole} {power}, {lanes(str(mantissa), integer, width)}")
+        return text.value(f"bitcast {whole} {power} to {vector(kind, width)}")
 
     def _bits(self, kind: str, args: tuple) -> str:
         given = vector(self.loop.body.kind(args[0]), self.width)
@@ -214,7 +248,7 @@ class Body:
             bits = text.value(f"bitcast {vector('bool', width)} {flags} to i{width}")
             any_set = text.value(f"icmp ne i{width} {bits}, 0")
         before = text.label
-        text.do(f"br i1 {any_set}, label %far{k}, label %near{k}")
+        text.seldom(any_set, f"far{k}", f"near{k}")
         text.begin(f"far{k}")
         found = self.each_lane(name, kind, [x])
         whole = vector(kind, width)
@@ -304,7 +338,7 @@ class Body:
             bits = text.value(f"bitcast {flags} {outside} to i{width}")
             any_set = text.value(f"icmp ne i{width} {bits}, 0")
         k = text.fresh()
-        text.do(f"br i1 {any_set}, label %wrong{k}, label %right{k}")
+        text.seldom(any_set, f"wrong{k}", f"right{k}")
         text.begin(f"wrong{k}")
         flag = text.value("load ptr, ptr %bases")
         text.do(f"store i64 1, ptr {flag}")

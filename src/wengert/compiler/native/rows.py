@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ...core.scalar.expressions import SIZES, is_float, operands_of
 from .body import Body
 from .loops import Access, Loop, Reduction, Store
-from .text import REGISTER, identity, vector
+from .text import REGISTER, Text, identity, vector
 
 if TYPE_CHECKING:
     from .emitter import Emitter
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 #: Sums longer than this are made of sums of blocks: rounding errors grow with the length.
 BLOCK = 2048
 LONG = 4 * BLOCK
+#: Instructions from which on a turn takes longer to end than to begin the next ones.
+LONG_CODE = 60
 
 
 class Rows:
@@ -66,7 +68,7 @@ class Rows:
             if depth == 1 and 0 not in reduction.dims and not self._in_row(reduction):
                 self.emitter.clear(loop, reduction, indices, 1)
         if depth == self.rank:
-            self._leaf(indices, 1, [None] * len(loop.reductions), dict(self.values))
+            self._leaf(indices, 1, [None] * len(loop.reductions), self.values)
         elif depth == self.rank - 1:
             self.along(indices, 0, loop.space[depth])
         else:
@@ -128,6 +130,13 @@ class Rows:
             width //= 2
         return width
 
+    def _unrolled(self, reduces: bool) -> int:
+        """How many vectors a turn computes side by side: more where each has to wait for results,
+        of sums or along many instructions, if there are registers for them."""
+        is_long = sum(self.used) >= LONG_CODE
+        has_registers = self.emitter.bytes == 64  # AVX-512 has 32 of them
+        return 4 if (has_registers if is_long else reduces) else 2
+
     def along(self, indices: list[str], low: Any, high: Any) -> None:
         """The last dimension from `low` to `high`: vectors, then single elements."""
         text, loop, emitter = self.text, self.loop, self.emitter
@@ -135,10 +144,9 @@ class Rows:
         width = self.width()
         kept = [last in r.dims for r in loop.reductions]  # in registers
         length = loop.space[last]
-        amount = sum(self.used)
         unroll = 1
         if length >= 4 * width and not loop.is_serial:
-            unroll = (4 if amount < 40 else 2) if any(kept) else (2 if amount < 60 else 1)
+            unroll = self._unrolled(any(kept))
         wide = self._splats(width) if width > 1 else self.values
         stride = width * unroll
         middle: Any
@@ -207,18 +215,12 @@ class Rows:
         count = len(reductions)
 
         def turn(index: str, carried: list[str]) -> list[str]:
+            places = [[*indices, _further(text, index, u * width)] for u in range(unroll)]
             found = []
-            for u in range(unroll):
-                at = index
-                if u:
-                    at = (
-                        text.value(f"add nsw i64 {index}, {u * width}")
-                        if index.startswith("%")
-                        else str(int(index) + u * width)
-                    )
+            for u, body in enumerate(self._computed(places, width, known)):
                 supply = iter(carried[u * count : (u + 1) * count])
                 given = [next(supply) if keep else None for keep in kept]
-                made = self._leaf([*indices, at], width, given, dict(known))
+                made = self._written(body, given)
                 found += [value for value, keep in zip(made, kept, strict=True) if keep]
             return found
 
@@ -263,7 +265,7 @@ class Rows:
         def turn(index: str, carried: list[str]) -> list[str]:
             supply = iter(carried)
             given = [next(supply) if keep else None for keep in kept]
-            made = self._leaf([*indices, index], 1, given, dict(known))
+            made = self._leaf([*indices, index], 1, given, known)
             return [value for value, keep in zip(made, kept, strict=True) if keep]
 
         supply = iter(self.text.loop(low, high, 1, begin, turn))
@@ -283,11 +285,25 @@ class Rows:
         self, indices: list[str], width: int, carried: list[str | None], known: dict[int, str]
     ) -> list[Any]:
         """One turn: all instructions left, stores, and what reductions have become."""
-        loop, emitter = self.loop, self.emitter
-        body = Body(self, indices, width, known)
-        for i, instruction in enumerate(loop.code):
+        (body,) = self._computed([indices], width, known)
+        return self._written(body, carried)
+
+    def _computed(
+        self, places: list[list[str]], width: int, known: dict[int, str]
+    ) -> list[Body]:
+        """The instructions left at several places, side by side: while one waits for a result, a
+        processor goes on with another, which it looks for among the next hundred or so."""
+        bodies = [Body(self, indices, width, dict(known)) for indices in places]
+        for i, instruction in enumerate(self.loop.code):
             if self.used[i] and i not in known:
-                known[i] = body.write(instruction)
+                for body in bodies:
+                    body.known[i] = body.write(instruction)
+        return bodies
+
+    def _written(self, body: Body, carried: list[str | None]) -> list[Any]:
+        """The stores of a turn, and what reductions have become."""
+        loop, emitter = self.loop, self.emitter
+        indices, width, known = body.indices, body.width, body.known
         for store in loop.stores:
             self._store(store, indices, width, known, body)
         found: list[Any] = []
@@ -322,6 +338,15 @@ class Rows:
             old = emitter.load(place, kind, width, step)
             value = emitter.combine("add", kind, width, old, value)
         emitter.store(place, kind, width, step, value)
+
+
+def _further(text: Text, index: str, distance: int) -> str:
+    """An index that is some elements further on."""
+    if not distance:
+        return index
+    if index.startswith("%"):
+        return text.value(f"add nsw i64 {index}, {distance}")
+    return str(int(index) + distance)
 
 
 def _depth(access: Access) -> int:

@@ -16,6 +16,8 @@ REGISTER = {
 }  # fmt: skip
 MEMORY = {**REGISTER, "bool": "i8"}
 SUFFIX = {"float": "f32", "double": "f64", "half": "f16"}
+#: How often a branch that is seldom taken is.
+SELDOM = '!0 = !{!"branch_weights", i32 1, i32 1048575}'
 
 
 class Text:
@@ -43,6 +45,11 @@ class Text:
     def begin(self, label: str) -> None:
         self.lines.append(label + ":")
         self.label = label
+
+    def seldom(self, flag: str, label: str, otherwise: str) -> None:
+        """Go on at a label that is hardly ever gone to: what it saves, it saves only there."""
+        self.declarations.add(SELDOM)
+        self.do(f"br i1 {flag}, label %{label}, label %{otherwise}, !prof !0")
 
     def loop(
         self,

@@ -14,7 +14,7 @@ from . import coefficients as fitted
 from .expressions import Expressions, Scalar, Unsupported, is_float
 
 #: Number of bits of the mantissa, bias of the exponent and the integer type of the same size.
-_FORMATS = {"f32": (23, 127, "i32"), "f64": (52, 1023, "i64")}
+FORMATS = {"f32": (23, 127, "i32"), "f64": (52, 1023, "i64")}
 
 
 def fma(x: Scalar, y: Any, z: Any) -> Scalar:
@@ -58,14 +58,13 @@ def with_sign(size: Scalar, x: Scalar) -> Scalar:
 
 def power_of_two(n: Scalar) -> Scalar:
     """2**n for a whole number in the range of the type's exponents."""
-    mantissa, bias, integer = _FORMATS[n.kind]
+    mantissa, bias, integer = FORMATS[n.kind]
     return (n.to(integer) + bias).shifted("shl", mantissa).bits(n.kind)
 
 
 def _scaled(x: Scalar, n: Scalar) -> Scalar:
-    """x * 2**n, in two steps so that neither factor leaves the range."""
-    half = (n * 0.5).write("floor", n * 0.5)
-    return x * power_of_two(half) * power_of_two(n - half)
+    """x * 2**n for a whole number n, rounded once; an instruction of some processors."""
+    return x.write("scale", x, n)
 
 
 def _reduced(x: Scalar) -> tuple[Scalar, Scalar]:
@@ -109,7 +108,7 @@ def exp2(x: Scalar) -> Scalar:
 
 def _log_parts(x: Scalar) -> tuple[Scalar, Scalar, Scalar]:
     """An exponent e, and f and log(1 + f) - f, for x = 2**e * (1 + f) with f near zero."""
-    mantissa, _, integer = _FORMATS[x.kind]
+    mantissa, _, integer = FORMATS[x.kind]
     tiny = x < (2.0**-126 if x.kind == "f32" else 2.0**-1022)
     up = 2.0 ** (mantissa + 1)
     bits = tiny.choose(x * up, x).bits(integer)
@@ -165,9 +164,12 @@ def log1p(x: Scalar) -> Scalar:
 
 
 def tanh(x: Scalar) -> Scalar:
-    size = abs(x)
-    t = expm1(2 * least(size, 20.0))
-    return is_nan(x).choose(x, with_sign(t / (t + 2), x))
+    """t / (t + 2) for t = exp(2 |x|) - 1, which is 2**n (1 + p) - 1 with n from 0 to 58."""
+    n, r = _reduced(2 * least(abs(x), 20.0))
+    p = fma(polynomial(r, _fit("EXP", x)), r * r, r)
+    grown = _scaled(x.number(1), n)
+    t = fma(p, grown, grown - 1)
+    return with_sign(t / (t + 2), x)
 
 
 def _quarter_turns(x: Scalar) -> tuple[Scalar, Scalar]:
@@ -177,7 +179,7 @@ def _quarter_turns(x: Scalar) -> tuple[Scalar, Scalar]:
     r = x
     for part in _fit("HALF_PI", x):
         r = fma(n, -part, r)
-    return n.to(_FORMATS[x.kind][2]), r
+    return n.to(FORMATS[x.kind][2]), r
 
 
 def _sine_of(r: Scalar) -> Scalar:
