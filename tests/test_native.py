@@ -470,10 +470,15 @@ def test_larger_products(dtype, library):
     rtol = 1e-5 if dtype == np.float32 else 1e-12
     for x in layouts(a):
         for y in layouts(b):
-            np.testing.assert_allclose(matrices.product(x, y, False, False), a @ b, rtol=rtol)
-            np.testing.assert_allclose(matrices.product(x.T, y, True, False), a @ b, rtol=rtol)
-            np.testing.assert_allclose(matrices.product(x, y.T, False, True), a @ b, rtol=rtol)
-            np.testing.assert_allclose(matrices.addmm(row, x, y), row + a @ b, rtol=rtol)
+            found = [
+                matrices.product(x, y, False, False), matrices.product(x.T, y, True, False),
+                matrices.product(x, y.T, False, True), matrices.addmm(row, x, y),
+            ]  # fmt: skip
+            if not matrices.blas:
+                assert found == [None] * 4  # NumPy's, for which operators ask without warnings
+                continue
+            for product, added in zip(found, (0, 0, 0, row)):
+                np.testing.assert_allclose(product, added + a @ b, rtol=rtol)
 
 
 # Parts --------------------------------------------------------------------------------------------
