@@ -33,7 +33,7 @@ TABLE: list[Declared] = [
     Declared(
         "vander and as_strided_scatter have derivatives.",
         lambda d: d.program.uses("vander") and refused(d, "modified by an inplace operation")
-        or d.program.uses("as_strided_scatter") and d.field in ("values", "grad"),
+        or d.program.uses("as_strided_scatter") and d.field in ("values", "grad", "log"),
     ),
     Declared(
         "What is not a number spreads through a solution as its rows are combined.",
@@ -82,12 +82,6 @@ TABLE: list[Declared] = [
         lambda d: d.field == "values" and is_gradient(d) and d.program.uses("logcumsumexp")
         and (bool(re.search(r"derivatives\(.*, 3\)", leading_to(d))) or order(d) >= 3
              or agree_but_for_nan(d.ours, d.theirs)),
-    ),
-    Declared(
-        "Integers beside floating point numbers do not overflow in rules",
-        lambda d: (d.field == "values" and is_gradient(d) or d.field == "grad")
-        and d.program.uses("atan2", "atan2_", "arctan2")
-        and bool(re.search(r"torch\.(u?int\d|bool)", leading_to(d))),
     ),
     Declared(
         "A tangent of nothing is zeros, or not a number where its value is not",
@@ -147,17 +141,6 @@ TABLE: list[Declared] = [
         lambda d: d.field == "values" and is_gradient(d)
         and bool(re.search(r"scatter_reduce.*'prod'", leading_to(d)))
         and in_forward_mode(d),
-    ),
-    Declared(
-        "Equal largest differences share the gradient of cdist and pdist",
-        lambda d: (d.field == "values" and is_gradient(d) or d.field == "grad")
-        and bool(re.search(r"[cp]dist\(.*inf", leading_to(d))),
-    ),
-    Declared(
-        "Equal largest elements share the gradient of scatter_reduce and index_reduce.",
-        lambda d: (d.field == "values" and is_gradient(d) or d.field == "grad")
-        and bool(re.search(r"(scatter|index)_reduce.*'am(ax|in)', include_self=False",
-                           leading_to(d))),
     ),
     Declared(
         "Rules leave what they have saved alone: PyTorch's rule of norm changes its mask.",
