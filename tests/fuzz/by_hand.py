@@ -98,6 +98,14 @@ def _index_reduce(
     )
 
 
+def _as_strided_scatter(
+    lib: Any, x: Any, src: Any, size: Any, stride: Any, storage_offset: int | None = None
+) -> Any:
+    out = x.clone()
+    out.as_strided(size, stride, storage_offset or 0).copy_(src)
+    return out
+
+
 def _normalized(x: Any, dims: list[int], weight: Any, bias: Any, eps: float) -> Any:
     centred = x - x.mean(dims, keepdim=True)
     y = centred / ((centred * centred).mean(dims, keepdim=True) + eps).sqrt()
@@ -151,7 +159,7 @@ BY_HAND: dict[str, Callable] = {
     "cholesky_inverse": _cholesky_inverse, "polar": _polar, "layer_norm": _layer_norm,
     "batch_norm": _batch_norm, "instance_norm": _instance_norm, "atan2": _atan2, "cdist": _cdist,
     "arctan2": _atan2, "pdist": _pdist, "scatter_reduce": _scatter_reduce,
-    "index_reduce": _index_reduce,
+    "index_reduce": _index_reduce, "as_strided_scatter": _as_strided_scatter,
 }  # fmt: skip
 METHODS = re.compile(rf"\b([a-z]\d+)\.({'|'.join(BY_HAND)})\(")
 CHANGES = re.compile(rf"\b([a-z]\d+)\.({'|'.join(BY_HAND)})_\(")
