@@ -98,11 +98,11 @@ def against_pytorch(program: Program) -> Difference | None:
     found = first_difference(program, ours, theirs)[0]
     if found is None or contradicts_itself(program, ours):
         return None
-    if saves_less(program, found, ours, theirs):
+    if saves_less(program, found, ours, theirs) or conjugates_late(program, ours):
         return None
     if found.field not in ("values", "grad", "value", "log"):
         return found
-    if zeros_decide(program) or conjugates_late(program, ours):
+    if zeros_decide(program):
         return None
     if keeps_what_was_saved(program, ours, theirs):
         return None
