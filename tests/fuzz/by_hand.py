@@ -7,6 +7,7 @@ definitions, its own rules for them are the reason.
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from collections import namedtuple
 from collections.abc import Callable
@@ -52,6 +53,59 @@ def _polar(lib: Any, radius: Any, angle: Any) -> Any:
     return lib.complex(radius * angle.cos(), radius * angle.sin())
 
 
+def _atan2(lib: Any, y: Any, x: Any) -> Any:
+    common = lib.result_type(y, x)
+    if not common.is_floating_point:
+        common = lib.get_default_dtype()
+    return lib.atan2(y.to(common), x.to(common))
+
+
+def _cdist(lib: Any, a: Any, b: Any, p: float = 2.0, **options: Any) -> Any:
+    if p != math.inf or 0 in (*a.shape, *b.shape):
+        return lib.cdist(a, b, p, **options)
+    return (a.unsqueeze(-2) - b.unsqueeze(-3)).abs().amax(-1)
+
+
+def _pdist(lib: Any, x: Any, p: float = 2.0) -> Any:
+    if p != math.inf or x.shape[0] < 2 or 0 in x.shape:
+        return lib.pdist(x, p)
+    rows = itertools.combinations(range(x.shape[0]), 2)
+    return lib.stack([(x[i] - x[j]).abs().amax(-1) for i, j in rows])
+
+
+#: What a reduction without the element itself begins with.
+BEGINNING = {"amax": -math.inf, "amin": math.inf}
+
+
+def _scatter_reduce(
+    lib: Any, x: Any, dim: int, index: Any, src: Any, reduce: str, *, include_self: bool = True
+) -> Any:
+    if not include_self and reduce in BEGINNING:
+        met = lib.zeros_like(x, dtype=lib.bool).scatter(dim, index, True)
+        x = lib.where(met, BEGINNING[reduce], x)
+    return lib.scatter_reduce(
+        x, dim, index, src, reduce, include_self=include_self or reduce in BEGINNING
+    )
+
+
+def _index_reduce(
+    lib: Any, x: Any, dim: int, index: Any, source: Any, reduce: str, *, include_self: bool = True
+) -> Any:
+    if not include_self and reduce in BEGINNING:
+        x = x.index_fill(dim, index, BEGINNING[reduce])
+    return lib.index_reduce(
+        x, dim, index, source, reduce, include_self=include_self or reduce in BEGINNING
+    )
+
+
+def _as_strided_scatter(
+    lib: Any, x: Any, src: Any, size: Any, stride: Any, storage_offset: int | None = None
+) -> Any:
+    out = x.clone()
+    out.as_strided(size, stride, storage_offset or 0).copy_(src)
+    return out
+
+
 def _normalized(x: Any, dims: list[int], weight: Any, bias: Any, eps: float) -> Any:
     centred = x - x.mean(dims, keepdim=True)
     y = centred / ((centred * centred).mean(dims, keepdim=True) + eps).sqrt()
@@ -87,19 +141,36 @@ def _batch_norm(
     return _normalized(x, [0, *range(2, x.dim())], weight, bias, eps)
 
 
-def _instance_norm(lib: Any, x: Any, *args: Any, **options: Any) -> Any:
-    if args or options:
-        return lib.nn.functional.instance_norm(x, *args, **options)
-    return _normalized(x, list(range(2, x.dim())), None, None, 1e-5)
+def _instance_norm(
+    lib: Any, x: Any, mean: Any = None, variance: Any = None, weight: Any = None, bias: Any = None,
+    use_input_stats: bool = True, momentum: float = 0.1, eps: float = 1e-5,
+) -> Any:  # fmt: skip
+    if not use_input_stats or mean is not None or variance is not None:
+        return lib.nn.functional.instance_norm(
+            x, mean, variance, weight, bias, use_input_stats, momentum, eps
+        )
+    shape = [1, -1] + [1] * (x.dim() - 2)
+    weight, bias = (None if part is None else part.reshape(shape) for part in (weight, bias))
+    return _normalized(x, list(range(2, x.dim())), weight, bias, eps)
 
 
 BY_HAND: dict[str, Callable] = {
     "det": _det, "logdet": _logdet, "slogdet": _slogdet, "native_layer_norm": _native_layer_norm,
     "cholesky_inverse": _cholesky_inverse, "polar": _polar, "layer_norm": _layer_norm,
-    "batch_norm": _batch_norm, "instance_norm": _instance_norm,
+    "batch_norm": _batch_norm, "instance_norm": _instance_norm, "atan2": _atan2, "cdist": _cdist,
+    "arctan2": _atan2, "pdist": _pdist, "scatter_reduce": _scatter_reduce,
+    "index_reduce": _index_reduce, "as_strided_scatter": _as_strided_scatter,
 }  # fmt: skip
 METHODS = re.compile(rf"\b([a-z]\d+)\.({'|'.join(BY_HAND)})\(")
-USES = re.compile(rf"\b({'|'.join(BY_HAND)})\b")
+CHANGES = re.compile(rf"\b([a-z]\d+)\.({'|'.join(BY_HAND)})_\(")
+USES = re.compile(rf"\b({'|'.join(BY_HAND)})_?\b")
+
+
+class ByHand(Replaced):
+    """A library with such functions, and with changes in place by them."""
+
+    def changed(self, x: Any, name: str, *args: Any, **options: Any) -> Any:
+        return x.copy_(BY_HAND[name](self._module, x.clone(), *args, **options))
 
 
 def by_hand(lib: Any) -> Any:
@@ -116,9 +187,11 @@ def by_hand(lib: Any) -> Any:
 
         return compute
 
-    return Replaced(lib, wrap)
+    return ByHand(lib, wrap)
 
 
 def as_functions(source: str) -> str:
     """The source with calls of these methods as those of functions, which can be replaced."""
-    return METHODS.sub(lambda call: f"torch.{call[2]}({call[1]}, ", source).replace(", )", ")")
+    source = METHODS.sub(lambda call: f"torch.{call[2]}({call[1]}, ", source)
+    source = CHANGES.sub(lambda call: f"torch.changed({call[1]}, '{call[2]}', ", source)
+    return source.replace(", )", ")")

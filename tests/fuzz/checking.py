@@ -98,11 +98,13 @@ def against_pytorch(program: Program) -> Difference | None:
     found = first_difference(program, ours, theirs)[0]
     if found is None or contradicts_itself(program, ours):
         return None
-    if saves_less(program, found, ours, theirs):
+    if saves_less(program, found, ours, theirs) or conjugates_late(program, ours):
         return None
     if found.field not in ("values", "grad", "value", "log"):
         return found
-    if zeros_decide(program) or conjugates_late(program, ours):
+    if zeros_decide(program):
+        return None
+    if keeps_what_was_saved(program, ours, theirs):
         return None
     if changes_by_itself(program, ours, theirs) or computes_otherwise(program, ours, theirs):
         return None
@@ -126,14 +128,31 @@ def saves_less(
     """Whether PyTorch refuses a change of what it has saved, and with copies does as we do."""
     if not is_refused_change(found):
         return False
-    with torch.autograd.graph.saved_tensors_hooks(lambda t: t.clone(), lambda t: t):
-        again = execute(program, torch)
-    if agree(program, ours, theirs, again):
+    if agree(program, ours, theirs, execute_saving_copies(program, torch)):
         return True
     if not TRANSFORMS.search(program.text):  # in which hooks see nothing
         return False
     copying = Program([Step(with_copies(step.source)) for step in program.steps])
     return agree(program, ours, theirs, execute(copying, torch, through=Copying(torch)))
+
+
+def execute_saving_copies(program: Program, lib: Any) -> list[Seen]:
+    """Run a program with nodes that save copies of tensors, so that later changes do not matter."""
+    with lib.autograd.graph.saved_tensors_hooks(lambda t: t.clone(), lambda t: t):
+        return execute(program, lib)
+
+
+def keeps_what_was_saved(program: Program, ours: list[Seen], theirs: list[Seen]) -> bool:
+    """Whether both agree where `.data` changes nothing that was saved.
+
+    Which of operands and results a rule reads, such a change shows.
+    """
+    if not re.search(r"\.data\b", program.text):
+        return False
+    again = execute_saving_copies(program, torch)
+    return agree(program, ours, theirs, again) or agree(
+        program, execute_saving_copies(program, wengert), theirs, again
+    )
 
 
 def agree(program: Program, ours: list[Seen], theirs: list[Seen], again: list[Seen]) -> bool:
@@ -151,7 +170,7 @@ def agree(program: Program, ours: list[Seen], theirs: list[Seen], again: list[Se
 
 #: Operators that zeros decide something about, and libraries in which these are no zeros.
 ZEROS = {
-    r"fft\w?\(|stft\(": without_zeros_of_no_sign,
+    r"fft\w?\(|stft\(|cholesky_inverse|inv\b|solve": without_zeros_of_no_sign,
     r"\bprelu\(": away_from_zero,
 }
 

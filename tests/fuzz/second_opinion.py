@@ -123,10 +123,10 @@ class Replaced:
 
 
 def without_zeros_of_no_sign(lib: Any) -> Any:
-    """The library with transforms whose small parts are zero, which has no sign."""
+    """The library with transforms and inverses whose small parts are zero, which has no sign."""
 
     def wrap(name: str, function: Any) -> Any:
-        if not re.fullmatch(r"i?[rh]?fft\w?|i?stft", name):
+        if not re.fullmatch(r"i?[rh]?fft\w?|i?stft|cholesky_inverse|inv|solve", name):
             return function
 
         def transform(*args: Any, **options: Any) -> Any:

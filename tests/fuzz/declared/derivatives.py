@@ -32,8 +32,7 @@ from fuzz.declared.tangents import in_forward_mode
 TABLE: list[Declared] = [
     Declared(
         "vander and as_strided_scatter have derivatives.",
-        lambda d: d.program.uses("vander") and refused(d, "modified by an inplace operation")
-        or d.program.uses("as_strided_scatter") and d.field in ("values", "grad"),
+        lambda d: d.program.uses("vander") and refused(d, "modified by an inplace operation"),
     ),
     Declared(
         "What is not a number spreads through a solution as its rows are combined.",
@@ -42,7 +41,7 @@ TABLE: list[Declared] = [
     ),
     Declared(
         "The logarithm of the determinant of a singular matrix has no derivative.",
-        lambda d: d.field in ("values", "grad") and d.program.uses("slogdet")
+        lambda d: d.field in ("values", "grad", "log") and d.program.uses("slogdet")
         and "nan" in repr(d.ours) and differ_by_nan(d.ours, d.theirs),
     ),
     Declared(
@@ -73,7 +72,7 @@ TABLE: list[Declared] = [
     ),
     Declared(
         "polygamma(1, x) is exact to rounding",
-        lambda d: d.field in ("values", "grad")
+        lambda d: d.field in ("values", "grad", "log")
         and bool(re.search(r"polygamma|digamma|lgamma|psi\b|gammaln", leading_to(d)))
         and nearly(d.ours, d.theirs),
     ),
@@ -82,12 +81,6 @@ TABLE: list[Declared] = [
         lambda d: d.field == "values" and is_gradient(d) and d.program.uses("logcumsumexp")
         and (bool(re.search(r"derivatives\(.*, 3\)", leading_to(d))) or order(d) >= 3
              or agree_but_for_nan(d.ours, d.theirs)),
-    ),
-    Declared(
-        "Integers beside floating point numbers do not overflow in rules",
-        lambda d: (d.field == "values" and is_gradient(d) or d.field == "grad")
-        and d.program.uses("atan2", "atan2_", "arctan2")
-        and bool(re.search(r"torch\.(u?int\d|bool)", leading_to(d))),
     ),
     Declared(
         "A tangent of nothing is zeros, or not a number where its value is not",
@@ -109,7 +102,7 @@ TABLE: list[Declared] = [
     ),
     Declared(
         "A derivative at the edge of a domain is a number where PyTorch multiplies 0 by infinity.",
-        lambda d: (is_gradient(d) and d.field == "values" or d.field == "grad")
+        lambda d: (is_gradient(d) and d.field == "values" or d.field in ("grad", "log"))
         and "nan" in repr(d.theirs) and only_theirs_nan(d.ours, d.theirs)
         and bool(HAS_EDGES.search(leading_to(d))),
     ),
@@ -122,7 +115,7 @@ TABLE: list[Declared] = [
     ),
     Declared(
         "Where acosh is not a number its derivative is none.",
-        lambda d: (d.field == "values" and is_gradient(d) or d.field == "grad")
+        lambda d: (d.field == "values" and is_gradient(d) or d.field in ("grad", "log"))
         and bool(re.search(r"acosh|arccosh", leading_to(d))) and "nan" in repr(d.ours)
         and agree_but_for_nan(d.ours, d.theirs),
     ),
@@ -147,17 +140,6 @@ TABLE: list[Declared] = [
         lambda d: d.field == "values" and is_gradient(d)
         and bool(re.search(r"scatter_reduce.*'prod'", leading_to(d)))
         and in_forward_mode(d),
-    ),
-    Declared(
-        "Equal largest differences share the gradient of cdist and pdist",
-        lambda d: (d.field == "values" and is_gradient(d) or d.field == "grad")
-        and bool(re.search(r"[cp]dist\(.*inf", leading_to(d))),
-    ),
-    Declared(
-        "Equal largest elements share the gradient of scatter_reduce and index_reduce.",
-        lambda d: (d.field == "values" and is_gradient(d) or d.field == "grad")
-        and bool(re.search(r"(scatter|index)_reduce.*'am(ax|in)', include_self=False",
-                           leading_to(d))),
     ),
     Declared(
         "Rules leave what they have saved alone: PyTorch's rule of norm changes its mask.",

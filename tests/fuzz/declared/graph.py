@@ -47,8 +47,7 @@ TABLE: list[Declared] = [
         lambda d: bool(re.search(r"\.data\b", d.program.text))
         and (refused(d, "is out of bounds for dimension")
              or bool(READS_OTHERS.search(d.program.text))
-             and (refused(d, "input matrix is singular")
-                  or d.field in ("values", "grad") and (is_gradient(d) or d.field == "grad"))),
+             and refused(d, "input matrix is singular")),
     ),
     Declared(
         "A retained gradient of a result counts what second derivatives send through it",
@@ -117,7 +116,9 @@ TABLE: list[Declared] = [
     ),
     Declared(
         "The graph and the memory of a gradient are those of our rules.",
-        lambda d: d.field in ("requires_grad", "leaf") and names_gradient(d),
+        lambda d: d.field in ("requires_grad", "leaf") and names_gradient(d)
+        or d.field in ("values", "grad") and d.laid_out and "as_strided" in history(d)
+        and bool(re.search(r"\bg\d", history(d))),
     ),
     Declared(
         "Some functions are made of other operators, and their graphs show it.",
@@ -130,7 +131,7 @@ TABLE: list[Declared] = [
         # A node that saves nothing, such as a view on top of what was computed, frees nothing.
         or refused_by_us(d, "through the graph a second time")
         and frees_a_graph(d) and bool(OTHER_NODES.search(history(d)))
-        or bool(re.search(r"(split|split_with_sizes|unbind)_copy\(", d.program.text))
+        or bool(re.search(r"(split|split_with_sizes|unbind)_copy\(|unsafe_\w+\(", d.program.text))
         and (d.field == "log" or d.field == "error" and d.ours is None)
         and "register_" in d.program.text,
     ),
@@ -198,9 +199,8 @@ TABLE: list[Declared] = [
     Declared(
         "Operators save no more than their rules read: gather and take no operand, powers no "
         "result.",
-        lambda d: (refused(d, "Inference tensors cannot be")
-                   or d.field == "message"
-                   and "modified by an inplace operation" in d.theirs.message)
+        lambda d: refused(d, "Inference tensors cannot be")
+        or d.field == "message" and "modified by an inplace operation" in d.theirs.message
         and bool(SAVES_MORE.search(leading_to(d))),
     ),
     Declared(
