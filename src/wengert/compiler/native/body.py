@@ -27,7 +27,7 @@ class Body:
     """Writes scalar instructions for one index, or for as many as a vector has."""
 
     def __init__(
-        self, rows: Rows, indices: Sequence[str], width: int, known: dict[int, str]
+        self, rows: Rows, indices: list[str], width: int, known: dict[int, str]
     ) -> None:
         self.rows = rows
         self.emitter = rows.emitter
@@ -204,7 +204,7 @@ class Body:
         rows = copy.copy(self.rows)
         rows.text, rows.loop = Text(), Loop(0, ())
         rows.loop.body.code = form.code
-        body = Body(rows, (), self.width, {})
+        body = Body(rows, [], self.width, {})
         for i, instruction in enumerate(form.code):
             if instruction[0] == "input":
                 body.known[i] = f"%a{instruction[2][0]}"
