@@ -136,6 +136,18 @@ def test_gradients_that_meet_zeros_of_a_product_are_nothing(lib, dtype):
         assert found[2:].tolist() == [0, 0, 0]
 
 
+@pytest.mark.parametrize("exponent", [0.0, 1.0, 2.0])
+@pytest.mark.parametrize("base", ["tensor", "number"])
+def test_second_derivatives_of_powers_of_zero_are_numbers(lib, base, exponent):
+    """The slope in the exponent is chosen to be zero, so it does not change with a factor."""
+    factor = lib.tensor(3.0, requires_grad=True)
+    exponent = lib.tensor(exponent, requires_grad=True)
+    base = lib.tensor(0.0, requires_grad=True) if base == "tensor" else 0.0
+    (slope,) = lib.autograd.grad(factor * base**exponent, exponent, create_graph=True)
+    (change,) = lib.autograd.grad(slope, factor)
+    assert (slope.item(), change.item()) == (0, 0)
+
+
 def test_gradients_of_cumulative_products_with_zeros_in_other_rows(lib):
     x = lib.tensor([[2.0, 0.0, 3.0], [2.0, 4.0, 3.0]], requires_grad=True)
     (along,) = lib.autograd.grad(x.cumprod(1), x, lib.ones(2, 3))

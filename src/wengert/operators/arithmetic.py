@@ -382,9 +382,12 @@ def _pow_other(t: Tensor, self: Any, other: Tensor, out: Tensor) -> Tensor:
     if isinstance(self, Tensor):
         grows = (self == 0) & (real_part(other) >= 0)
         base = self.to(out.dtype) if out.is_complex() else self  # negative ones have a logarithm
-        return _zero_where(grows, t * (out * base.log()))
+        # A logarithm of zero beside the zeros chosen would make their own derivatives NaN.
+        logarithm = operator_named("where").call((grows, 1, base)).log()
+        return _zero_where(grows, t * (out * logarithm))
     if self == 0:
-        return _zero_where(real_part(other) >= 0, t * (out * -math.inf))
+        grows = real_part(other) >= 0
+        return _zero_where(grows, t * (out * _zero_where(grows, zeros_like(out) - math.inf)))
     return t * (out * _log_of_number(self, out.is_complex()))
 
 

@@ -83,8 +83,9 @@ def naming(d: Difference, name: str) -> str:
 
 def origin(d: Difference, name: str) -> str:
     """The source that gives a name to something, or to the several results that it is one of."""
-    text = naming(d, name)
-    while other := re.fullmatch(r"\w+ = (t\d+)", text):
+    text, met = naming(d, name), {name}
+    while (other := SAME.fullmatch(text)) and other[1] not in met:
+        met.add(other[1])
         text = naming(d, other[1])
     return "\n".join([text, *(naming(d, whole) for whole in re.findall(r"= (t\d+)\[", text))])
 
