@@ -102,6 +102,10 @@ def land_everywhere(block, landings=LANDINGS, span=15e-6):
         fired = True
         raise KeyboardInterrupt
 
+    def run_until_fired():  # a loop's own jump may lie outside of the `try` around it
+        while not fired:
+            block()
+
     block()
     before, seed = modes(), random.Random(0)
     # Python cannot raise what lands in a callback of its collector, such as that of Hypothesis.
@@ -112,8 +116,7 @@ def land_everywhere(block, landings=LANDINGS, span=15e-6):
             fired = False
             try:
                 signal.setitimer(signal.ITIMER_REAL, 1e-6 + span * seed.random())
-                while not fired:
-                    block()
+                run_until_fired()
             except KeyboardInterrupt:
                 pass
             after = modes()
