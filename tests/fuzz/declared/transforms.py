@@ -82,7 +82,8 @@ TABLE: list[Declared] = [
     Declared(
         "A tangent has the dtype of its primal.",
         lambda d: d.field == "dtype" and is_gradient(d)
-        and bool(re.search("tangent|strategy='forward-mode'", d.source))
+        and (bool(re.search("tangent|strategy='forward-mode'", d.source))
+             or d.program.uses("jvp", "jacfwd", "hessian") and changes(d))
         or d.program.uses("enter_dual_level") and refused(d, "expected dtype .* but got dtype"),
     ),
     Declared(
