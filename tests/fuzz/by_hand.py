@@ -136,9 +136,7 @@ def _batch_norm(
         return lib.nn.functional.batch_norm(
             x, mean, variance, weight, bias, training, momentum, eps
         )
-    shape = [1, -1] + [1] * (x.dim() - 2)
-    weight, bias = (None if part is None else part.reshape(shape) for part in (weight, bias))
-    return _normalized(x, [0, *range(2, x.dim())], weight, bias, eps)
+    return _normalized_channels(x, [0, *range(2, x.dim())], weight, bias, eps)
 
 
 def _instance_norm(
@@ -149,9 +147,14 @@ def _instance_norm(
         return lib.nn.functional.instance_norm(
             x, mean, variance, weight, bias, use_input_stats, momentum, eps
         )
+    return _normalized_channels(x, list(range(2, x.dim())), weight, bias, eps)
+
+
+def _normalized_channels(x: Any, dims: list[int], weight: Any, bias: Any, eps: float) -> Any:
+    """With a weight and a bias for each channel, the second dimension."""
     shape = [1, -1] + [1] * (x.dim() - 2)
     weight, bias = (None if part is None else part.reshape(shape) for part in (weight, bias))
-    return _normalized(x, list(range(2, x.dim())), weight, bias, eps)
+    return _normalized(x, dims, weight, bias, eps)
 
 
 BY_HAND: dict[str, Callable] = {

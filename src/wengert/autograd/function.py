@@ -287,11 +287,17 @@ class NestedIOFunction(Function):
 
     def forward_extended(self, *input: Any) -> Any:
         """The operation on nested inputs; a subclass overrides this."""
-        raise NotImplementedError(f"{type(self).__name__} has no forward_extended")
+        raise NotImplementedError(
+            f"{type(self).__name__} has no forward_extended. Define it, or derive from Function "
+            "and define static methods forward and backward"
+        )
 
     def backward_extended(self, *grad_output: Any) -> Any:
         """The gradients for nested inputs; a subclass overrides this."""
-        raise NotImplementedError(f"{type(self).__name__} has no backward_extended")
+        raise NotImplementedError(
+            f"{type(self).__name__} has no backward_extended. Define it, or derive from Function "
+            "and define static methods forward and backward"
+        )
 
 
 def _refused(value: Any) -> ValueError:
