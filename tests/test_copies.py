@@ -78,5 +78,5 @@ def test_lengths_beyond_all_memory_are_refused(count):
             repeated()
     margin = 2 * count - 1
     for shape, pad in (((3,), (margin, margin)), ((3, 2), (0, 1, count, count))):
-        with pytest.raises((RuntimeError, ValueError, MemoryError)):
+        with pytest.raises(RuntimeError, match="Storage size calculation overflowed"):
             wengert.nn.functional.pad(wengert.ones(shape), pad)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import operator as python_operator
 from typing import Any
 
@@ -138,9 +137,7 @@ def _repeated_shape(x: Any, repeats: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _repeat(xp: Any, x: Any, repeats: tuple[int, ...]) -> Any:
-    shape = _repeated_shape(x, repeats)
-    if max((math.prod(shape) * x.dtype.itemsize, *shape)) >= 1 << 63:  # NumPy would not notice
-        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)}")
+    shapes.check_size(_repeated_shape(x, repeats), x.dtype.itemsize)
     return xp.asarray(xp.tile(x, repeats), order="C")
 
 

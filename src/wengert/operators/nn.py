@@ -19,6 +19,7 @@ from .along import is_half, packed, widened
 from .declare import primitive
 from .pointwise import rsqrt
 from .reduce import kept_mean
+from .shapes import check_size
 from .unrecorded import unrecorded
 
 __all__ = ["constant_pad_nd", "native_layer_norm"]
@@ -261,6 +262,7 @@ def _padding(x: Any, pad: tuple) -> tuple[tuple[int, ...], list[tuple[int, int]]
 
 def _pad(xp: Any, x: Any, pad: tuple, value: Any) -> Any:
     shape, widths = _padding(x, pad)
+    check_size(shape, x.dtype.itemsize)
     out = xp.full(shape, check_number(value, dtypes.from_numpy(x.dtype)), x.dtype)
     inside = [slice(max(b, 0), n - max(a, 0)) for n, (b, a) in zip(shape, widths, strict=True)]
     kept = [slice(max(-b, 0), n + min(a, 0)) for n, (b, a) in zip(x.shape, widths, strict=True)]

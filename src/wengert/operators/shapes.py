@@ -5,6 +5,7 @@ Several results have a list of shapes.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,12 @@ import numpy as np
 from ..backends import meta
 
 Shape = tuple[int, ...]
+
+
+def check_size(shape: Shape, itemsize: int) -> None:
+    """Refuse a shape whose bytes cannot be counted, which NumPy does not always notice."""
+    if max((math.prod(shape) * itemsize, *shape)) >= 1 << 63:
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)}")
 
 
 def as_first(x: Any, *rest: Any) -> Shape:
