@@ -481,6 +481,76 @@ def test_larger_products(dtype, library):
                 np.testing.assert_allclose(product, added + a @ b, rtol=rtol)
 
 
+#: Sizes around those of tiles, with remainders of rows, of columns and of terms.
+PANELS = [
+    (64, 400, 48), (129, 97, 163), (10, 200, 33), (61, 771, 100), (256, 64, 70), (15, 9, 8000),
+]
+
+
+@needs_loops
+@dtypes
+@pytest.mark.parametrize("turn_a", [False, True])
+@pytest.mark.parametrize("turn_b", [False, True])
+@pytest.mark.parametrize("size", PANELS, ids=str)
+def test_products_of_middle_size(size, turn_a, turn_b, dtype):
+    m, k, n = size
+    rng = np.random.default_rng(m)
+    a = rng.standard_normal((k, m) if turn_a else (m, k)).astype(dtype)
+    b = rng.standard_normal((n, k) if turn_b else (k, n)).astype(dtype)
+    wanted = (a.T if turn_a else a).astype(np.float64) @ (b.T if turn_b else b)
+    close = {"rtol": 0, "atol": 4 * np.finfo(dtype).eps * k}
+    np.testing.assert_allclose(matrices.product(a, b, turn_a, turn_b), wanted, **close)
+    out = sample(dtype, m, n)
+    begin = out.copy()
+    assert matrices.product_into(out, a, b, turn_a, turn_b)
+    close["atol"] *= 1 + abs(begin).max()
+    np.testing.assert_allclose(out, wanted + begin, **close)
+    if not turn_a:
+        row = sample(dtype, n)
+        np.testing.assert_allclose(matrices.addmm(row, a, b, turn_b), row + wanted, **close)
+
+
+@needs_loops
+@dtypes
+def test_products_of_middle_size_read_parts_of_matrices(dtype):
+    a, b = sample(dtype, 90, 120) / 100, sample(dtype, 100, 150) / 100
+    x, y = a[5:75, 7:107], b[:, 11:91]
+    wanted = x.astype(np.float64) @ y
+    np.testing.assert_allclose(matrices.product(x, y, False, False), wanted, rtol=1e-5)
+    np.testing.assert_allclose(matrices.product(x, y.T, False, True), wanted, rtol=1e-5)
+    np.testing.assert_allclose(matrices.product(x.T, y, True, False), wanted, rtol=1e-5)
+
+
+@needs_loops
+@dtypes
+@pytest.mark.parametrize("turned", [False, True])
+def test_products_have_the_same_bits_on_any_number_of_threads(turned, dtype):
+    rng = np.random.default_rng(0)
+    a = rng.standard_normal((200, 500)).astype(dtype)
+    b = rng.standard_normal((300, 500) if turned else (500, 300)).astype(dtype)
+    before = wengert.get_num_threads()
+    try:
+        found = []
+        for threads in (1, 2, 3, 4, 7):
+            wengert.set_num_threads(threads)
+            found.append(matrices.product(a, b, False, turned))
+    finally:
+        wengert.set_num_threads(before)
+    for each in found[1:]:
+        same(each, found[0])
+
+
+@needs_loops
+@dtypes
+def test_products_of_middle_size_pass_on_what_is_no_number(dtype):
+    a, b = np.ones((64, 400), dtype), np.ones((400, 50), dtype)
+    a[3, 390], b[7, 49], a[9, 0] = np.nan, np.inf, -np.inf
+    out = matrices.product(a, b, False, False)
+    assert np.isnan(out[3]).all() and not np.isnan(out[4:9]).any()
+    assert (out[4, :49] == 400).all() and out[4, 49] == np.inf
+    assert (out[9, :49] == -np.inf).all() and np.isnan(out[9, 49])
+
+
 # Parts --------------------------------------------------------------------------------------------
 
 

@@ -403,7 +403,8 @@ def loops_of_set(found: list[Loop], number: int, kind: str) -> str:
         f"#define WENGERT_SET {number}\n#define WENGERT_{kind.upper()}\n"
         '#include "vectors.h"\n#include "vector_loops.h"\n',
         *[_inline(name, kind) for name in INLINE],
-        '#include "rows.h"\n#include "strips.h"\n#include "products.h"\n#include "programs.h"\n',
+        '#include "rows.h"\n#include "strips.h"\n#include "products.h"\n'
+        '#include "panels.h"\n#include "programs.h"\n',
         *[f"/* {x.key} {x.literals or ''} */\n{_text(x, i, kind)}" for i, x in enumerate(found)],
         f"const wengert_loop wengert_loops_{number}_{kind}[] = {{{names}}};\n",
         f"const wengert_rows wengert_rows_{number}_{kind} = WENGERT_ROWS;\n#endif\n",

@@ -113,14 +113,14 @@ static int wengert_find_blas(const char* path) {
 
 #define WENGERT_CALL(type, real, integer)                                                     \
     ((type)wengert_found[sizeof(real) == 8])(                                                 \
-        101, turn_a ? 112 : 111, turn_b ? 112 : 111, (integer)m, (integer)n, (integer)k, 1,   \
-        (const real*)a, (integer)a_step, (const real*)b, (integer)b_step, adds ? 1 : 0,       \
-        (real*)out, (integer)out_step)
+        101, turn_a ? 112 : 111, turn_b ? 112 : 111, (integer)m, (integer)n, (integer)k,      \
+        (real)factor, (const real*)a, (integer)a_step, (const real*)b, (integer)b_step,       \
+        adds ? 1 : 0, (real*)out, (integer)out_step)
 
 static void wengert_gemm(
         int is_double, int turn_a, int turn_b, Py_ssize_t m, Py_ssize_t n, Py_ssize_t k,
-        const void* a, Py_ssize_t a_step, const void* b, Py_ssize_t b_step, int adds, void* out,
-        Py_ssize_t out_step) {
+        double factor, const void* a, Py_ssize_t a_step, const void* b, Py_ssize_t b_step, int adds,
+        void* out, Py_ssize_t out_step) {
     if (wengert_wide) {
         if (is_double) WENGERT_CALL(wengert_dgemm64, double, int64_t);
         else WENGERT_CALL(wengert_sgemm64, float, int64_t);

@@ -19,6 +19,7 @@ cdef void blas_together() noexcept nogil
 @cython.final
 cdef class Matrices:
     cdef public bint blas
+    cdef readonly size_t step  # the address of `product_step`, or 0
 
     cpdef object product(self, object a, object b, bint turn_a, bint turn_b)
     cpdef bint product_into(self, object out, object a, object b, bint turn_a, bint turn_b)

@@ -318,4 +318,4 @@ static TARGET void wengert_layer_norm_weight(
     wengert_reduce, wengert_softmax, wengert_log_softmax, wengert_logsumexp, wengert_cumsum, \
     wengert_softmax_gradient, wengert_log_softmax_gradient, wengert_layer_norm, \
     wengert_layer_norm_gradient, wengert_layer_norm_weight, WENGERT_STRIPS, \
-    wengert_multiply, wengert_run_program}
+    wengert_multiply, WENGERT_PANELS, wengert_run_program}

@@ -44,6 +44,9 @@ cdef extern from "vector_loops.h":
         bint (*multiply)(
             const char*, const char*, char*, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t,
             int64_t, bint) noexcept nogil
+        void (*panels)(
+            const char*, const char*, const char*, char*, int64_t, int64_t, int64_t, int64_t, int64_t,
+            int64_t, int64_t, int64_t, int64_t, double, double) noexcept nogil
 
 # What a strip of some rows is given: offsets in bytes of operands of the whole shape and of those
 # of the reduced one, the number of the first result of a chunk, how many rows and columns.

@@ -54,6 +54,10 @@ typedef struct {
     /* See products.h. */
     int (*multiply)(const char* a, const char* b, char* to, int64_t m, int64_t k, int64_t n,
                     int64_t a_row, int64_t a_column, int64_t b_row, int64_t b_column, int adds);
+    /* See panels.h; NULL where BLAS does as well. */
+    void (*panels)(const char* a, const char* b, const char* from, char* to, int64_t m, int64_t k,
+                   int64_t n, int64_t a_row, int64_t a_column, int64_t b_row, int64_t b_column,
+                   int64_t from_row, int64_t to_row, double factor, double least);
     /* See programs.h. */
     void (*run_program)(const int32_t* code, int length, const double* numbers, int count,
                         char* const* data, int operands, const int32_t* outputs, int results,

@@ -32,6 +32,7 @@ def test_scan_along_another_dimension():
     assert_native(run, randn(4, 4), randn(3, 4, seed=1), randn(3, 5, 4, seed=2))
 
 
+@pytest.mark.compiled_only
 def test_what_a_loop_copies_each_time_is_copied_before():
     def run(w, h, x):
         return scan(cell(w[1:].t()), h, x)

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from ...core.scalar.expressions import DTYPES, Scalar, Unsupported, is_float, type_of
-from . import blas
 from .forms import Form
 from .loops import (
     CONSTANT,
@@ -36,8 +35,6 @@ from .loops import (
 
 #: A loop with more instructions is closed: registers and LLVM's patience are limited.
 MOST_INSTRUCTIONS = 500
-#: Products of matrices with fewer multiplications are loops, larger ones are left to BLAS.
-SMALL_PRODUCT = 8192
 #: After so many instructions of operators, those of longer ones over few elements are functions
 #: that loops call: LLVM takes longest of all, and the calls of small loops are worth little.
 MOST_REPLAYED, FEW = 20_000, 4096
@@ -468,79 +465,6 @@ class Builder:
             inner=inner,
         )
         return self.whole(out, made.order + 0.5)
-
-    def product(self, a: Value, b: Value) -> Value:
-        """The product of matrices, or of batches of them, of one type."""
-        if a.kind not in ("f32", "f64") or a.kind != b.kind:
-            raise Unsupported(f"products of {a.kind} and {b.kind}")
-        batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
-        rows, inner, columns = a.shape[-2], a.shape[-1], b.shape[-1]
-        a = self.expanded(a, (*batch, rows, inner))
-        b = self.expanded(b, (*batch, inner, columns))
-        shape = (*batch, rows, columns)
-        if inner == 0 or 0 in shape:
-            return self.uniform(shape, a.kind, 0.0)
-        if rows * inner * columns <= SMALL_PRODUCT:
-            return self._small_product(a, b, shape)
-        return self._large_product(a, b, shape)
-
-    def _small_product(self, a: Value, b: Value, shape: tuple[int, ...]) -> Value:
-        """A product as a loop over its result, with a sum of products in each place."""
-        if shape[-1] > 1:  # vectors along the columns want them side by side
-            self.in_memory(b)
-            if b.view.strides[-1] != b.view.itemsize:
-                b = self.packed(b)
-        a, b = source_of(self.in_memory(a)), source_of(self.in_memory(b))
-        inner = a.shape[-1]
-        loop = self.loop_for(shape, [a, b])
-        left, right = self.access(a), self.access(b)
-        left_strides = (*left.strides[:-1], 0)
-        right_strides = (*right.strides[:-2], 0, right.strides[-1])
-        at = loop.body.write(
-            "dot", a.kind, inner,
-            Access(left.buffer, left.offset, left_strides),
-            Access(right.buffer, right.offset, right_strides),
-            left.strides[-1], right.strides[-2],
-        )  # fmt: skip
-        return self.computed(loop, at)
-
-    def _large_product(self, a: Value, b: Value, shape: tuple[int, ...]) -> Value:
-        """A product that BLAS computes."""
-        blas.require()
-        a, b = self._for_blas(a), self._for_blas(b)
-        assert a.buffer is not None and b.buffer is not None
-        out = self.buffer(a.kind, shape, SCRATCH)
-        made = self.call(
-            "gemm",
-            {a.buffer.id, b.buffer.id},
-            {out.id},
-            left=self.access(a),
-            right=self.access(b),
-            out=out.id,
-            shape=shape,
-            inner=a.shape[-1],
-            kind=a.kind,
-            adds=False,
-        )
-        return self.whole(out, made.order + 0.5)
-
-    def _for_blas(self, value: Value) -> Value:
-        """A value whose matrices BLAS can read: one of the last two dimensions is contiguous."""
-        self.in_memory(value)
-        view = value.view
-        steps = [s // view.itemsize for s in view.strides]
-        rows, columns = view.shape[-2:]
-        down, along = (steps[-2] if rows > 1 else 0), (steps[-1] if columns > 1 else 0)
-        plain = (along == 1 or columns == 1) and (rows == 1 or down >= max(columns, 1))
-        turned = (down == 1 or rows == 1) and (columns == 1 or along >= max(rows, 1))
-        batch = [(n, s) for n, s in zip(view.shape[:-2], steps[:-2], strict=True) if n > 1]
-        uniform = all(
-            s == n_next * s_next
-            for (_, s), (n_next, s_next) in zip(batch, batch[1:], strict=False)
-        )
-        if (plain or turned) and uniform and all(s >= 0 for _, s in batch):
-            return source_of(value)
-        return self.packed(value)
 
     def export(self, value: Value) -> Buffer:
         """The value in memory of its own, in row-major order, that can be handed out."""

@@ -26,6 +26,8 @@ from .control import Signature
 from .forms import Operand, form_of
 from .loops import Buffer, Group
 from .namespace import ArrayNamespace
+from .products import product_sum
+from .sums import Sum, sums_of
 
 
 class Late:
@@ -98,6 +100,9 @@ class _Lowering:
         self.reasons: dict[str, str] = {}
         self.native = 0
         self.nodes = nodes
+        self.sums = sums_of(nodes)
+        #: What is computed with the sum that reads it.
+        self.parts = {part for each in self.sums.values() for part in each.parts}
         self.inputs: list[Buffer | None] = []
         for symbol, signature in zip(graph.inputs, signatures, strict=True):
             self.instructions.register(symbol)
@@ -153,6 +158,8 @@ class _Lowering:
     # Nodes -------------------------------------------------------------------------------------
 
     def node(self, node: Node) -> None:
+        if node in self.parts:
+            return
         try:
             if self.lowered(node):
                 self.native += 1
@@ -167,6 +174,8 @@ class _Lowering:
 
     def lowered(self, node: Node) -> bool:
         """Make loops of a node; False, or `Unsupported`, where there are none for it."""
+        if node in self.sums and self._with_product(node, self.sums[node]):
+            return True
         if self._goes_by_rounds(node):
             return self._keep(node, control.each_round(self, node))
         if node.operator is None:
@@ -190,6 +199,27 @@ class _Lowering:
         else:
             results = self._by_kernel(node, arguments)
         return self._keep(node, results)
+
+    def _with_product(self, node: Node, found: Sum) -> bool:
+        """Make one step of a sum and its product; if that cannot be, make what it consists of."""
+        builder = self.builder
+        try:
+            operands = (found.left, found.right, found.start)
+            left, right, start = [SymbolicArray(builder, self._known(x)) for x in operands]
+            left, right = [
+                x.T if turned else x for x, turned in zip((left, right), found.turned, strict=True)
+            ]
+            made = product_sum(
+                builder, left.value, right.value, start.value, found.factor, found.least
+            )
+            self._keep(node, [made])
+        except Unsupported:
+            self.parts.difference_update(found.parts)
+            for part in found.parts:
+                self.node(part)
+            return False
+        self.native += len(found.parts)
+        return True
 
     def _goes_by_rounds(self, node: Node) -> bool:
         """Whether a node does to the values of all rounds what it would do to those of each."""
@@ -221,12 +251,15 @@ class _Lowering:
 
     def _arguments(self, node: Node) -> tuple:
         """The arguments of a node, with values in the places of its inputs."""
-        found = []
-        for symbol in node.inputs:
-            if symbol not in self.values:
-                raise Unsupported("an operand is not known before the graph runs")
-            found.append(self.values[symbol])
+        found = [self._known(symbol) for symbol in node.inputs]
         return fill(node.arguments if node.arguments is not None else (), found)
+
+    def _known(self, symbol: Symbol | None) -> Value:
+        """The value of a symbol that loops can read."""
+        if symbol is None or symbol not in self.values:
+            raise Unsupported("an operand is not known before the graph runs")
+        value: Value = self.values[symbol]
+        return value
 
     def _primitive(self, node: Node) -> bool:
         if node.kind == prim.CONSTANT:

@@ -14,6 +14,7 @@ from ...core.scalar.expressions import Scalar, Unsupported, type_of
 from ...core.scalar.functions import FUNCTIONS
 from ...core.scalar.namespace import scalar_namespace
 from .arrays import CheckedBuilder, SymbolicArray, gathered, pointwise, scattered, symbolic
+from .products import product
 from .running import NAMES as RUNNING
 
 
@@ -111,7 +112,7 @@ def matmul(a: Any, b: Any) -> SymbolicArray:
         raise Unsupported("a product with a number")
     left = a if a.ndim > 1 else expand_dims(a, 0)
     right = b if b.ndim > 1 else expand_dims(b, 1)
-    out = SymbolicArray(builder, builder.product(left.value, right.value))
+    out = SymbolicArray(builder, product(builder, left.value, right.value))
     if a.ndim == 1:
         out = out.squeeze(-2)
     return out if b.ndim > 1 else out.squeeze(-1)

@@ -12,6 +12,7 @@ from libc.stdint cimport int64_t
 from libc.string cimport memcmp, memcpy
 
 from ...autograd.function_node cimport FunctionNode
+from ...backends.matrices cimport blas_alone, blas_together
 from ...core.collector cimport Collector
 from ...core.pool cimport split
 from ...core.state cimport AnomalyMode, ThreadState, thread_state
@@ -23,13 +24,9 @@ from ...tape.saved cimport save, save_output
 from ...core.collector import collector
 from ...core.dtypes import get_default_dtype
 from ...core.state import anomaly
-from .blas import thread_setting
 from .rounds import Runner
 
 cnp.import_array()
-
-ctypedef int (*get_t)() noexcept nogil
-ctypedef void (*put_t)(int) noexcept nogil
 
 cdef extern from "steps.h":
     ctypedef void (*wengert_kernel)(
@@ -85,10 +82,6 @@ cdef struct Header:
     cnp.npy_intp strides[MOST_DIMENSIONS]
 
 
-cdef get_t get_blas_threads = <get_t><size_t>(thread_setting()[0])
-cdef put_t put_blas_threads = <put_t><size_t>(thread_setting()[1])
-
-
 cdef void run_table(char** bases, size_t records, int64_t begin, int64_t end) noexcept nogil:
     """Run steps; threads share the chunks of those that have several."""
     cdef int64_t i
@@ -106,14 +99,10 @@ cdef void run_steps(
     char** bases, size_t records, int64_t begin, int64_t end, bint uses_blas
 ) noexcept nogil:
     """Run steps, with one thread for BLAS: its products are split here, where threads share."""
-    cdef int before = 0
-    if uses_blas and get_blas_threads != NULL:
-        before = get_blas_threads()
-        if before != 1:
-            put_blas_threads(1)
+    cdef bint alone = uses_blas and blas_alone()
     run_table(bases, records, begin, end)
-    if before > 1:
-        put_blas_threads(before)
+    if alone:
+        blas_together()
 
 
 # A block within a step has a table of its own.
