@@ -30,6 +30,7 @@ from ..passes.shapes import propagate_shapes
 from . import host
 from .control import Signature
 from .frames import ARENA, FLAG, Layout, c_memory
+from .listing import listing
 from .loops import Call
 from .lower import Export, Late, Lowered, lower
 from .plan import ALIGNMENT
@@ -155,7 +156,7 @@ def make_variant(graph: Graph, key: tuple, inputs: list) -> Variant | None:
         return None
     variant = Variant(lowered, [t.array for t in inputs], begin)
     if _log.isEnabledFor(logging.INFO):
-        _log.info("%s", variant.text())
+        _log.info("%s\n%s", variant.text(), listing(variant.layout))
     return variant
 
 

@@ -7,6 +7,7 @@ where its buffers are, the number of rows, and how many of them make a chunk.
 from __future__ import annotations
 
 import ctypes
+import logging
 import threading
 import time
 import weakref
@@ -51,6 +52,7 @@ class Code:
 
 _codes: weakref.WeakValueDictionary[tuple[int, str], Code] = weakref.WeakValueDictionary()
 _lock = threading.Lock()
+_log = logging.getLogger("wengert.compiler.llvm")
 #: By itself LLVM does not use the widest vectors of some processors.
 _WIDTHS = '"prefer-vector-width"="512" "min-legal-vector-width"="512"'
 ATTRIBUTES = f"attributes #0 = {{ nounwind {_WIDTHS} }}"
@@ -75,7 +77,9 @@ def compile_kernels(kernels: Sequence[Kernel], bits: int) -> list[Code]:
                 text.replace("@NAME", f"@kernel{i}").replace(") {", ") #0 {", 1)
                 for i, text in enumerate(new)
             ]
-            engine = host.compiled("\n".join([*declarations, *bodies, ATTRIBUTES]), bits)
+            whole = "\n".join([*declarations, *bodies, ATTRIBUTES])
+            _log.info("%s", whole)
+            engine = host.compiled(whole, bits)
             for i, text in enumerate(new):
                 code = Code(engine.get_function_address(f"kernel{i}"), engine)
                 found[text] = _codes[bits, text] = code

@@ -54,6 +54,7 @@ from .walk import has_attributes
 _recompiles = logging.getLogger("wengert.compiler.recompiles")
 _graphs = logging.getLogger("wengert.compiler.graphs")
 _native = logging.getLogger("wengert.compiler.native")
+_llvm = logging.getLogger("wengert.compiler.llvm")
 
 # So many compilations of one function, or method of one object, mean that something changes with
 # every call.
@@ -608,7 +609,7 @@ def explain(function: Any, details: bool = False) -> str:
 
 def _log_as_asked() -> None:
     """Switch on the logs that the environment variable WENGERT_LOG names."""
-    loggers = {"recompiles": _recompiles, "graphs": _graphs, "native": _native}
+    loggers = {"recompiles": _recompiles, "graphs": _graphs, "native": _native, "llvm": _llvm}
     for name in filter(None, os.environ.get("WENGERT_LOG", "").split(",")):
         if name not in loggers:
             raise ValueError(f"WENGERT_LOG: {name!r} is unknown; there are {', '.join(loggers)}")
