@@ -15,11 +15,10 @@ from collections.abc import Callable
 from typing import Any
 
 from ...core.loading import load
-from ...core.registry import operator_named
+from ...core.registry import apply, operator_named
 from ...core.tensor import Tensor
 from .moving import (
     all_batched,
-    apply,
     at_front,
     batch_size,
     cast,
