@@ -28,6 +28,7 @@ from .recording import fill_saved, record, record_small, set_view
 from .torch_function import PLAIN, override_operands, override_operator
 
 _collector = collector
+_hides = COMPILED
 _loops = loops
 _ndarrays = ndarrays
 _overriding = overriding
@@ -158,7 +159,7 @@ class Operator(Declaration):
                     t.node = node
                     t.output_index = index
                     t.needs_grad = True
-                    if node.shown:
+                    if _hides and node.shown:
                         _collector.show(t)
                 index += 1
             fill_saved(node, args, outs)
@@ -179,7 +180,7 @@ class Operator(Declaration):
             if _ndarrays.is_differentiable(out):
                 result.node = node
                 result.needs_grad = True
-                if node.shown:
+                if _hides and node.shown:
                     _collector.show(result)
             fill_saved(node, args, (result,))
         return result
