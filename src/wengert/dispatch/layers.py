@@ -2,8 +2,8 @@
 
 From the outside in: classes and modes override the call as a whole (`torch_function.py`), the
 tensors are brought to one transform level (`levels.py`), forward mode gives the results their
-tangents, autograd records the call (`Operator.call_recorded`), and below it runs what the kernel
-would: the level below, a dispatch mode, a tensor subclass, or in the end the kernel itself.
+tangents, autograd records the call (`Operator.finish`), and below it runs what the kernel would:
+the level below, a dispatch mode, a tensor subclass, or in the end the kernel itself.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def _call_at_level(state: ThreadState, operator: Any, args: tuple) -> Any:
         args = _at_level(operator, args, level)
         if level.pushes_forward:
             with RecordedAlone(level, state, not operator.mutates and operator.is_view):
-                return operator.call_recorded(state, args, level.call)
+                return _recorded(state, operator, args, level.call)
     below = run_below if level is None else level.call
     if state.dual_level >= 0 and state.forward_grad_enabled and not state.tangents_aside:
         tangents = tangents_of(operator, args)
@@ -67,10 +67,18 @@ def _call_at_level(state: ThreadState, operator: Any, args: tuple) -> Any:
             with DualsAside(state):
                 return call_with_tangents(operator, args, tangents)
         if not operator.mutates and operator.is_view:
-            out = operator.call_recorded(state, args, below)
+            out = _recorded(state, operator, args, below)
             inherit_tangent_base(args[0], out)
             return out
-    return operator.call_recorded(state, args, below)
+    return _recorded(state, operator, args, below)
+
+
+def _recorded(state: ThreadState, operator: Any, args: tuple, below: Any) -> Any:
+    """Record a call whose results are computed by `below(state, operator, args)`."""
+    if not operator.finishes:
+        return operator.call_recorded(state, args, below)
+    out = below(state, operator, args)
+    return None if out is None else operator.finish(state, args, out)
 
 
 def _call_on_values(state: ThreadState, operator: Any, args: tuple) -> Any:

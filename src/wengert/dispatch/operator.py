@@ -121,14 +121,9 @@ class Operator(Declaration):
             return call_layers(state, self, args)
         return self.finish(state, args, self.run_kernel(arrays))
 
-    def call_recorded(self, state: ThreadState, args: tuple, below: Any) -> Any:
-        """Record a call whose result is computed by `below(state, operator, args)`."""
-        out = below(state, self, args)
-        return None if out is None else self.finish(state, args, out)
-
     def finish(self, state: ThreadState, args: tuple, out: Any) -> Any:
         """Wrap what the kernel returned, record the call, relate views to their base."""
-        if type(out) is _ndarray and self.outputs == 1 and not self.is_view:
+        if self.outputs == 1 and not self.is_view and isinstance(out, _ndarray):
             return self._finish_one(state, args, out)
         outs = (
             (wrapped(out, state.inference),)

@@ -60,7 +60,7 @@ class Rewriting:
 
 def aligned(operator: Any, args: tuple, dims: tuple) -> tuple[tuple, int | None]:
     """Physical operands that broadcast as the logical ones do, and promote as they do."""
-    functional = operator.functional
+    functional = operator.functional if operator.mutates else operator
     dim = _common_dim(functional.tensor_positions, args, dims)
     if dim >= 0:
         return args, dim
