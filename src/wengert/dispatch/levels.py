@@ -112,7 +112,7 @@ class Level:
     def switch_off(self, state: ThreadState) -> None:
         """Set those modes again as they were outside."""
 
-    def descend(self, state: ThreadState) -> None:
+    def set_modes_below(self, state: ThreadState) -> None:
         """Turn the modes of this level into those of the level below.
 
         A mode switched off inside a transform is off for the levels below it too, as these see the
@@ -335,7 +335,7 @@ def descend(state: ThreadState, number: int) -> tuple:
         state.duals, state.tangents_aside, state.layers,
     )  # fmt: skip
     for level in reversed(levels[number:]):
-        level.descend(state)
+        level.set_modes_below(state)
     state.levels = levels[:number]
     if levels and not number:
         state.layers -= 1
@@ -402,7 +402,8 @@ def _split(args: tuple) -> tuple[tuple, tuple | None]:
     for value in args:
         dim: Any = None
         if isinstance(value, Tensor):
-            array = value.array
+            t = value
+            array = t.array
             value, dim = array.value, array.dim
             if dim is not None:
                 batched = True

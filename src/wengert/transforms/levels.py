@@ -64,7 +64,7 @@ class JvpLevel(Level):
         state.forward_grad_enabled = self.forward_grad_enabled
         set_duals(state, self.dual_level, self.duals, self.tangents_aside)
 
-    def descend(self, state: ThreadState) -> None:
+    def set_modes_below(self, state: ThreadState) -> None:
         state.forward_grad_enabled = self.forward_grad_enabled and state.forward_grad_enabled
         set_duals(state, self.dual_level, self.duals, self.tangents_aside)
 
