@@ -237,7 +237,7 @@ def grad(
 def gradients_of(
     outputs: tuple, inputs: tuple, grads: tuple | None, keep_graph: bool, create_graph: bool
 ) -> tuple:
-    """What `grad` computes of tensors that a transform gives it; None for an unused input."""
+    """The gradients of a transform's tensors, as `grad` computes them; None for an unused input."""
     if overriding.possible:
         return grad(outputs, inputs, grads, keep_graph, create_graph, allow_unused=True)
     if grads is None:

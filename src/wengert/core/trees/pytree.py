@@ -88,7 +88,7 @@ def tree_flatten(tree: PyTree, is_leaf: IsLeaf = None) -> tuple[list, TreeSpec]:
 def _flatten(tree: Any, leaves: list, is_leaf: IsLeaf) -> TreeSpec:
     """Append the leaves of `tree` and return its structure."""
     cls = type(tree)
-    if cls is Tensor or (is_leaf is not None and is_leaf(tree)):
+    if (is_leaf is not None and is_leaf(tree)) or cls is Tensor:
         leaves.append(tree)
         return LEAF
     context: Any = None
