@@ -219,13 +219,17 @@ def test_modules_that_name_numpys_array_class():
 
 
 @pytest.mark.full
-def test_the_way_of_backward_is_short():
+def test_the_ways_of_backward_and_of_transforms_are_short():
     """In a process of its own, which runs the uncompiled source."""
     done = subprocess.run(
         [sys.executable, "-W", "ignore", house.__file__, "--walks"],
         env={**os.environ, "PYTHONPATH": str(house.SOURCE)}, capture_output=True, text=True,
         check=True,
     )  # fmt: skip
-    found = re.search(r"backward\(\): (\d+) files, (\d+) changes", done.stdout)
-    assert found is not None
-    assert int(found[1]) <= 14 and int(found[2]) <= 40
+    for program, files, changes in (
+        (r"backward\(\)", 14, 40),
+        (r"vmap\(grad\(f\)\)\(rows\)", 36, 220),
+    ):
+        found = re.search(program + r": (\d+) files, (\d+) changes", done.stdout)
+        assert found is not None
+        assert int(found[1]) <= files and int(found[2]) <= changes

@@ -129,6 +129,26 @@ def test_operands_of_all_layouts(lib):
     assert lib.tanh(turned).stride() == turned.stride()
 
 
+@compiled_only
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("length", [8, 9, 20, 64, 513, 1024, 1025])
+def test_short_rows_pass_through_blocks_together(length, dtype):
+    """Whatever is broadcast along rows, and wherever a block ends among them."""
+    rng = np.random.default_rng(3)
+    shapes = [
+        (7, 150, 1), (7, 1, length), (1, 150, length), (150, 1), (7, 150, length),
+        (3, 7, 150, length), (3, 1, 1, 1),
+    ]  # fmt: skip
+    operands = [rng.standard_normal(shape).astype(dtype) for shape in shapes]
+    operands += [np.repeat(operands[4], 2, axis=2)[..., ::2], operands[4][::-1]]
+    for x in operands:
+        for y in operands:
+            found = vector_loop("sub").run((x, y, 1))
+            if found is not None:
+                np.testing.assert_array_equal(found, x - y)
+    assert vector_loop("sub").run((operands[0], operands[1], 1)) is not None
+
+
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_16_bit_floats_compute_in_single_precision(dtype):
     kind = getattr(wengert, dtype)

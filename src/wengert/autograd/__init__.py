@@ -234,6 +234,23 @@ def grad(
     return _materialized(result, targets, create_graph) if materialize_grads else result
 
 
+def gradients_of(
+    outputs: tuple, inputs: tuple, grads: tuple | None, keep_graph: bool, create_graph: bool
+) -> tuple:
+    """The gradients of a transform's tensors, as `grad` computes them; None for an unused input."""
+    if overriding.possible:
+        return grad(outputs, inputs, grads, keep_graph, create_graph, allow_unused=True)
+    if grads is None:
+        grads = tuple([_implicit_grad(t, t.array.shape, t.array.dtype) for t in outputs])
+    else:
+        grads = _make_grads(outputs, grads)
+    result = Variable._execution_engine.run_backward(
+        outputs, grads, keep_graph, create_graph, inputs, allow_unreachable=True
+    )
+    assert result is not None
+    return result
+
+
 _cycle_warned = False
 
 

@@ -90,9 +90,10 @@ class ImperativeEngine:
             if isinstance(value, Tensor):
                 if accumulate:
                     value.retain_grad()
-                if not value.requires():
+                node = edge_node(value)
+                if node is None and not value.requires():
                     raise RuntimeError("One of the differentiated Tensors does not require grad")
-                targets.append((edge_node(value), value.output_index))
+                targets.append((node, value.output_index))
             elif is_edge(value):
                 targets.append(checked_edge(value))
             else:

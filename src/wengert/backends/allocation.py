@@ -51,18 +51,17 @@ def fill(array: Any, value: Any) -> Any:
 
 def zeros_for(shape: tuple[int, ...], array_dtype: Any, beside: Any) -> Tensor:
     """Zeros of a shape and array type on the device of an array, as a missing gradient is."""
-    if beside is None or type(beside) is np.ndarray:
-        return made_here(wrap(np.zeros(shape, array_dtype)))
-    return made_here(wrap(fill(_beside(shape, array_dtype, beside), 0)))
+    return made_here(wrap(_filled(shape, array_dtype, beside, 0)))
 
 
 def ones_for(shape: tuple[int, ...], array_dtype: Any, beside: Any) -> Tensor:
     """Ones on the device of an array: the gradient of a scalar with respect to itself."""
-    if beside is None or type(beside) is np.ndarray:
-        return made_here(wrap(np.ones(shape, array_dtype)))
-    return made_here(wrap(fill(_beside(shape, array_dtype, beside), 1)))
+    return made_here(wrap(_filled(shape, array_dtype, beside, 1)))
 
 
-def _beside(shape: tuple[int, ...], array_dtype: Any, beside: Any) -> Any:
-    place = of_array(beside)
-    return backend_on(place).empty(shape, array_dtype, place)
+def _filled(shape: tuple[int, ...], array_dtype: Any, beside: Any, value: int) -> Any:
+    """An array of one number on the device of another array."""
+    place = CPU if beside is None else of_array(beside)
+    if place is CPU:
+        return np.zeros(shape, array_dtype) if value == 0 else np.full(shape, value, array_dtype)
+    return fill(backend_on(place).empty(shape, array_dtype, place), value)

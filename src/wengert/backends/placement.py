@@ -20,6 +20,8 @@ def of_array(array: Any) -> device:
         if array.level.traces:
             return getattr(array.value.array, "stands_for", None) or CPU
         array = array.value.array
+    if type(array) is np.ndarray:
+        return CPU
     if type(array) is WrapperArray:
         return array.place
     return backend_of(array).device_of(array)

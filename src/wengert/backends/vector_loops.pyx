@@ -63,9 +63,11 @@ cdef struct Job:
     char* data[MOST_OPERANDS]
     char* out
     int64_t total, length, rows, rows_per_part, pieces, piece
+    int64_t together  # rows that pass through blocks at once
     int64_t dims[MOST_DIMENSIONS]
     int64_t strides[MOST_OPERANDS][MOST_DIMENSIONS]
     int64_t inner[MOST_OPERANDS]
+    bint whole[MOST_OPERANDS]  # whether all rows lie one behind the other, as those of the result do
 
 
 cdef void run_flat(void* data, int64_t part) noexcept nogil:
@@ -93,11 +95,13 @@ cdef void run_all(Job* job) noexcept:
 cdef void fill_block(
     char* block, const char* source, int64_t stride, int64_t count, int itemsize
 ) noexcept nogil:
-    """Elements that are not contiguous, one behind the other."""
+    """Elements one behind the other."""
     cdef int64_t i
     cdef float single
     cdef double real
-    if stride == 0:
+    if stride == itemsize:
+        memcpy(block, source, count * itemsize)
+    elif stride == 0:
         if itemsize == 4:
             single = (<const float*>source)[0]
             for i in range(count):
@@ -142,6 +146,56 @@ cdef void run_row(
         begin += count
 
 
+cdef void advance(Job* job, char** row, int64_t* index, int64_t count) noexcept nogil:
+    """Move on by so many rows, no further than the innermost dimension of rows has."""
+    cdef int i, dim = job.outer - 1
+    while dim >= 0:
+        index[dim] += count
+        for i in range(job.count):
+            row[i] += count * job.strides[i][dim]
+        if index[dim] < job.dims[dim]:
+            return
+        for i in range(job.count):
+            row[i] -= job.dims[dim] * job.strides[i][dim]
+        index[dim] = 0
+        count = 1
+        dim -= 1
+
+
+cdef void run_together(
+    Job* job, char** row, int64_t* index, char* blocks, int64_t at, int64_t end
+) noexcept nogil:
+    """Short rows, as many at once as blocks have room for.
+
+    A loop that read a block as soon as one row is written would wait for the writes.
+    """
+    cdef char* operands[MOST_OPERANDS]
+    cdef char* block
+    cdef char* source
+    cdef int64_t size = job.length * job.itemsize, step, count, done, run, r
+    cdef int i, last = job.outer - 1
+    while at < end:
+        count = min(end - at, job.together)
+        done = 0
+        while done < count:
+            run = min(count - done, job.dims[last] - index[last])
+            for i in range(job.count):
+                if not job.whole[i]:
+                    block, source = blocks + i * BLOCK * 8 + done * size, row[i]
+                    step = job.strides[i][last]
+                    for r in range(run):
+                        fill_block(
+                            block + r * size, source + r * step, job.inner[i], job.length,
+                            job.itemsize)
+            advance(job, row, index, run)
+            done += run
+        for i in range(job.count):
+            operands[i] = job.data[i] + at * size if job.whole[i] else blocks + i * BLOCK * 8
+        job.loop(
+            <const char* const*>operands, job.numbers, job.out + at * size, count * job.length)
+        at += count
+
+
 cdef void run_rows(void* data, int64_t part) noexcept nogil:
     """Some rows of operands of which not all are contiguous."""
     cdef Job* job = <Job*>data
@@ -162,20 +216,13 @@ cdef void run_rows(void* data, int64_t part) noexcept nogil:
         rest //= job.dims[dim]
         for i in range(job.count):
             row[i] += index[dim] * job.strides[i][dim]
+    if job.together > 1:
+        run_together(job, row, index, blocks, at, end)
+        return
     while at < end:
         run_row(job, row, job.out + at * job.length * job.itemsize, blocks, begin, stop)
         at += 1
-        dim = job.outer - 1
-        while dim >= 0:
-            index[dim] += 1
-            if index[dim] < job.dims[dim]:
-                for i in range(job.count):
-                    row[i] += job.strides[i][dim]
-                break
-            for i in range(job.count):
-                row[i] -= (index[dim] - 1) * job.strides[i][dim]
-            index[dim] = 0
-            dim -= 1
+        advance(job, row, index, 1)
 
 
 cdef bint broadcast(Job* job, cnp.ndarray a, int place, int ndim) noexcept:
@@ -195,7 +242,8 @@ cdef bint broadcast(Job* job, cnp.ndarray a, int place, int ndim) noexcept:
 cdef void merge(Job* job, int ndim) noexcept:
     """Merge dimensions as far as all operands allow, and set the last one apart as the rows."""
     cdef int d, i, kept = 0
-    cdef bint joins
+    cdef int64_t size
+    cdef bint joins, gaps = False
     for d in range(ndim):
         if job.dims[d] == 1:
             continue
@@ -224,6 +272,13 @@ cdef void merge(Job* job, int ndim) noexcept:
         job.rows *= job.dims[d]
     for i in range(job.count):
         job.inner[i] = job.strides[i][kept - 1]
+        gaps = gaps or job.inner[i] != job.itemsize
+        job.whole[i] = True
+        size = job.itemsize
+        for d in range(kept - 1, -1, -1):
+            job.whole[i] = job.whole[i] and job.strides[i][d] == size
+            size *= job.dims[d]
+    job.together = BLOCK // job.length if gaps and job.rows > 1 else 1
 
 
 cdef class NativeLoop:

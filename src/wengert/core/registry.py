@@ -43,6 +43,11 @@ def operator_named(name: str) -> Any:
     return _OPERATORS[name]
 
 
+def apply(name: str, *args: Any) -> Any:
+    """Call an operator by its name, with all its arguments."""
+    return operator_named(name).call(args)
+
+
 def declared_operators() -> dict[str, AbstractOperator]:
     """The operators that are declared so far, by name, in-place variants included."""
     return _OPERATORS

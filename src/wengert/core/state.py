@@ -23,7 +23,8 @@ _frames = frames
 class ThreadState:
     """Thread-local settings.
 
-    `layers` counts what a plain call must look at before its kernel; `count_layers` alone sets it.
+    `layers` counts what a plain call must look at before its kernel. `count_layers` sets it, and
+    the levels of transforms, which are one layer together, count themselves.
     """
 
     def __init__(self, ident: int) -> None:

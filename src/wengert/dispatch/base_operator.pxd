@@ -13,6 +13,7 @@ cdef class BaseOperator(AbstractOperator):
     cdef public str name
     cdef public object schema
     cdef public bint mutates
+    cdef public bint finishes
     cdef public str doc
     cdef public dict facts
     cdef public object aliases

@@ -1,8 +1,8 @@
 """What operators of every kind have in common: declared ones, in-place forms, those of programs.
 
-A kind says how one call with all arguments runs (`call`), and what the layers above autograd hand
-down (`call_recorded`). Binding, overriding and how an operator looks to Python are the same for
-all.
+A kind says how one call with all arguments runs (`call`), and how it is recorded when a layer
+computes the results: afterwards (`finish`), or around that (`call_recorded`). Binding, overriding
+and how an operator looks to Python are the same for all.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ _overriding = overriding
 class BaseOperator(AbstractOperator):
     """An operator: its name and schema, whether it `mutates` an argument, and how it is called.
 
+    A kind that `finishes` records a call afterwards, from its arguments and results alone.
     `facts` is what its declaration says beside (see `operators/declare.py`), `aliases` are other
     words for its arguments. Kinds add `functional`, the operator that computes what this one
     returns or writes.
@@ -34,6 +35,7 @@ class BaseOperator(AbstractOperator):
         self.name = name
         self.schema = schema
         self.mutates = False
+        self.finishes = False
         self.doc = ""
         self.facts: dict[str, Any] = {}
         self.aliases: dict[str, str] = {}

@@ -43,6 +43,7 @@ class Declaration(BaseOperator):
 
     def __init__(self, name: str, schema: Any, family: str, kernel: Callable) -> None:
         BaseOperator.__init__(self, name, schema)
+        self.finishes = True
         _classes.name_function(self, name)
         self.family = family
         self.kernel = kernel

@@ -249,7 +249,8 @@ def copy_of(t: Tensor) -> Tensor:
     state = thread_state()
     enabled, state.grad_enabled = state.grad_enabled, False
     try:
-        copy: Tensor = operator_named("clone").call_recorded(state, (t,), run_below)
+        clone = operator_named("clone")
+        copy: Tensor = clone.finish(state, (t,), run_below(state, clone, (t,)))
     finally:
         state.grad_enabled = enabled
     return copy

@@ -2,8 +2,8 @@
 
 From the outside in: classes and modes override the call as a whole (`torch_function.py`), the
 tensors are brought to one transform level (`levels.py`), forward mode gives the results their
-tangents, autograd records the call (`Operator.call_recorded`), and below it runs what the kernel
-would: the level below, a dispatch mode, a tensor subclass, or in the end the kernel itself.
+tangents, autograd records the call (`Operator.finish`), and below it runs what the kernel would:
+the level below, a dispatch mode, a tensor subclass, or in the end the kernel itself.
 """
 
 from __future__ import annotations
@@ -21,10 +21,12 @@ from .levels import Level, RecordedAlone, ascend, check_alive, descend
 from .torch_dispatch import as_results, override_below
 from .torch_function import PLAIN, override_bound
 
+_overriding = overriding
+
 
 def call_layers(state: ThreadState, operator: Any, args: tuple) -> Any:
     """Call an operator through everything that is active."""
-    if overriding.possible and not state.inside:
+    if _overriding.possible and not state.inside:
         out = override_bound(operator, args)
         if out is not PLAIN:
             return out
@@ -59,18 +61,28 @@ def _call_at_level(state: ThreadState, operator: Any, args: tuple) -> Any:
         args = _at_level(operator, args, level)
         if level.pushes_forward:
             with RecordedAlone(level, state, not operator.mutates and operator.is_view):
-                return operator.call_recorded(state, args, level.call)
-    below = run_below if level is None else level.call
+                return _recorded(state, operator, args, level)
     if state.dual_level >= 0 and state.forward_grad_enabled and not state.tangents_aside:
         tangents = tangents_of(operator, args)
         if tangents:
             with DualsAside(state):
                 return call_with_tangents(operator, args, tangents)
         if not operator.mutates and operator.is_view:
-            out = operator.call_recorded(state, args, below)
+            out = _recorded(state, operator, args, level)
             inherit_tangent_base(args[0], out)
             return out
-    return operator.call_recorded(state, args, below)
+    return _recorded(state, operator, args, level)
+
+
+def _recorded(state: ThreadState, operator: Any, args: tuple, level: Level | None) -> Any:
+    """Record a call whose results a level computes, or else what is below all levels."""
+    if not operator.finishes:
+        return operator.call_recorded(state, args, run_below)
+    if level is None:
+        out = run_below(state, operator, args)
+    else:
+        out = level.call(state, operator, args)
+    return None if out is None else operator.finish(state, args, out)
 
 
 def _call_on_values(state: ThreadState, operator: Any, args: tuple) -> Any:
@@ -113,7 +125,7 @@ def run_below(state: ThreadState, operator: Any, args: tuple) -> Any:
     out = override_below(state, operator, args)
     if out is not NotImplemented:
         return None if operator.mutates else as_results(operator, args, out)
-    if overriding.possible:
+    if _overriding.possible:
         args = unmarked_arguments(args)
     if operator.mutates:
         operator.write(args[0], args)
@@ -175,11 +187,15 @@ def _at_level(operator: Any, args: tuple, level: Level) -> tuple:
     """The arguments with every tensor of an outer level lifted to `level`."""
     if operator.mutates and _is_outer(args[0], level):
         level.check_captured_target(operator.name)
-    return tuple([_lifted(value, level) for value in args])
+    for value in args:
+        if type(value) is list or (isinstance(value, Tensor) and _is_outer(value, level)):
+            return tuple([_lifted(each, level) for each in args])
+    return args
 
 
-def _is_outer(value: Any, level: Level) -> bool:
-    return not (type(value.array) is LevelArray and value.array.level is level)
+def _is_outer(t: Tensor, level: Level) -> bool:
+    array = t.array
+    return type(array) is not LevelArray or array.level is not level
 
 
 def _lifted(value: Any, level: Level) -> Any:

@@ -43,8 +43,13 @@ class Level:
     differentiates = False
     #: Whether gradient mode and saved-tensor hooks are afterwards as they were before.
     restores_grad_mode = False
+    #: Whether a graph of its own is recorded inside, though recording may be off outside.
+    records = False
     #: Whether the graph of the level stands for forward mode, which no_grad leaves on.
     pushes_forward = False
+    #: Whether recording is off for the moment: at this level alone, or for the levels below alone.
+    differentiating = False
+    records_alone = False
     #: Whether a program inside cannot read a tensor from outside: what it read would stay for ever.
     fixes_what_is_read = False
     # What held outside, noted when the level is entered.
@@ -68,6 +73,8 @@ class Level:
 
     def __enter__(self) -> Level:
         state = thread_state()
+        if self.number:
+            raise RuntimeError(f"the {self.kind} transform is entered while it is active")
         self.check_entry(state)
         self.outer_levels = state.levels
         self.grad_enabled = state.grad_enabled
@@ -79,25 +86,25 @@ class Level:
         self.hooks_refusal = state.saved_hooks_disabled
         self.number = len(state.levels) + 1
         state.levels = [*state.levels, self]
+        if self.number == 1:  # all levels together are one layer
+            state.layers += 1
         self.switch_on(state)
-        state.count_layers()
         return self
 
     def __exit__(self, *exception: object) -> None:
         state = thread_state()
         self.number = 0
         state.levels = self.outer_levels
+        if not state.levels:
+            state.layers -= 1
         if self.restores_grad_mode:
             state.grad_enabled = self.grad_enabled
             state.inference = self.inference
             state.saved_hooks_disabled = self.hooks_refusal
         self.switch_off(state)
-        state.count_layers()
 
     def check_entry(self, state: ThreadState) -> None:
         """Refuse to be entered under the modes that are active."""
-        if self.number:
-            raise RuntimeError(f"the {self.kind} transform is entered while it is active")
 
     def switch_on(self, state: ThreadState) -> None:
         """Set the modes that a function inside starts with."""
@@ -105,13 +112,17 @@ class Level:
     def switch_off(self, state: ThreadState) -> None:
         """Set those modes again as they were outside."""
 
-    def descend(self, state: ThreadState) -> None:
+    def set_modes_below(self, state: ThreadState) -> None:
         """Turn the modes of this level into those of the level below.
 
         A mode switched off inside a transform is off for the levels below it too, as these see the
         same operations; what an enclosing level has switched off, the transform has switched on for
         itself only.
         """
+        if self.records:
+            recorded = state.grad_enabled or self.differentiating
+            state.grad_enabled = self.grad_enabled and not self.records_alone and recorded
+            state.inference = self.inference or state.inference
 
     def below(self) -> Below:
         """The modes of the level below, for calling operators on values."""
@@ -126,16 +137,29 @@ class Level:
     def call(self, state: ThreadState, operator: Any, args: tuple) -> Any:
         """What the kernel of an operator would compute from its arguments: arrays of this level.
 
-        All tensors among `args` are of this level. For an in-place operator the
-        result is None: the first argument's value has been changed.
+        All tensors among `args` are of this level. The operator is called on their values, by its
+        batch rule if any of them has a batch dimension. For an in-place operator the result is
+        None: the first argument's value has been changed.
         """
-        values = tuple([_value(value) for value in args])
+        values, dims = _split(args)
         saved = descend(state, self.number - 1)
         try:
-            out = operator.call(values)
+            if dims is None:
+                out = operator.call(values)
+            elif operator.mutates or not callable(operator.batch):
+                out, dims = self.call_batched(operator, values, dims)
+            else:
+                out, dims = operator.batch(operator, values, dims)
         finally:
             ascend(state, saved)
-        return None if operator.mutates else self.raised(out)
+        return None if operator.mutates else self.raised(out, dims)
+
+    def call_batched(self, operator: Any, values: tuple, dims: tuple) -> tuple[Any, Any]:
+        """Call an operator that mutates, or whose batch rule is not at hand, on batched values.
+
+        Returns what a batch rule returns: the results and their batch dimensions.
+        """
+        raise NotImplementedError
 
     def raised(self, out: Any, dims: Any = None) -> Any:
         """Results as arrays of this level; one batch dimension for all, or one each."""
@@ -311,10 +335,10 @@ def descend(state: ThreadState, number: int) -> tuple:
         state.duals, state.tangents_aside, state.layers,
     )  # fmt: skip
     for level in reversed(levels[number:]):
-        level.descend(state)
+        level.set_modes_below(state)
     state.levels = levels[:number]
-    if not number:  # with a level left, the count is what it was
-        state.count_layers()
+    if levels and not number:
+        state.layers -= 1
     return saved
 
 
@@ -367,13 +391,31 @@ def unwrapped(t: Tensor, level: Level) -> tuple[Tensor, int | None]:
     return t, None
 
 
-def _value(value: Any) -> Any:
-    """What stands one level below for an argument whose tensors are all of one level."""
-    if isinstance(value, Tensor):
-        return value.array.value
-    if type(value) is list:
-        return [v.array.value if isinstance(v, Tensor) else v for v in value]
-    return value
+def _split(args: tuple) -> tuple[tuple, tuple | None]:
+    """What stands one level below for arguments whose tensors are all of one level.
+
+    The second result is their batch dimensions, None if there are none.
+    """
+    values: list = []
+    dims: list = []
+    batched = False
+    for value in args:
+        dim: Any = None
+        if isinstance(value, Tensor):
+            t = value
+            array = t.array
+            value, dim = array.value, array.dim
+            if dim is not None:
+                batched = True
+        elif type(value) is list:
+            arrays = [v.array if isinstance(v, Tensor) else None for v in value]
+            if any(a is not None for a in arrays):
+                value = [v if a is None else a.value for v, a in zip(value, arrays, strict=True)]
+                dim = [None if a is None else a.dim for a in arrays]
+                batched = batched or dim.count(None) < len(dim)
+        values.append(value)
+        dims.append(dim)
+    return tuple(values), tuple(dims) if batched else None
 
 
 def check_alive(level: Level) -> None:

@@ -12,6 +12,7 @@ from ..core.tensor cimport Tensor, VersionCounter, ViewMeta, any_requires, requi
 
 
 cdef Collector _collector
+cdef bint _hides
 cdef Loops _loops
 cdef NDArrays _ndarrays
 cdef Overriding _overriding

@@ -28,6 +28,7 @@ from .recording import fill_saved, record, record_small, set_view
 from .torch_function import PLAIN, override_operands, override_operator
 
 _collector = collector
+_hides = COMPILED
 _loops = loops
 _ndarrays = ndarrays
 _overriding = overriding
@@ -120,14 +121,9 @@ class Operator(Declaration):
             return call_layers(state, self, args)
         return self.finish(state, args, self.run_kernel(arrays))
 
-    def call_recorded(self, state: ThreadState, args: tuple, below: Any) -> Any:
-        """Record a call whose result is computed by `below(state, operator, args)`."""
-        out = below(state, self, args)
-        return None if out is None else self.finish(state, args, out)
-
     def finish(self, state: ThreadState, args: tuple, out: Any) -> Any:
         """Wrap what the kernel returned, record the call, relate views to their base."""
-        if type(out) is _ndarray and self.outputs == 1 and not self.is_view:
+        if self.outputs == 1 and not self.is_view and isinstance(out, _ndarray):
             return self._finish_one(state, args, out)
         outs = (
             (wrapped(out, state.inference),)
@@ -158,7 +154,7 @@ class Operator(Declaration):
                     t.node = node
                     t.output_index = index
                     t.needs_grad = True
-                    if node.shown:
+                    if _hides and node.shown:
                         _collector.show(t)
                 index += 1
             fill_saved(node, args, outs)
@@ -179,7 +175,7 @@ class Operator(Declaration):
             if _ndarrays.is_differentiable(out):
                 result.node = node
                 result.needs_grad = True
-                if node.shown:
+                if _hides and node.shown:
                     _collector.show(result)
             fill_saved(node, args, (result,))
         return result

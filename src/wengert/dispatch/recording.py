@@ -130,20 +130,16 @@ def record(operator: Declaration, state: ThreadState, args: tuple, out_array: An
         value = args[position]
         if isinstance(value, Tensor):
             t = value
-            if requires_of(t):
+            target = edge_target(t)
+            nodes.append(target)
+            nr = 0
+            if target is not None or (t.view_meta is not None and requires_of(t)):
                 mask |= bit
-                nodes.append(edge_target(t))
                 nr = t.output_index
-                if nr:
-                    if nrs is None:
-                        nrs = [0] * (len(nodes) - 1)
-                    nrs.append(nr)
-                elif nrs is not None:
-                    nrs.append(0)
-            else:
-                nodes.append(None)
-                if nrs is not None:
-                    nrs.append(0)
+            if nr and nrs is None:
+                nrs = [0] * (len(nodes) - 1)
+            if nrs is not None:
+                nrs.append(nr)
         elif type(value) is list or type(value) is tuple:
             nrs = []
             for t in value:

@@ -12,6 +12,7 @@ from functools import wraps
 from threading import Lock
 from typing import Any
 
+from ..autograd import gradients_of
 from ..core.arrays import LevelArray
 from ..core.dtypes import is_differentiable
 from ..core.tensor import Tensor, set_fields
@@ -72,7 +73,7 @@ def grad_and_value(
             _check_scalar(output)
             gradients = values_of(level, backward_at(level, [output], leaves, None))
             output, aux = unwrapped(output, level)[0], outside(level, aux) if has_aux else None
-        gradients = tree_unflatten(filled(gradients, leaves), spec)
+        gradients = spec.unflatten(filled(gradients, leaves))
         return gradients, (output, aux) if has_aux else output
 
     return gradient_and_value
@@ -217,17 +218,14 @@ def backward_at(
     roots = [i for i, out in enumerate(outputs) if out is not None and out.requires()]
     if not roots or not inputs:
         return [None] * len(inputs)
-    from ..autograd import grad as gradients_of
-
     level.differentiating = True
     try:
         found = gradients_of(
-            [outputs[i] for i in roots],
-            inputs,
-            None if cotangents is None else [cotangents[i] for i in roots],
-            retain_graph=keep_graph,
-            create_graph=create_graph,
-            allow_unused=True,
+            tuple([outputs[i] for i in roots]),
+            tuple(inputs),
+            None if cotangents is None else tuple([cotangents[i] for i in roots]),
+            keep_graph,
+            create_graph,
         )
     finally:
         level.differentiating = False

@@ -7,7 +7,7 @@ from functools import partial, wraps
 from typing import Any
 
 from ..core.tensor import Tensor
-from ..core.trees.pytree import _broadcast_to_and_flatten, tree_flatten, tree_unflatten
+from ..core.trees.pytree import _broadcast_to_and_flatten, tree_flatten
 from ..creation.generator import get_rng_state, set_rng_state
 from ..dispatch.levels import Level, lifted, unwrapped
 from ..operators.joining import cat
@@ -84,18 +84,17 @@ class _Call:
     def on(self, leaves: list, dims: list, size: int) -> Any:
         """The results for one batch."""
         results, _, spec = self.flat(leaves, dims, size)
-        return tree_unflatten(results, spec)
+        return spec.unflatten(results)
 
     def flat(self, leaves: list, dims: list, size: int) -> tuple[list, list, Any]:
         """The results for one batch as leaves, their batch dimensions and their structure."""
         level = VmapLevel(size, self.randomness, of_derivatives=self.of_derivatives)
         with level.entered():
-            args = tree_unflatten(
+            args = self.spec.unflatten(
                 [
                     leaf if dim is None else lifted(leaf, level, dim)
                     for leaf, dim in zip(leaves, dims, strict=True)
-                ],
-                self.spec,
+                ]
             )
             results, spec = tree_flatten(self.func(*args, **self.kwargs))
             places = _flat_out_dims(self.func, self.out_dims, results, spec)
@@ -154,7 +153,7 @@ def _in_chunks(call: _Call, leaves: list, dims: list, size: int, chunk_size: int
         each[0] if place is None else cat(list(each), place)
         for each, place in zip(zip(*parts, strict=True), places, strict=True)
     ]
-    return tree_unflatten(joined, spec)
+    return spec.unflatten(joined)
 
 
 # Which dimensions --------------------------------------------------------------------------------
@@ -172,7 +171,10 @@ def _flat_in_dims(func: Callable, in_dims: Any, args: tuple, leaves: list, spec:
             f"vmap({function_name(func)})(<inputs>): got no inputs, so there is nothing to take "
             "the number of examples from"
         )
-    dims = _broadcast_to_and_flatten(in_dims, spec, is_leaf=lambda dim: dim is None)
+    if isinstance(in_dims, int):
+        dims: list | None = [in_dims] * len(leaves)
+    else:
+        dims = _broadcast_to_and_flatten(in_dims, spec, is_leaf=lambda dim: dim is None)
     if dims is None:
         raise ValueError(
             f"{_call_text(func, in_dims)}: in_dims is not compatible with the structure of "

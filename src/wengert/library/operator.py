@@ -46,7 +46,7 @@ class CustomOperator(BaseOperator):
     broadcasts = False
     is_view = False
     nondifferentiable_outputs = ()
-    batch_rule = None
+    batch = batch_rule = None
     batches_by_loop = False
     rules: dict[str, Any] = {}
     no_output = np.empty(())

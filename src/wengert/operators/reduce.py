@@ -13,11 +13,12 @@ from ..backends.loops import loops
 from ..backends.reductions import PRODUCT, SUM, reduce
 from ..core import dtypes
 from ..core.errors import broadcast_error, shape_text, warn_user
+from ..core.registry import apply
 from ..core.tensor import Tensor
 from ..dispatch.operator import overloaded
 from ..dispatch.out import copy_to_out
 from ..dispatch.presentation import presented
-from ..transforms.batching.moving import apply, at_front
+from ..transforms.batching.moving import at_front
 from ..transforms.batching.rules import along, elementwise, flat, over_all
 from . import shapes
 from .along import (

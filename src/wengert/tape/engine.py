@@ -333,6 +333,7 @@ def hand_on(task: GraphTask, node: Node, outputs: list) -> None:
             outputs[i] = None
             if (
                 g is None
+                or not task.plain
                 or not _ndarrays.has_shape(g.array, following.out_shape)
                 or not receive(task, following, g, False)
             ):

@@ -121,7 +121,7 @@ def plan_execution(task: GraphTask, roots: list, targets: list, accumulate: bool
     executed = set(nodes) if accumulate else set()
     wanted = set(nodes)
     for node in order:
-        if any(following in wanted for following in edges(node)):
+        if not wanted.isdisjoint(node.next_nodes):
             wanted.add(node)
             executed.add(node)
     if len(roots) == 1:  # its hooks run even when no target can be reached
@@ -151,7 +151,7 @@ def find_needed(roots: list) -> list:
             continue
         seen.add(node)
         stack.append((node, True))
-        for following in edges(node):
+        for following in edges(node) if node.unresolved else node.next_nodes:
             if following is not None and following not in seen:
                 stack.append((following, False))
     return order

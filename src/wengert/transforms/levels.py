@@ -13,7 +13,7 @@ from ..core.arrays import LevelArray
 from ..core.scopes import set_duals
 from ..core.state import ThreadState
 from ..core.tensor import Tensor
-from ..dispatch.levels import Level, ascend, check_same_parameters, descend, lifted, unwrapped
+from ..dispatch.levels import Level, check_same_parameters, lifted, unwrapped
 from .batching.moving import unbatched_target
 from .batching.rules import fallback
 from .batching.writing import write_batched
@@ -30,17 +30,16 @@ class GradLevel(Level):
 
     __slots__ = ("differentiating", "pushes_forward", "records_alone")
     kind = "grad"
-    differentiates = True
+    differentiates = records = True
     restores_grad_mode = True
 
     def __init__(self) -> None:
         self.number = 0
-        self.differentiating = False  # recording is off meanwhile, at this level alone
+        self.differentiating = False
         self.pushes_forward = False
-        self.records_alone = False  # recording is off for the levels below
+        self.records_alone = False
 
     def check_entry(self, state: ThreadState) -> None:
-        Level.check_entry(self, state)
         if state.saved_hooks:
             raise RuntimeError(HOOKS_REFUSED)
 
@@ -48,11 +47,6 @@ class GradLevel(Level):
         state.grad_enabled = True
         state.inference = False
         state.saved_hooks_disabled = HOOKS_REFUSED
-
-    def descend(self, state: ThreadState) -> None:
-        recorded = state.grad_enabled or self.differentiating
-        state.grad_enabled = self.grad_enabled and not self.records_alone and recorded
-        state.inference = self.inference or state.inference
 
 
 class JvpLevel(Level):
@@ -70,7 +64,7 @@ class JvpLevel(Level):
         state.forward_grad_enabled = self.forward_grad_enabled
         set_duals(state, self.dual_level, self.duals, self.tangents_aside)
 
-    def descend(self, state: ThreadState) -> None:
+    def set_modes_below(self, state: ThreadState) -> None:
         state.forward_grad_enabled = self.forward_grad_enabled and state.forward_grad_enabled
         set_duals(state, self.dual_level, self.duals, self.tangents_aside)
 
@@ -92,21 +86,12 @@ class VmapLevel(Level):
 
     # Operators -------------------------------------------------------------------------------
 
-    def call(self, state: ThreadState, operator: Any, args: tuple) -> Any:
-        """Call an operator by its batch rule, unless no argument has a batch dimension."""
-        values, dims, batched = _split(args)
-        saved = descend(state, self.number - 1)
-        try:
-            if not batched:
-                out, out_dims = operator.call(values), None
-            elif operator.mutates:
-                write_batched(operator, values, dims)
-            else:
-                rule = operator.batch_rule or fallback
-                out, out_dims = rule(operator, values, dims)
-        finally:
-            ascend(state, saved)
-        return None if operator.mutates else self.raised(out, out_dims)
+    def call_batched(self, operator: Any, values: tuple, dims: tuple) -> tuple[Any, Any]:
+        if operator.mutates:
+            write_batched(operator, values, dims)
+            return None, None
+        rule = operator.batch_rule or fallback
+        return rule(operator, values, dims)
 
     def check_captured_target(self, name: str) -> None:
         raise unbatched_target(name)
@@ -228,26 +213,3 @@ class VmapLevel(Level):
 
     def heading(self, array: LevelArray) -> str:
         return f"BatchedTensor(lvl={self.number or -2}, bdim={array.dim}, value="
-
-
-def _split(args: tuple) -> tuple[tuple, tuple, bool]:
-    """The values below a level, their batch dimensions, and whether there are any."""
-    values: list = []
-    dims: list = []
-    batched = False
-    for value in args:
-        dim: Any = None
-        if isinstance(value, Tensor):
-            array = value.array
-            value, dim = array.value, array.dim
-            if dim is not None:
-                batched = True
-        elif type(value) is list:
-            arrays = [v.array if isinstance(v, Tensor) else None for v in value]
-            if any(a is not None for a in arrays):
-                value = [v if a is None else a.value for v, a in zip(value, arrays, strict=True)]
-                dim = [None if a is None else a.dim for a in arrays]
-                batched = batched or dim.count(None) < len(dim)
-        values.append(value)
-        dims.append(dim)
-    return tuple(values), tuple(dims), batched

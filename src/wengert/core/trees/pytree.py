@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from types import UnionType
 from typing import Any
 
+from ..tensor import Tensor
 from .tree_nodes import (
     SUPPORTED_NODES,
     ConstantNode,
@@ -86,16 +87,21 @@ def tree_flatten(tree: PyTree, is_leaf: IsLeaf = None) -> tuple[list, TreeSpec]:
 
 def _flatten(tree: Any, leaves: list, is_leaf: IsLeaf) -> TreeSpec:
     """Append the leaves of `tree` and return its structure."""
-    if is_leaf is not None and is_leaf(tree):
+    cls = type(tree)
+    if (is_leaf is not None and is_leaf(tree)) or cls is Tensor:
         leaves.append(tree)
         return LEAF
-    kind = kind_of(tree)
-    if kind is None:
-        leaves.append(tree)
-        return LEAF
-    children, context = kind.flatten(tree)
+    context: Any = None
+    if cls is tuple or cls is list:
+        children = tree
+    else:
+        kind = kind_of(tree)
+        if kind is None:
+            leaves.append(tree)
+            return LEAF
+        children, context = kind.flatten(tree)
+        cls = kind.type
     specs = [_flatten(child, leaves, is_leaf) for child in children]
-    cls = kind.type
     if (cls is tuple or cls is list) and len(specs) < 9:
         for spec in specs:
             if spec is not LEAF:

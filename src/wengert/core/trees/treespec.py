@@ -138,6 +138,8 @@ def _build(spec: TreeSpec, leaves: Any, start: int) -> Any:
         for child in spec._children:
             children.append(_build(child, leaves, start))
             start += child.num_leaves
+    if spec.type is tuple:
+        return tuple(children)
     return kind_of_type(spec.type).unflatten(children, spec.context)
 
 

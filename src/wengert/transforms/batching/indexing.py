@@ -10,10 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from ...core.registry import operator_named
+from ...core.registry import apply, operator_named
 from ...core.tensor import Tensor
 from .moving import (
-    apply,
     at_front,
     batch_size,
     cast,

@@ -9,14 +9,8 @@ import numpy as np
 from ...backends.placement import of_array, transfer
 from ...core.dtypes import from_numpy, result_dtype
 from ...core.errors import dimension_error
-from ...core.registry import operator_named
+from ...core.registry import apply
 from ...core.tensor import Tensor, wrap
-
-
-def apply(name: str, *args: Any) -> Any:
-    """Call an operator by its name, with all its arguments."""
-    return operator_named(name).call(args)
-
 
 # The batch dimension -----------------------------------------------------------------------------
 

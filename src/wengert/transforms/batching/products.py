@@ -12,10 +12,9 @@ from typing import Any
 import numpy as np
 
 from ...core.dtypes import from_numpy
-from ...core.registry import operator_named
+from ...core.registry import apply, operator_named
 from ...core.tensor import Tensor
 from .moving import (
-    apply,
     at_front,
     batch_size,
     cast,

@@ -15,11 +15,10 @@ from collections.abc import Callable
 from typing import Any
 
 from ...core.loading import load
-from ...core.registry import operator_named
+from ...core.registry import apply, operator_named
 from ...core.tensor import Tensor
 from .moving import (
     all_batched,
-    apply,
     at_front,
     batch_size,
     cast,
@@ -61,7 +60,7 @@ class Rewriting:
 
 def aligned(operator: Any, args: tuple, dims: tuple) -> tuple[tuple, int | None]:
     """Physical operands that broadcast as the logical ones do, and promote as they do."""
-    functional = operator.functional
+    functional = operator.functional if operator.mutates else operator
     dim = _common_dim(functional.tensor_positions, args, dims)
     if dim >= 0:
         return args, dim

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from ...backends.geometry import inferred, span, wrap_dim
-from .moving import apply, at_front, flattened, normal_dim, rank_of, reshaped, shape_of
+from ...core.registry import apply
+from .moving import at_front, flattened, normal_dim, rank_of, reshaped, shape_of
 from .rules import Rule
 
 
