@@ -282,11 +282,22 @@ def test_kept_memory_is_bounded():
 
 
 @compiled_only
-def test_arrays_of_other_sizes_are_not_mixed_up():
+@pytest.mark.skipif(os.name != "posix", reason="memory is aligned by a function of POSIX")
+def test_blocks_begin_with_cache_lines_and_large_pages():
+    memory.release_blocks()
+    assert wengert.empty(100_000).data_ptr() % 64 == 0
+    for size in (1 << 19, 1_000_000, 3_000_000):
+        assert wengert.empty(size).data_ptr() % (1 << 21) == 0
+    memory.release_blocks()
+
+
+@compiled_only
+@pytest.mark.parametrize(("most", "count"), [(1 << 20, 300), (1 << 23, 60)])
+def test_arrays_of_other_sizes_are_not_mixed_up(most, count):
     """Blocks of all sizes around the limits of classes, written to their ends."""
     rng = np.random.default_rng(6)
     alive = []
-    for size in rng.integers((1 << 16) - 300, 1 << 20, 300):
+    for size in rng.integers((1 << 16) - 300, most, count):
         array = np.full(size, size % 251, np.uint8)
         if size % 3 == 0:
             array.resize(size + 70_000, refcheck=False)
