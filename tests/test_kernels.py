@@ -81,7 +81,12 @@ CALLS = [
     ("tril", (X, 5)),
     ("triu", (X, -45)),
     ("flip", (X, (0,))),
+    ("flip", (X.reshape(-1), (0,))),
+    ("flip", (X[0], (-1,))),
+    ("flip", (np.tile(X, (1, 1, 3)), (1,))),
     ("roll", (X, (2,), (0,))),
+    ("roll", (np.tile(X, (1, 1, 3)), (1,), (-1,))),
+    ("roll", (np.tile(X, 2).reshape(-1), (1,), (0,))),
     ("stack", ([X, -X, X], 2)),
     ("stack", ([X[:, 1:], X[:, :-1]], 1)),
     ("stack", ([SMALL] * 40, 0)),
@@ -157,6 +162,74 @@ def test_kernels_agree_with_those_that_are_declared(name, args, double):
     assert_same(found, wanted, 1e-12 if double else 3e-4)
     first = found[0] if isinstance(found, tuple) else found
     assert first.flags.c_contiguous and not any(first is a for a in args)
+
+
+KINDS = (np.bool_, np.int8, np.float16, np.int32, np.float64, np.complex64, np.complex128)
+
+
+@compiled_only
+@pytest.mark.parametrize("kind", KINDS)
+def test_copies_of_all_kinds_of_elements(kind):
+    x = (10 * X).astype(kind)
+    for name, *args in (
+        ("clone",),
+        ("flip", (1,)),
+        ("flip", (2,)),
+        ("roll", (7,), (1,)),
+        ("roll", (-3,), (2,)),
+        ("roll", (1,), ()),
+        ("tril", 5),
+    ):
+        found = native_loop(name).run((x, *args))
+        np.testing.assert_array_equal(found, operator_named(name).kernel(np, x, *args), strict=True)
+    for joined, dim in (([x, x[:, 3:], x[:, :1]], 1), ([x, x[:, :, 1:]], 2), ([x[:1], x], 0)):
+        found = native_loop("_cat").run((joined, dim, None))
+        np.testing.assert_array_equal(found, np.concatenate(joined, dim), strict=True)
+
+
+@compiled_only
+def test_copies_of_all_lengths_between_all_places():
+    """Both ends of what is copied may lie anywhere in a vector, and in a part that a thread takes."""
+    random = np.random.default_rng(7)
+    data = random.integers(0, 256, 400_000).astype(np.uint8)
+    lengths = [*range(505, 520), *range(600, 680, 7), 4000, 131_072, 131_073, 262_145, 300_000]
+    for length in lengths:
+        for before in (0, 1, 4, 15, 31, 32, 63):
+            start = int(random.integers(0, 64))
+            parts = [data[:before], data[start : start + length], data[:5]]
+            found = native_loop("_cat").run((parts, 0, None))
+            np.testing.assert_array_equal(found, np.concatenate(parts))
+            for shift in (1, before):
+                found = native_loop("roll").run((parts[1], (shift,), (0,)))
+                np.testing.assert_array_equal(found, np.roll(parts[1], shift))
+
+
+@compiled_only
+def test_copies_decline_what_is_unusual():
+    arguments = {"flip": ((0,),), "roll": ((1,), (0,)), "repeat": ((2, 1),), "tril": (0,)}
+    for name in ("clone", *arguments):
+        args = arguments.get(name, ())
+        for x in (X[0].T, X[0, ::-1], X[0, :0], X[0].astype(">f4"), X[0].astype(object)):
+            assert native_loop(name).run((x, *args)) is None
+    assert native_loop("flip").run((X, (0, 1))) is None
+    assert native_loop("flip").run((X, (3,))) is None
+    assert native_loop("flip").run((X[0, 0, 0], (0,))) is None
+    assert native_loop("roll").run((X, (1, 2), (0, 1))) is None
+    assert native_loop("roll").run((X, (1,), (3,))) is None
+
+
+def test_copies_of_views_are_those_of_numpy():
+    for x in (X[0].T, X[0, ::2], X[0, :, 5:9], X[0, :0], X[:, 1].T):
+        t = wengert.from_numpy(x)
+        for dims in ((0,), (1,), (-1,), (0, 1)):
+            np.testing.assert_array_equal(t.flip(dims).numpy(), np.flip(x, dims))
+            shifts = (3, -5)[: len(dims)]
+            np.testing.assert_array_equal(t.roll(shifts, dims).numpy(), np.roll(x, shifts, dims))
+        np.testing.assert_array_equal(t.roll(2).numpy(), np.roll(x, 2))
+        np.testing.assert_array_equal(t.repeat(2, 3, 1).numpy(), np.tile(x, (2, 3, 1)))
+        np.testing.assert_array_equal(wengert.cat([t, t], 1).numpy(), np.concatenate([x, x], 1))
+        np.testing.assert_array_equal(wengert.stack([t, t], 1).numpy(), np.stack([x, x], 1))
+        np.testing.assert_array_equal(F.pad(t, (2, 1, 1, 0)).numpy(), np.pad(x, ((1, 0), (2, 1))))
 
 
 FUNCTIONS = {

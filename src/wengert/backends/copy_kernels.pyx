@@ -3,7 +3,7 @@
 cimport numpy as cnp
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.math cimport signbit
-from libc.string cimport memcpy, memset
+from libc.string cimport memset
 
 from ..core.array_checks cimport empty_like, fits
 from ..core.pool cimport split, work_t
@@ -12,7 +12,14 @@ from .kernels cimport is_plain, known, span
 
 cnp.import_array()
 
+cdef extern from "copying.h":
+    void copy "wengert_copy" (char* to, const char* source, Py_ssize_t size) noexcept nogil
+
 cdef extern from "turning.h":
+    void wengert_reverse_1(char* to, const char* source, Py_ssize_t n) noexcept nogil
+    void wengert_reverse_2(char* to, const char* source, Py_ssize_t n) noexcept nogil
+    void wengert_reverse_4(char* to, const char* source, Py_ssize_t n) noexcept nogil
+    void wengert_reverse_8(char* to, const char* source, Py_ssize_t n) noexcept nogil
     void wengert_turn_4(
         const char* data, Py_ssize_t step, char* out, Py_ssize_t columns, Py_ssize_t top,
         Py_ssize_t bottom, Py_ssize_t left, Py_ssize_t right) noexcept nogil
@@ -25,7 +32,6 @@ cdef enum:
     PART = 131072      # bytes that a thread takes at a time
     LEAST = 32         # bytes of a row that are worth a call
     MOST = 16          # dimensions
-    PIECE = 256        # bytes that are read before they are written
 
 # Of margins, diagonals and lengths that are repeated, so that sums of them stay in range.
 cdef int64_t FURTHEST = <int64_t>1 << 40
@@ -68,20 +74,20 @@ cdef void copy_part(void* data, int64_t part) noexcept nogil:
     cdef Copy* job = <Copy*>data
     cdef int64_t i = part * job.per_part, end = min(i + job.per_part, job.rows)
     while i < end:
-        memcpy(job.out + i * job.to_row, job.data + i * job.from_row, job.length)
+        copy(job.out + i * job.to_row, job.data + i * job.from_row, job.length)
         i += 1
 
 
 cdef void bytes_part(void* data, int64_t part) noexcept nogil:
     cdef Copy* job = <Copy*>data
     cdef int64_t begin = part * PART
-    memcpy(job.out + begin, job.data + begin, min(<int64_t>PART, job.length - begin))
+    copy(job.out + begin, job.data + begin, min(<int64_t>PART, job.length - begin))
 
 
 cdef void copy_bytes(char* out, const char* data, int64_t size) noexcept:
     cdef Copy job
     if size <= PART:
-        memcpy(out, data, size)
+        copy(out, data, size)
         return
     job.data, job.out, job.length = data, out, size
     with nogil:
@@ -181,7 +187,7 @@ cdef void run_part(void* data, int64_t part) noexcept nogil:
         source += at[d] * job.steps[d]
     while row < end:
         if not job.repeats:
-            memcpy(to, source, size)
+            copy(to, source, size)
         else:
             repeat_element(to, source, job.length, job.itemsize)
         to += size
@@ -299,19 +305,9 @@ cdef void roll_part(void* data, int64_t part) noexcept nogil:
     cdef char* to
     while i < end:
         row, to = job.data + i * job.length, job.out + i * job.length
-        memcpy(to, row + job.length - job.shift, job.shift)
-        copy_backwards(to + job.shift, row, job.length - job.shift)
+        copy(to, row + job.length - job.shift, job.shift)
+        copy(to + job.shift, row, job.length - job.shift)
         i += 1
-
-
-cdef void copy_backwards(char* to, const char* source, int64_t size) noexcept nogil:
-    """Copy from the end on, by pieces: large arrays begin at the same place of a page, and where
-    what is written lies a little after what is read in it, processors wait for the one before the
-    other."""
-    while size >= PIECE:
-        size -= PIECE
-        memcpy(to + size, source + size, PIECE)
-    memcpy(to, source, size)
 
 
 cdef object rolled(object x, object shifts, object dims, int sign):
@@ -352,25 +348,45 @@ cdef object roll_gradient(tuple v):
     return rolled(v[0], v[1], v[2], -1)
 
 
+cdef inline void reverse(
+    char* to, const char* source, int64_t n, int64_t itemsize
+) noexcept nogil:
+    if itemsize == 4:
+        wengert_reverse_4(to, source, n)
+    elif itemsize == 8:
+        wengert_reverse_8(to, source, n)
+    elif itemsize == 2:
+        wengert_reverse_2(to, source, n)
+    else:
+        wengert_reverse_1(to, source, n)
+
+
+cdef void reverse_rows(void* data, int64_t part) noexcept nogil:
+    cdef Copy* job = <Copy*>data
+    cdef int64_t i = part * job.per_part, end = min(i + job.per_part, job.rows)
+    while i < end:
+        reverse(
+            job.out + i * job.to_row, job.data + i * job.to_row, job.columns, job.itemsize)
+        i += 1
+
+
+cdef void reverse_piece(void* data, int64_t part) noexcept nogil:
+    """A piece of a single row, whose elements lie as far from its other end."""
+    cdef Copy* job = <Copy*>data
+    cdef int64_t begin = part * PART, size = min(<int64_t>PART, job.to_row - begin)
+    reverse(
+        job.out + begin, job.data + job.to_row - begin - size, size // job.itemsize, job.itemsize)
+
+
 cdef void flip_part(void* data, int64_t part) noexcept nogil:
-    """Blocks of elements the other way round, or rows of blocks at their new places."""
+    """Rows of blocks, each at the place that the blocks in reverse order have for it."""
     cdef Copy* job = <Copy*>data
     cdef int64_t i = part * job.per_part, end = min(i + job.per_part, job.rows), j
-    cdef int64_t count = job.rows_of_block
     while i < end:
-        if job.itemsize == 4:
-            for j in range(count):
-                (<uint32_t*>job.out)[i * count + j] = (
-                    <const uint32_t*>job.data)[i * count + count - 1 - j]
-        elif job.itemsize == 8:
-            for j in range(count):
-                (<uint64_t*>job.out)[i * count + j] = (
-                    <const uint64_t*>job.data)[i * count + count - 1 - j]
-        else:
-            j = i % count
-            memcpy(
-                job.out + i * job.length, job.data + (i - j + count - 1 - j) * job.length,
-                job.length)
+        j = i % job.rows_of_block
+        copy(
+            job.out + i * job.length,
+            job.data + (i - j + job.rows_of_block - 1 - j) * job.length, job.length)
         i += 1
 
 
@@ -385,15 +401,20 @@ cdef object flip(tuple v):
     if not span(v[1], cnp.PyArray_NDIM(a), &first, &last):
         return None
     shape_of(a, first, &job.rows, &job.rows_of_block, &job.length)
-    job.itemsize = job.length
-    if job.itemsize == 4 or job.itemsize == 8:
-        job.to_row = job.rows_of_block * job.length
+    out = empty_like(a)
+    job.data, job.out = cnp.PyArray_BYTES(a), cnp.PyArray_BYTES(out)
+    if job.length == 1 or job.length == 2 or job.length == 4 or job.length == 8:
+        job.itemsize, job.columns = job.length, job.rows_of_block
+        job.to_row = job.columns * job.itemsize
+        if job.rows == 1:
+            with nogil:
+                split(reverse_piece, &job, (job.to_row + PART - 1) // PART)
+        else:
+            share_out(&job, reverse_rows)
     else:
         job.rows *= job.rows_of_block
         job.to_row = job.length
-    out = empty_like(a)
-    job.data, job.out = cnp.PyArray_BYTES(a), cnp.PyArray_BYTES(out)
-    share_out(&job, flip_part)
+        share_out(&job, flip_part)
     return out
 
 
@@ -407,11 +428,11 @@ cdef void triangle_part(void* data, int64_t part) noexcept nogil:
         edge = (0 if edge < 0 else job.columns if edge > job.columns else edge) * job.itemsize
         row, to = job.data + i * job.length, job.out + i * job.length
         if job.lower:
-            memcpy(to, row, edge)
+            copy(to, row, edge)
             memset(to + edge, 0, job.length - edge)
         else:
             memset(to, 0, edge)
-            memcpy(to + edge, row + edge, job.length - edge)
+            copy(to + edge, row + edge, job.length - edge)
         i += 1
 
 
@@ -462,10 +483,10 @@ cdef int64_t tile(Tiling* job, int dim, const char* data, char* to, int64_t widt
     """Write copies of a part side by side; how many bytes that were."""
     cdef int64_t i, written = 0, step
     if dim == job.ndim:
-        memcpy(to, data, width)
+        copy(to, data, width)
         return width
     if dim == job.ndim - 1:
-        memcpy(to, data, job.sizes[dim] * width)
+        copy(to, data, job.sizes[dim] * width)
         written = job.sizes[dim] * width
     else:
         step = job.widths[dim]
@@ -473,7 +494,7 @@ cdef int64_t tile(Tiling* job, int dim, const char* data, char* to, int64_t widt
             written += tile(job, dim + 1, data + i * step, to + written, width)
     step = written
     for i in range(1, job.repeats[dim]):
-        memcpy(to + written, to, step)
+        copy(to + written, to, step)
         written += step
     return written
 
@@ -545,7 +566,7 @@ cdef struct Window:
 cdef void copy_window(Window* job, int dim, const char* data, char* to) noexcept nogil:
     cdef int64_t i
     if dim == job.outer:
-        memcpy(to, data, job.length)
+        copy(to, data, job.length)
         return
     for i in range(job.sizes[dim]):
         copy_window(job, dim + 1, data + i * job.from_steps[dim], to + i * job.to_steps[dim])

@@ -6,7 +6,6 @@ result. Threads take runs, or pieces of runs that are long.
 """
 cimport numpy as cnp
 from libc.stdint cimport int64_t
-from libc.string cimport memcpy
 
 from ..core.array_checks cimport same_dims
 from ..core.pool cimport split
@@ -14,6 +13,9 @@ from .arrangement cimport find_runs, holds_numbers
 from .kernels cimport known
 
 cnp.import_array()
+
+cdef extern from "copying.h":
+    void copy "wengert_copy" (char* to, const char* source, Py_ssize_t size) noexcept nogil
 
 cdef enum:
     PART = 131072      # bytes that a thread takes at a time
@@ -56,7 +58,7 @@ cdef inline void copy_runs(
     """Some runs of a source, or `size` bytes of each from an offset on."""
     cdef int64_t i
     for i in range(begin, end):
-        memcpy(
+        copy(
             s.to + i // s.per_block * s.block + i % s.per_block * s.length + offset,
             s.data + i * s.step + offset, size)
 
