@@ -2,7 +2,8 @@
 """Kernels that join arrays, along a dimension or a new one.
 
 A source is a number of equally long runs of memory, some of which make up its part of a block of the
-result. Threads take runs, or pieces of runs that are long.
+result. Threads take blocks, which are written from the first to the last, or runs and pieces of runs of
+blocks that are long.
 """
 cimport numpy as cnp
 from libc.stdint cimport int64_t
@@ -35,6 +36,8 @@ cdef struct Source:
 cdef struct Join:
     Source sources[SOURCES]
     int count
+    # blocks in all and of a part
+    int64_t blocks, per_part
 
 
 cdef bint measure(cnp.ndarray a, int64_t blocks, Source* source) noexcept:
@@ -63,7 +66,21 @@ cdef inline void copy_runs(
             s.data + i * s.step + offset, size)
 
 
-cdef void join_part(void* data, int64_t part) noexcept nogil:
+cdef void block_part(void* data, int64_t part) noexcept nogil:
+    """The runs of all sources in some blocks."""
+    cdef Join* job = <Join*>data
+    cdef int64_t i = part * job.per_part, end = min(i + job.per_part, job.blocks)
+    cdef Source* s
+    cdef int k
+    while i < end:
+        for k in range(job.count):
+            s = &job.sources[k]
+            copy_runs(s, i * s.per_block, (i + 1) * s.per_block, 0, s.length)
+        i += 1
+
+
+cdef void run_part(void* data, int64_t part) noexcept nogil:
+    """Some runs of one source, or a piece of one."""
     cdef Join* job = <Join*>data
     cdef int i = job.count - 1
     cdef int64_t begin, offset
@@ -79,6 +96,14 @@ cdef void join_part(void* data, int64_t part) noexcept nogil:
         s.length if s.pieces == 1 else min(<int64_t>PART, s.length - offset))
 
 
+cdef void join_sources(Join* job, int64_t parts) noexcept:
+    """Have threads copy the sources, `parts` being those of runs."""
+    if job.per_part:
+        parts = (job.blocks + job.per_part - 1) // job.per_part
+    with nogil:
+        split(block_part if job.per_part else run_part, job, parts)
+
+
 cdef bint join(list arrays, int64_t blocks, char* out, int64_t block) noexcept:
     """Put arrays side by side in each block of a result; False if one of them does not suit."""
     cdef Join job
@@ -86,6 +111,7 @@ cdef bint join(list arrays, int64_t blocks, char* out, int64_t block) noexcept:
     cdef int64_t parts = 0, offset = 0, size
     cdef bint small
     job.count = 0
+    job.blocks, job.per_part = blocks, PART // block
     small = blocks * block <= 2 * PART
     for value in arrays:
         size = cnp.PyArray_NBYTES(<cnp.ndarray>value)
@@ -105,12 +131,10 @@ cdef bint join(list arrays, int64_t blocks, char* out, int64_t block) noexcept:
         parts += (s.runs + s.per_part - 1) // s.per_part * s.pieces
         job.count += 1
         if job.count == SOURCES:
-            with nogil:
-                split(join_part, &job, parts)
+            join_sources(&job, parts)
             job.count = parts = 0
     if job.count:
-        with nogil:
-            split(join_part, &job, parts)
+        join_sources(&job, parts)
     return True
 
 
