@@ -2,13 +2,12 @@
 """Kernels of copies in another arrangement, with those of their gradients."""
 cimport numpy as cnp
 from libc.stdint cimport int64_t, uint32_t, uint64_t
-from libc.math cimport signbit
 from libc.string cimport memset
 
-from ..core.array_checks cimport empty_like, fits
+from ..core.array_checks cimport empty_like
 from ..core.pool cimport split, work_t
-from .arrangement cimport find_runs, holds_numbers, measure_around
-from .kernels cimport is_plain, known, span
+from .arrangement cimport find_runs, is_data, measure_around
+from .kernels cimport known, span
 
 cnp.import_array()
 
@@ -33,17 +32,8 @@ cdef enum:
     LEAST = 32         # bytes of a row that are worth a call
     MOST = 16          # dimensions
 
-# Of margins, diagonals and lengths that are repeated, so that sums of them stay in range.
+# Of diagonals, so that sums of them stay in range.
 cdef int64_t FURTHEST = <int64_t>1 << 40
-
-
-cdef bint is_data(object value) noexcept:
-    """Whether a value is a contiguous array of numbers with some elements."""
-    return (
-        holds_numbers(value)
-        and cnp.PyArray_ISCARRAY_RO(<cnp.ndarray>value)
-        and cnp.PyArray_SIZE(<cnp.ndarray>value) > 0
-    )
 
 
 # Copies ------------------------------------------------------------------------------------------
@@ -466,205 +456,6 @@ cdef object triu(tuple v):
     return triangle(v, False)
 
 
-# Repeating ---------------------------------------------------------------------------------------
-
-
-cdef struct Tiling:
-    int ndim
-    int64_t sizes[MOST]
-    int64_t repeats[MOST]
-    int64_t widths[MOST]  # bytes of a row of the source
-    const char* data
-    char* out
-    int64_t row  # bytes of a result for one row of the first dimension
-
-
-cdef int64_t tile(Tiling* job, int dim, const char* data, char* to, int64_t width) noexcept nogil:
-    """Write copies of a part side by side; how many bytes that were."""
-    cdef int64_t i, written = 0, step
-    if dim == job.ndim:
-        copy(to, data, width)
-        return width
-    if dim == job.ndim - 1:
-        copy(to, data, job.sizes[dim] * width)
-        written = job.sizes[dim] * width
-    else:
-        step = job.widths[dim]
-        for i in range(job.sizes[dim]):
-            written += tile(job, dim + 1, data + i * step, to + written, width)
-    step = written
-    for i in range(1, job.repeats[dim]):
-        copy(to + written, to, step)
-        written += step
-    return written
-
-
-cdef void tile_part(void* data, int64_t part) noexcept nogil:
-    cdef Tiling* job = <Tiling*>data
-    tile(job, 1, job.data + part * job.widths[0], job.out + part * job.row, job.widths[job.ndim - 1])
-
-
-cdef object repeat(tuple v):
-    """(self, repeats)"""
-    cdef Tiling job
-    cdef cnp.npy_intp shape[MOST]
-    cdef cnp.ndarray a, out
-    cdef int i, own, missing
-    cdef int64_t width, whole
-    if not is_data(v[0]) or type(v[1]) is not tuple or not 0 < len(<tuple>v[1]) <= MOST:
-        return None
-    a = <cnp.ndarray>v[0]
-    own, job.ndim = cnp.PyArray_NDIM(a), <int>len(<tuple>v[1])
-    missing = job.ndim - own
-    if missing < 0:
-        return None
-    for i in range(job.ndim):
-        job.sizes[i] = 1 if i < missing else cnp.PyArray_DIM(a, i - missing)
-        if type((<tuple>v[1])[i]) is not int or not (
-            1 <= (<tuple>v[1])[i] <= FURTHEST // job.sizes[i]
-        ):
-            return None
-        job.repeats[i] = (<tuple>v[1])[i]
-        shape[i] = job.sizes[i] * job.repeats[i]
-    width = cnp.PyArray_ITEMSIZE(a)
-    for i in range(job.ndim - 1, -1, -1):
-        job.widths[i] = width
-        width *= job.sizes[i]
-    out = cnp.PyArray_EMPTY(job.ndim, shape, cnp.PyArray_TYPE(a), 0)
-    job.data, job.out = cnp.PyArray_BYTES(a), cnp.PyArray_BYTES(out)
-    if job.ndim == 1 or cnp.PyArray_NBYTES(out) <= PART:
-        with nogil:
-            tile(&job, 0, job.data, job.out, cnp.PyArray_ITEMSIZE(a))
-        return out
-    whole = cnp.PyArray_NBYTES(out) // job.repeats[0]
-    job.row = whole // job.sizes[0]
-    with nogil:
-        split(tile_part, &job, job.sizes[0])
-    for i in range(1, job.repeats[0]):
-        copy_bytes(job.out + i * whole, job.out, whole)
-    return out
-
-
-# Padding -----------------------------------------------------------------------------------------
-
-
-cdef struct Window:
-    # Rows of `length` bytes at places in two arrays; strides in bytes for the dimensions before.
-    int outer
-    int64_t sizes[MOST]
-    int64_t from_steps[MOST]
-    int64_t to_steps[MOST]
-    int64_t length
-    # Of the first dimension: rows of the result, its first row that is copied, and what fills them.
-    const char* data
-    char* out
-    int64_t rows, first, offset, per_part
-    bint grows, is_double
-    double value
-
-
-cdef void copy_window(Window* job, int dim, const char* data, char* to) noexcept nogil:
-    cdef int64_t i
-    if dim == job.outer:
-        copy(to, data, job.length)
-        return
-    for i in range(job.sizes[dim]):
-        copy_window(job, dim + 1, data + i * job.from_steps[dim], to + i * job.to_steps[dim])
-
-
-cdef void pad_part(void* data, int64_t part) noexcept nogil:
-    """Some rows of the first dimension: fill them, then copy what there is to copy."""
-    cdef Window* job = <Window*>data
-    cdef int64_t i = part * job.per_part, end = min(i + job.per_part, job.rows), j
-    cdef int64_t step = job.to_steps[0]
-    cdef char* to = job.out + i * step
-    if job.grows:
-        if job.value == 0 and not signbit(job.value):
-            memset(to, 0, (end - i) * step)
-        elif job.is_double:
-            for j in range((end - i) * step // 8):
-                (<double*>to)[j] = job.value
-        else:
-            for j in range((end - i) * step // 4):
-                (<float*>to)[j] = <float>job.value
-    while i < end:
-        if 0 <= i - job.first < job.sizes[0]:
-            copy_window(
-                job, 1, job.data + (i - job.first) * job.from_steps[0],
-                job.out + i * step + job.offset)
-        i += 1
-
-
-cdef object padded(object x, object pad, int sign, double value):
-    """Margins added to dimensions from the last on, or taken away where they are negative."""
-    cdef Window job
-    cdef cnp.npy_intp shape[MOST]
-    cdef cnp.ndarray a, out
-    cdef int i, ndim, count
-    cdef int64_t before, after, kept, from_offset = 0, to_offset = 0, from_step, to_step
-    cdef bint grows = False
-    if not is_plain(x) or type(pad) is not tuple:
-        return None
-    a = <cnp.ndarray>x
-    if not fits(value, cnp.PyArray_TYPE(a)):
-        return None
-    ndim, count = cnp.PyArray_NDIM(a), <int>len(<tuple>pad) // 2
-    if not 0 < ndim <= MOST or count > ndim or len(<tuple>pad) % 2:
-        return None
-    from_step = to_step = cnp.PyArray_ITEMSIZE(a)
-    for i in range(ndim - 1, -1, -1):
-        before = after = 0
-        if ndim - 1 - i < count:
-            first, last = (<tuple>pad)[2 * (ndim - 1 - i)], (<tuple>pad)[2 * (ndim - 1 - i) + 1]
-            if type(first) is not int or type(last) is not int or not (
-                -FURTHEST < first < FURTHEST and -FURTHEST < last < FURTHEST
-            ):
-                return None
-            before, after = sign * first, sign * last
-        shape[i] = cnp.PyArray_DIM(a, i) + before + after
-        kept = cnp.PyArray_DIM(a, i) + min(before, 0) + min(after, 0)
-        if shape[i] <= 0 or kept <= 0:
-            return None
-        grows = grows or before > 0 or after > 0
-        job.sizes[i], job.from_steps[i], job.to_steps[i] = kept, from_step, to_step
-        from_offset -= min(before, 0) * from_step
-        to_offset += max(before, 0) * to_step
-        from_step *= cnp.PyArray_DIM(a, i)
-        to_step *= shape[i]
-    job.length = job.sizes[ndim - 1] * cnp.PyArray_ITEMSIZE(a)
-    job.outer = ndim - 1
-    out = cnp.PyArray_EMPTY(ndim, shape, cnp.PyArray_TYPE(a), 0)
-    job.data, job.out = cnp.PyArray_BYTES(a) + from_offset, cnp.PyArray_BYTES(out)
-    job.grows, job.value, job.is_double = grows, value, cnp.PyArray_TYPE(a) == cnp.NPY_DOUBLE
-    if ndim == 1:
-        # A vector is a matrix of one row.
-        job.rows = job.sizes[0] = 1
-        job.first, job.offset, job.outer = 0, to_offset, 1
-        job.from_steps[0], job.to_steps[0] = from_step, to_step
-    else:
-        job.rows = shape[0]
-        job.first, job.offset = to_offset // job.to_steps[0], to_offset % job.to_steps[0]
-    job.per_part = max(<int64_t>1, PART // job.to_steps[0])
-    if job.per_part >= job.rows:
-        pad_part(&job, 0)
-        return out
-    with nogil:
-        split(pad_part, &job, (job.rows + job.per_part - 1) // job.per_part)
-    return out
-
-
-cdef object pad(tuple v):
-    """(self, pad, value)"""
-    if type(v[2]) is not int and type(v[2]) is not float:
-        return None
-    return padded(v[0], v[1], 1, <double>v[2])
-
-
-cdef object pad_gradient(tuple v):
-    """(gradient, pad)"""
-    return padded(v[0], v[1], -1, 0)
-
-
 known("clone", clone)
 known("_contiguous", contiguous)
 known("roll", roll)
@@ -675,6 +466,3 @@ known("tril", tril)
 known("tril.self", tril)
 known("triu", triu)
 known("triu.self", triu)
-known("repeat", repeat)
-known("constant_pad_nd", pad)
-known("constant_pad_nd.self", pad_gradient)
