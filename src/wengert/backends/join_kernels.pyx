@@ -75,11 +75,17 @@ cdef inline void copy_runs(
     const Source* s, int64_t begin, int64_t end, int64_t offset, int64_t size
 ) noexcept nogil:
     """Some runs of a source, or `size` bytes of each from an offset on."""
-    cdef int64_t i
+    cdef int64_t i, block = begin // s.per_block, place = begin % s.per_block
+    cdef const char* data = s.data + begin * s.step + offset
+    cdef char* to = s.to + block * s.block + place * s.length + offset
     for i in range(begin, end):
-        copy(
-            s.to + i // s.per_block * s.block + i % s.per_block * s.length + offset,
-            s.data + i * s.step + offset, size)
+        copy(to, data, size)
+        data += s.step
+        to += s.length
+        place += 1
+        if place == s.per_block:
+            place = 0
+            to += s.block - s.per_block * s.length
 
 
 cdef void block_part(void* data, int64_t part) noexcept nogil:
