@@ -34,6 +34,8 @@ MASK = X > 0.3
 CALLS = [
     ("sum.dim_IntList", (X, (1,), False, None)),
     ("sum.dim_IntList", (X, (0, 1), True, None)),
+    *[("sum.dim_IntList", (normal(rows, 1500), (0,), False, None)) for rows in (2, 34, 70, 131)],
+    ("amax", (normal(70, 1500), (0,), False)),
     ("mean.dim", (X, (-1,), False, None)),
     ("mean", (X, None)),
     ("amax", (X, (1,), False)),
