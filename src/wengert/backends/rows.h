@@ -151,9 +151,9 @@ static inline double wengert_combined(int kind, double a, double b) {
     }
 }
 
-#define STRIP 256 /* columns that are reduced at a time */
+#define STRIP 256  /* columns that are reduced at a time */
 #define BROAD 1024 /* the same where there is one result for each: rows are read further ahead */
-#define RUN 32    /* rows that are added in the type of the elements */
+#define RUN 32     /* rows that are added in the type of the elements */
 
 /* Rows to one row, by strips of columns: what is in a strip stays in the cache. */
 static inline TARGET void wengert_reduce_columns(
