@@ -34,6 +34,8 @@ MASK = X > 0.3
 CALLS = [
     ("sum.dim_IntList", (X, (1,), False, None)),
     ("sum.dim_IntList", (X, (0, 1), True, None)),
+    *[("sum.dim_IntList", (normal(rows, 1500), (0,), False, None)) for rows in (2, 34, 70, 131)],
+    ("amax", (normal(70, 1500), (0,), False)),
     ("mean.dim", (X, (-1,), False, None)),
     ("mean", (X, None)),
     ("amax", (X, (1,), False)),
@@ -81,7 +83,12 @@ CALLS = [
     ("tril", (X, 5)),
     ("triu", (X, -45)),
     ("flip", (X, (0,))),
+    ("flip", (X.reshape(-1), (0,))),
+    ("flip", (X[0], (-1,))),
+    ("flip", (np.tile(X, (1, 1, 3)), (1,))),
     ("roll", (X, (2,), (0,))),
+    ("roll", (np.tile(X, (1, 1, 3)), (1,), (-1,))),
+    ("roll", (np.tile(X, 2).reshape(-1), (1,), (0,))),
     ("stack", ([X, -X, X], 2)),
     ("stack", ([X[:, 1:], X[:, :-1]], 1)),
     ("stack", ([SMALL] * 40, 0)),
@@ -93,8 +100,21 @@ CALLS = [
     ("repeat", (SMALL, (2, 1, 3, 2))),
     ("repeat", (X, (2, 1, 3))),
     ("repeat", (X[0, 0], (400,))),
+    ("repeat", (X, (2, 1, 1))),
+    ("repeat", (X, (3, 1, 2, 1))),
+    ("repeat", (X, (2, 3, 1, 1, 2))),
+    ("repeat", (X[0, :, :1].copy(), (1, 700))),
+    ("repeat", (X[0, :1, :1], (50_000, 3))),
+    ("repeat", (X[0, 0, :1], (200_000,))),
+    ("repeat", (np.tile(X, (1, 1, 4)), (2, 1, 1))),
+    ("repeat", (np.array(2.5, np.float32), (3, 4))),
     ("constant_pad_nd", (X, (1, -2, 3, 4), 1.5)),
     ("constant_pad_nd", (X[0, 0], (100, 20), 0)),
+    ("constant_pad_nd", (X, (1, 1), 0.0)),
+    ("constant_pad_nd", (X, (0, 0, 0, 0, 2, 1), -0.0)),
+    ("constant_pad_nd", (X, (0, 3, 200, 0, -1, 2), np.inf)),
+    ("constant_pad_nd", (X, (-3, -1, -2, 0), 2)),
+    ("constant_pad_nd", (SMALL, (1, 2, 3, 4, 5, 6), 0)),
     ("_contiguous", (X[0].T,)),
     ("_contiguous", (X[:, 3:20],)),
     ("_contiguous", (X[:, :, 3:20],)),
@@ -159,6 +179,124 @@ def test_kernels_agree_with_those_that_are_declared(name, args, double):
     assert first.flags.c_contiguous and not any(first is a for a in args)
 
 
+KINDS = (np.bool_, np.int8, np.float16, np.int32, np.float64, np.complex64, np.complex128)
+
+
+@compiled_only
+@pytest.mark.parametrize("kind", KINDS)
+def test_copies_of_all_kinds_of_elements(kind):
+    x = (10 * X).astype(kind)
+    for name, *args in (
+        ("clone",),
+        ("flip", (1,)),
+        ("flip", (2,)),
+        ("roll", (7,), (1,)),
+        ("roll", (-3,), (2,)),
+        ("roll", (1,), ()),
+        ("tril", 5),
+    ):
+        found = native_loop(name).run((x, *args))
+        np.testing.assert_array_equal(found, operator_named(name).kernel(np, x, *args), strict=True)
+    for joined, dim in (([x, x[:, 3:], x[:, :1]], 1), ([x, x[:, :, 1:]], 2), ([x[:1], x], 0)):
+        found = native_loop("_cat").run((joined, dim, None))
+        np.testing.assert_array_equal(found, np.concatenate(joined, dim), strict=True)
+
+
+@compiled_only
+def test_copies_of_all_lengths_between_all_places():
+    """Both ends of what is copied may lie anywhere in a vector, and in the part of a thread."""
+    random = np.random.default_rng(7)
+    data = random.integers(0, 256, 400_000).astype(np.uint8)
+    lengths = [*range(1, 100, 3), *range(60, 70), *range(600, 680, 7), 4000]
+    lengths += [131_072, 131_073, 262_145, 300_000]
+    for length in lengths:
+        for before in (0, 1, 4, 15, 31, 32, 63):
+            start = int(random.integers(0, 64))
+            parts = [data[:before], data[start : start + length], data[:5]]
+            found = native_loop("_cat").run((parts, 0, None))
+            np.testing.assert_array_equal(found, np.concatenate(parts))
+            for shift in (1, before):
+                found = native_loop("roll").run((parts[1], (shift,), (0,)))
+                np.testing.assert_array_equal(found, np.roll(parts[1], shift))
+
+
+@compiled_only
+def test_copies_decline_what_is_unusual():
+    arguments = {"flip": ((0,),), "roll": ((1,), (0,)), "repeat": ((2, 1),), "tril": (0,)}
+    for name in ("clone", *arguments):
+        args = arguments.get(name, ())
+        for x in (X[0].T, X[0, ::-1], X[0, :0], X[0].astype(">f4"), X[0].astype(object)):
+            assert native_loop(name).run((x, *args)) is None
+    assert native_loop("flip").run((X, (0, 1))) is None
+    assert native_loop("flip").run((X, (3,))) is None
+    assert native_loop("flip").run((X[0, 0, 0], (0,))) is None
+    assert native_loop("roll").run((X, (1, 2), (0, 1))) is None
+    assert native_loop("roll").run((X, (1,), (3,))) is None
+
+
+def test_copies_of_views_are_those_of_numpy():
+    for x in (X[0].T, X[0, ::2], X[0, :, 5:9], X[0, :0], X[:, 1].T):
+        t = wengert.from_numpy(x)
+        for dims in ((0,), (1,), (-1,), (0, 1)):
+            np.testing.assert_array_equal(t.flip(dims).numpy(), np.flip(x, dims))
+            shifts = (3, -5)[: len(dims)]
+            np.testing.assert_array_equal(t.roll(shifts, dims).numpy(), np.roll(x, shifts, dims))
+        np.testing.assert_array_equal(t.roll(2).numpy(), np.roll(x, 2))
+        np.testing.assert_array_equal(t.repeat(2, 3, 1).numpy(), np.tile(x, (2, 3, 1)))
+        np.testing.assert_array_equal(wengert.cat([t, t], 1).numpy(), np.concatenate([x, x], 1))
+        np.testing.assert_array_equal(wengert.stack([t, t], 1).numpy(), np.stack([x, x], 1))
+        np.testing.assert_array_equal(F.pad(t, (2, 1, 1, 0)).numpy(), np.pad(x, ((1, 0), (2, 1))))
+
+
+@compiled_only
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    ("shape", "repeats"),
+    [
+        ((40, 300), (2, 1)),
+        ((40, 300), (1, 3)),
+        ((40, 300), (2, 3)),
+        ((40, 300), (2, 1, 3, 2)),
+        ((5, 40, 300), (2, 1, 3)),
+        ((5, 40, 300), (1, 2, 1)),
+        ((70_001,), (3,)),
+        ((70_001,), (2, 4)),
+        ((300, 400), (2, 1)),
+        ((3, 1, 50_000), (1, 4, 2)),
+        ((9,), (1, 16)),
+    ],
+)
+def test_sums_of_repeated_elements(shape, repeats, dtype):
+    """One pass adds the copies in their order, on any number of threads."""
+    padded = (1,) * (len(repeats) - len(shape)) + shape
+    g = normal(*[n * size for n, size in zip(repeats, padded, strict=True)], dtype=dtype)
+    pairs = g.reshape([n for pair in zip(repeats, padded, strict=True) for n in pair])
+    wanted = 0
+    for place in np.ndindex(*repeats):
+        wanted = wanted + pairs[tuple([each for i in place for each in (i, slice(None))])]
+    before = wengert.get_num_threads()
+    try:
+        for threads in (1, 2, 5):
+            wengert.set_num_threads(threads)
+            found = native_loop("repeat.self").run((g, shape, repeats))
+            np.testing.assert_array_equal(found, wanted.reshape(shape), strict=True)
+    finally:
+        wengert.set_num_threads(before)
+
+
+@compiled_only
+def test_sums_of_many_or_short_copies_are_left_to_the_rule():
+    run = native_loop("repeat.self").run
+    assert run((normal(30, 9), (9,), (30, 1))) is None
+    assert run((normal(4, 5), (4, 5), (1, 1))) is None
+    assert run((normal(8, 5), (4, 5), (2, 1))) is not None
+    assert run((normal(4, 10), (4, 5), (1, 2))) is None
+    assert run((normal(2, 0), (0,), (2, 1))) is None
+    assert run((normal(9, 8).T, (9,), (8, 1))) is None
+    assert run((normal(2, 9).astype(np.int64), (9,), (2, 1))) is None
+    assert run((normal(3, 9), (9,), (2, 1))) is None
+
+
 FUNCTIONS = {
     "sum": lambda x: x.sum(1),
     "mean": lambda x: x.mean((0, 1)),
@@ -187,6 +325,7 @@ FUNCTIONS = {
     "flip": lambda x: x.flip(1),
     "tril": lambda x: x.tril(),
     "pad": lambda x: F.pad(x, (1, 2, -1, 1)),
+    "repeat": lambda x: x.repeat(2, 2, 1) * x.repeat(2, 1, 2, 1)[1, 0],
     "batch_norm": lambda x: F.batch_norm(x, None, None, x[0, :, 0], x[0, :, 1], True),
     "layer_norm": lambda x: F.layer_norm(x, (6,), x[0, 0], x[0, 1]),
     "nll_loss": lambda x: F.nll_loss(x[0], wengert.tensor([0, 1, -100, 3, 5])),

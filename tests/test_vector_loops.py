@@ -265,6 +265,45 @@ def test_other_instructions_give_the_same_numbers(instructions):
     assert float(done.stdout) == pytest.approx(own, rel=1e-4)
 
 
+def extrema():
+    """The bytes of the larger and lesser of all pairs of special values, and of limited ones."""
+    special = np.array([0.0, -0.0, 1.5, -1.5, np.inf, -np.inf, np.nan], np.float32)
+    x, y = [wengert.from_numpy(a.ravel().copy()) for a in np.meshgrid(special, special)]
+    found = [wengert.maximum(x, y), wengert.minimum(x, y), x.clamp(y, -y), x.clamp(min=y)]
+    found += [F.relu(x), F.relu6(x), F.hardswish(x), F.hardtanh(x)]
+    found += [x.clamp(low, high) for low in (-0.0, 0.0, -1.0) for high in (0.0, -0.0, 2.0)]
+    return b"".join(t.nan_to_num(7.0, np.inf, -np.inf).numpy().tobytes() for t in found)
+
+
+@compiled_only
+@pytest.mark.parametrize("instructions", ["plain", "avx2", "none"])
+def test_extrema_of_special_values(instructions):
+    """Of two zeros the same, and nothing is larger than what is no number."""
+    program = (
+        "import sys; sys.path.insert(0, 'tests'); import test_vector_loops as t;"
+        "sys.stdout.write(t.extrema().hex())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", program], capture_output=True, text=True, check=True,
+        env={**os.environ, "WENGERT_INSTRUCTIONS": instructions},
+    )  # fmt: skip
+    assert done.stdout == extrema().hex()
+
+
+@pytest.mark.parametrize("length", [8, 100, 255, 256, 257, 1000, 1025, 4095, 4097, 40_000])
+def test_elements_that_are_repeated_along_rows(length):
+    x = np.random.default_rng(5).standard_normal((7, length))
+    for dtype in DTYPES:
+        a = x.astype(dtype)
+        t, column = wengert.from_numpy(a), wengert.from_numpy(a[:, :1].copy())
+        np.testing.assert_array_equal((t * column).numpy(), a * a[:, :1])
+        np.testing.assert_array_equal((column - t).numpy(), a[:, :1] - a)
+        wide = a[:, ::2]
+        found = wengert.from_numpy(a)[:, ::2] * column
+        np.testing.assert_array_equal(found.numpy(), wide * a[:, :1])
+        np.testing.assert_array_equal(t.clamp(-0.5, 0.5).numpy(), a.clip(-0.5, 0.5))
+
+
 # Memory -------------------------------------------------------------------------------------------
 
 
@@ -302,11 +341,22 @@ def test_kept_memory_is_bounded():
 
 
 @compiled_only
-def test_arrays_of_other_sizes_are_not_mixed_up():
+@pytest.mark.skipif(os.name != "posix", reason="memory is aligned by a function of POSIX")
+def test_blocks_begin_with_cache_lines_and_large_pages():
+    memory.release_blocks()
+    assert wengert.empty(100_000).data_ptr() % 64 == 0
+    for size in (1 << 19, 1_000_000, 3_000_000):
+        assert wengert.empty(size).data_ptr() % (1 << 21) == 0
+    memory.release_blocks()
+
+
+@compiled_only
+@pytest.mark.parametrize(("most", "count"), [(1 << 20, 300), (1 << 23, 60)])
+def test_arrays_of_other_sizes_are_not_mixed_up(most, count):
     """Blocks of all sizes around the limits of classes, written to their ends."""
     rng = np.random.default_rng(6)
     alive = []
-    for size in rng.integers((1 << 16) - 300, 1 << 20, 300):
+    for size in rng.integers((1 << 16) - 300, most, count):
         array = np.full(size, size % 251, np.uint8)
         if size % 3 == 0:
             array.resize(size + 70_000, refcheck=False)

@@ -276,8 +276,30 @@ def _live(form: Form) -> list[int]:
     needed = set(form.results)
     for i in reversed(range(len(form.code))):
         if i in needed:
-            needed.update(operands_of(form.code[i]))
+            extremum = _extremum(form, i)
+            needed.update(operands_of(form.code[i]) if extremum is None else extremum[1:])
     return sorted(needed)
+
+
+def _extremum(form: Form, at: int) -> tuple[str, int, int] | None:
+    """The macro and the operands of the larger or lesser of two floats as `maximum` writes it:
+    the first where it is that or no number, else the second. None for anything else."""
+    name, own, args = form.code[at]
+    if name != "select" or own not in KINDS:
+        return None
+    condition, first, second = args
+    name, own, either = form.code[condition]
+    if name != "or" or own != "bool":
+        return None
+    (name, _, compared), (other, _, unordered) = [form.code[place] for place in either]
+    if (name, other) != ("cmp", "cmp") or unordered != ("uno", first, first):
+        return None
+    macro = {"gt": "MAXIMUM", "lt": "MINIMUM"}.get(compared[0])
+    if macro is None or compared[1:] != (first, second):
+        return None
+    code, own, value = form.code[first]
+    known = code == "const" and number(value[0], own) == number(value[0], own)
+    return macro if known else macro + "_OR_NAN", first, second
 
 
 # Text ---------------------------------------------------------------------------------------------
@@ -327,7 +349,11 @@ def _lines(form: Form, kind: str) -> tuple[list[str], str]:
         if name == "input":
             names[at] = f"x{args[0]}"
             continue
-        text = _instruction(form, name, own, args, names, kind)
+        extremum = _extremum(form, at)
+        if extremum is None:
+            text = _instruction(form, name, own, args, names, kind)
+        else:
+            text = f"{extremum[0]}({names[extremum[1]]}, {names[extremum[2]]})"
         type_ = "TRUTHS" if own == "bool" else "FLOATS" if own == kind else "INTEGERS"
         lines.append(f"{type_} v{at} = {text};")
         names[at] = f"v{at}"

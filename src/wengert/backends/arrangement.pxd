@@ -15,6 +15,15 @@ cdef inline bint holds_numbers(object value) noexcept:
     return kind < cnp.NPY_OBJECT or kind == NPY_HALF
 
 
+cdef inline bint is_data(object value) noexcept:
+    """Whether a value is a contiguous array of numbers with some elements."""
+    return (
+        holds_numbers(value)
+        and cnp.PyArray_ISCARRAY_RO(<cnp.ndarray>value)
+        and cnp.PyArray_SIZE(<cnp.ndarray>value) > 0
+    )
+
+
 cdef inline bint find_runs(
     cnp.ndarray a, int64_t* runs, int64_t* length, int64_t* step
 ) noexcept:

@@ -2,17 +2,23 @@
 """Kernels of copies in another arrangement, with those of their gradients."""
 cimport numpy as cnp
 from libc.stdint cimport int64_t, uint32_t, uint64_t
-from libc.math cimport signbit
-from libc.string cimport memcpy, memset
+from libc.string cimport memset
 
-from ..core.array_checks cimport empty_like, fits
+from ..core.array_checks cimport empty_like
 from ..core.pool cimport split, work_t
-from .arrangement cimport find_runs, holds_numbers, measure_around
-from .kernels cimport is_plain, known, span
+from .arrangement cimport find_runs, is_data, measure_around
+from .kernels cimport known, span
 
 cnp.import_array()
 
+cdef extern from "copying.h":
+    void copy "wengert_copy" (char* to, const char* source, Py_ssize_t size) noexcept nogil
+
 cdef extern from "turning.h":
+    void wengert_reverse_1(char* to, const char* source, Py_ssize_t n) noexcept nogil
+    void wengert_reverse_2(char* to, const char* source, Py_ssize_t n) noexcept nogil
+    void wengert_reverse_4(char* to, const char* source, Py_ssize_t n) noexcept nogil
+    void wengert_reverse_8(char* to, const char* source, Py_ssize_t n) noexcept nogil
     void wengert_turn_4(
         const char* data, Py_ssize_t step, char* out, Py_ssize_t columns, Py_ssize_t top,
         Py_ssize_t bottom, Py_ssize_t left, Py_ssize_t right) noexcept nogil
@@ -25,19 +31,9 @@ cdef enum:
     PART = 131072      # bytes that a thread takes at a time
     LEAST = 32         # bytes of a row that are worth a call
     MOST = 16          # dimensions
-    PIECE = 256        # bytes that are read before they are written
 
-# Of margins, diagonals and lengths that are repeated, so that sums of them stay in range.
+# Of diagonals, so that sums of them stay in range.
 cdef int64_t FURTHEST = <int64_t>1 << 40
-
-
-cdef bint is_data(object value) noexcept:
-    """Whether a value is a contiguous array of numbers with some elements."""
-    return (
-        holds_numbers(value)
-        and cnp.PyArray_ISCARRAY_RO(<cnp.ndarray>value)
-        and cnp.PyArray_SIZE(<cnp.ndarray>value) > 0
-    )
 
 
 # Copies ------------------------------------------------------------------------------------------
@@ -68,20 +64,20 @@ cdef void copy_part(void* data, int64_t part) noexcept nogil:
     cdef Copy* job = <Copy*>data
     cdef int64_t i = part * job.per_part, end = min(i + job.per_part, job.rows)
     while i < end:
-        memcpy(job.out + i * job.to_row, job.data + i * job.from_row, job.length)
+        copy(job.out + i * job.to_row, job.data + i * job.from_row, job.length)
         i += 1
 
 
 cdef void bytes_part(void* data, int64_t part) noexcept nogil:
     cdef Copy* job = <Copy*>data
     cdef int64_t begin = part * PART
-    memcpy(job.out + begin, job.data + begin, min(<int64_t>PART, job.length - begin))
+    copy(job.out + begin, job.data + begin, min(<int64_t>PART, job.length - begin))
 
 
 cdef void copy_bytes(char* out, const char* data, int64_t size) noexcept:
     cdef Copy job
     if size <= PART:
-        memcpy(out, data, size)
+        copy(out, data, size)
         return
     job.data, job.out, job.length = data, out, size
     with nogil:
@@ -181,7 +177,7 @@ cdef void run_part(void* data, int64_t part) noexcept nogil:
         source += at[d] * job.steps[d]
     while row < end:
         if not job.repeats:
-            memcpy(to, source, size)
+            copy(to, source, size)
         else:
             repeat_element(to, source, job.length, job.itemsize)
         to += size
@@ -299,19 +295,9 @@ cdef void roll_part(void* data, int64_t part) noexcept nogil:
     cdef char* to
     while i < end:
         row, to = job.data + i * job.length, job.out + i * job.length
-        memcpy(to, row + job.length - job.shift, job.shift)
-        copy_backwards(to + job.shift, row, job.length - job.shift)
+        copy(to, row + job.length - job.shift, job.shift)
+        copy(to + job.shift, row, job.length - job.shift)
         i += 1
-
-
-cdef void copy_backwards(char* to, const char* source, int64_t size) noexcept nogil:
-    """Copy from the end on, by pieces: large arrays begin at the same place of a page, and where
-    what is written lies a little after what is read in it, processors wait for the one before the
-    other."""
-    while size >= PIECE:
-        size -= PIECE
-        memcpy(to + size, source + size, PIECE)
-    memcpy(to, source, size)
 
 
 cdef object rolled(object x, object shifts, object dims, int sign):
@@ -352,25 +338,45 @@ cdef object roll_gradient(tuple v):
     return rolled(v[0], v[1], v[2], -1)
 
 
+cdef inline void reverse(
+    char* to, const char* source, int64_t n, int64_t itemsize
+) noexcept nogil:
+    if itemsize == 4:
+        wengert_reverse_4(to, source, n)
+    elif itemsize == 8:
+        wengert_reverse_8(to, source, n)
+    elif itemsize == 2:
+        wengert_reverse_2(to, source, n)
+    else:
+        wengert_reverse_1(to, source, n)
+
+
+cdef void reverse_rows(void* data, int64_t part) noexcept nogil:
+    cdef Copy* job = <Copy*>data
+    cdef int64_t i = part * job.per_part, end = min(i + job.per_part, job.rows)
+    while i < end:
+        reverse(
+            job.out + i * job.to_row, job.data + i * job.to_row, job.columns, job.itemsize)
+        i += 1
+
+
+cdef void reverse_piece(void* data, int64_t part) noexcept nogil:
+    """A piece of a single row, whose elements lie as far from its other end."""
+    cdef Copy* job = <Copy*>data
+    cdef int64_t begin = part * PART, size = min(<int64_t>PART, job.to_row - begin)
+    reverse(
+        job.out + begin, job.data + job.to_row - begin - size, size // job.itemsize, job.itemsize)
+
+
 cdef void flip_part(void* data, int64_t part) noexcept nogil:
-    """Blocks of elements the other way round, or rows of blocks at their new places."""
+    """Rows of blocks, each at the place that the blocks in reverse order have for it."""
     cdef Copy* job = <Copy*>data
     cdef int64_t i = part * job.per_part, end = min(i + job.per_part, job.rows), j
-    cdef int64_t count = job.rows_of_block
     while i < end:
-        if job.itemsize == 4:
-            for j in range(count):
-                (<uint32_t*>job.out)[i * count + j] = (
-                    <const uint32_t*>job.data)[i * count + count - 1 - j]
-        elif job.itemsize == 8:
-            for j in range(count):
-                (<uint64_t*>job.out)[i * count + j] = (
-                    <const uint64_t*>job.data)[i * count + count - 1 - j]
-        else:
-            j = i % count
-            memcpy(
-                job.out + i * job.length, job.data + (i - j + count - 1 - j) * job.length,
-                job.length)
+        j = i % job.rows_of_block
+        copy(
+            job.out + i * job.length,
+            job.data + (i - j + job.rows_of_block - 1 - j) * job.length, job.length)
         i += 1
 
 
@@ -385,15 +391,20 @@ cdef object flip(tuple v):
     if not span(v[1], cnp.PyArray_NDIM(a), &first, &last):
         return None
     shape_of(a, first, &job.rows, &job.rows_of_block, &job.length)
-    job.itemsize = job.length
-    if job.itemsize == 4 or job.itemsize == 8:
-        job.to_row = job.rows_of_block * job.length
+    out = empty_like(a)
+    job.data, job.out = cnp.PyArray_BYTES(a), cnp.PyArray_BYTES(out)
+    if job.length == 1 or job.length == 2 or job.length == 4 or job.length == 8:
+        job.itemsize, job.columns = job.length, job.rows_of_block
+        job.to_row = job.columns * job.itemsize
+        if job.rows == 1:
+            with nogil:
+                split(reverse_piece, &job, (job.to_row + PART - 1) // PART)
+        else:
+            share_out(&job, reverse_rows)
     else:
         job.rows *= job.rows_of_block
         job.to_row = job.length
-    out = empty_like(a)
-    job.data, job.out = cnp.PyArray_BYTES(a), cnp.PyArray_BYTES(out)
-    share_out(&job, flip_part)
+        share_out(&job, flip_part)
     return out
 
 
@@ -407,11 +418,11 @@ cdef void triangle_part(void* data, int64_t part) noexcept nogil:
         edge = (0 if edge < 0 else job.columns if edge > job.columns else edge) * job.itemsize
         row, to = job.data + i * job.length, job.out + i * job.length
         if job.lower:
-            memcpy(to, row, edge)
+            copy(to, row, edge)
             memset(to + edge, 0, job.length - edge)
         else:
             memset(to, 0, edge)
-            memcpy(to + edge, row + edge, job.length - edge)
+            copy(to + edge, row + edge, job.length - edge)
         i += 1
 
 
@@ -445,205 +456,6 @@ cdef object triu(tuple v):
     return triangle(v, False)
 
 
-# Repeating ---------------------------------------------------------------------------------------
-
-
-cdef struct Tiling:
-    int ndim
-    int64_t sizes[MOST]
-    int64_t repeats[MOST]
-    int64_t widths[MOST]  # bytes of a row of the source
-    const char* data
-    char* out
-    int64_t row  # bytes of a result for one row of the first dimension
-
-
-cdef int64_t tile(Tiling* job, int dim, const char* data, char* to, int64_t width) noexcept nogil:
-    """Write copies of a part side by side; how many bytes that were."""
-    cdef int64_t i, written = 0, step
-    if dim == job.ndim:
-        memcpy(to, data, width)
-        return width
-    if dim == job.ndim - 1:
-        memcpy(to, data, job.sizes[dim] * width)
-        written = job.sizes[dim] * width
-    else:
-        step = job.widths[dim]
-        for i in range(job.sizes[dim]):
-            written += tile(job, dim + 1, data + i * step, to + written, width)
-    step = written
-    for i in range(1, job.repeats[dim]):
-        memcpy(to + written, to, step)
-        written += step
-    return written
-
-
-cdef void tile_part(void* data, int64_t part) noexcept nogil:
-    cdef Tiling* job = <Tiling*>data
-    tile(job, 1, job.data + part * job.widths[0], job.out + part * job.row, job.widths[job.ndim - 1])
-
-
-cdef object repeat(tuple v):
-    """(self, repeats)"""
-    cdef Tiling job
-    cdef cnp.npy_intp shape[MOST]
-    cdef cnp.ndarray a, out
-    cdef int i, own, missing
-    cdef int64_t width, whole
-    if not is_data(v[0]) or type(v[1]) is not tuple or not 0 < len(<tuple>v[1]) <= MOST:
-        return None
-    a = <cnp.ndarray>v[0]
-    own, job.ndim = cnp.PyArray_NDIM(a), <int>len(<tuple>v[1])
-    missing = job.ndim - own
-    if missing < 0:
-        return None
-    for i in range(job.ndim):
-        job.sizes[i] = 1 if i < missing else cnp.PyArray_DIM(a, i - missing)
-        if type((<tuple>v[1])[i]) is not int or not (
-            1 <= (<tuple>v[1])[i] <= FURTHEST // job.sizes[i]
-        ):
-            return None
-        job.repeats[i] = (<tuple>v[1])[i]
-        shape[i] = job.sizes[i] * job.repeats[i]
-    width = cnp.PyArray_ITEMSIZE(a)
-    for i in range(job.ndim - 1, -1, -1):
-        job.widths[i] = width
-        width *= job.sizes[i]
-    out = cnp.PyArray_EMPTY(job.ndim, shape, cnp.PyArray_TYPE(a), 0)
-    job.data, job.out = cnp.PyArray_BYTES(a), cnp.PyArray_BYTES(out)
-    if job.ndim == 1 or cnp.PyArray_NBYTES(out) <= PART:
-        with nogil:
-            tile(&job, 0, job.data, job.out, cnp.PyArray_ITEMSIZE(a))
-        return out
-    whole = cnp.PyArray_NBYTES(out) // job.repeats[0]
-    job.row = whole // job.sizes[0]
-    with nogil:
-        split(tile_part, &job, job.sizes[0])
-    for i in range(1, job.repeats[0]):
-        copy_bytes(job.out + i * whole, job.out, whole)
-    return out
-
-
-# Padding -----------------------------------------------------------------------------------------
-
-
-cdef struct Window:
-    # Rows of `length` bytes at places in two arrays; strides in bytes for the dimensions before.
-    int outer
-    int64_t sizes[MOST]
-    int64_t from_steps[MOST]
-    int64_t to_steps[MOST]
-    int64_t length
-    # Of the first dimension: rows of the result, its first row that is copied, and what fills them.
-    const char* data
-    char* out
-    int64_t rows, first, offset, per_part
-    bint grows, is_double
-    double value
-
-
-cdef void copy_window(Window* job, int dim, const char* data, char* to) noexcept nogil:
-    cdef int64_t i
-    if dim == job.outer:
-        memcpy(to, data, job.length)
-        return
-    for i in range(job.sizes[dim]):
-        copy_window(job, dim + 1, data + i * job.from_steps[dim], to + i * job.to_steps[dim])
-
-
-cdef void pad_part(void* data, int64_t part) noexcept nogil:
-    """Some rows of the first dimension: fill them, then copy what there is to copy."""
-    cdef Window* job = <Window*>data
-    cdef int64_t i = part * job.per_part, end = min(i + job.per_part, job.rows), j
-    cdef int64_t step = job.to_steps[0]
-    cdef char* to = job.out + i * step
-    if job.grows:
-        if job.value == 0 and not signbit(job.value):
-            memset(to, 0, (end - i) * step)
-        elif job.is_double:
-            for j in range((end - i) * step // 8):
-                (<double*>to)[j] = job.value
-        else:
-            for j in range((end - i) * step // 4):
-                (<float*>to)[j] = <float>job.value
-    while i < end:
-        if 0 <= i - job.first < job.sizes[0]:
-            copy_window(
-                job, 1, job.data + (i - job.first) * job.from_steps[0],
-                job.out + i * step + job.offset)
-        i += 1
-
-
-cdef object padded(object x, object pad, int sign, double value):
-    """Margins added to dimensions from the last on, or taken away where they are negative."""
-    cdef Window job
-    cdef cnp.npy_intp shape[MOST]
-    cdef cnp.ndarray a, out
-    cdef int i, ndim, count
-    cdef int64_t before, after, kept, from_offset = 0, to_offset = 0, from_step, to_step
-    cdef bint grows = False
-    if not is_plain(x) or type(pad) is not tuple:
-        return None
-    a = <cnp.ndarray>x
-    if not fits(value, cnp.PyArray_TYPE(a)):
-        return None
-    ndim, count = cnp.PyArray_NDIM(a), <int>len(<tuple>pad) // 2
-    if not 0 < ndim <= MOST or count > ndim or len(<tuple>pad) % 2:
-        return None
-    from_step = to_step = cnp.PyArray_ITEMSIZE(a)
-    for i in range(ndim - 1, -1, -1):
-        before = after = 0
-        if ndim - 1 - i < count:
-            first, last = (<tuple>pad)[2 * (ndim - 1 - i)], (<tuple>pad)[2 * (ndim - 1 - i) + 1]
-            if type(first) is not int or type(last) is not int or not (
-                -FURTHEST < first < FURTHEST and -FURTHEST < last < FURTHEST
-            ):
-                return None
-            before, after = sign * first, sign * last
-        shape[i] = cnp.PyArray_DIM(a, i) + before + after
-        kept = cnp.PyArray_DIM(a, i) + min(before, 0) + min(after, 0)
-        if shape[i] <= 0 or kept <= 0:
-            return None
-        grows = grows or before > 0 or after > 0
-        job.sizes[i], job.from_steps[i], job.to_steps[i] = kept, from_step, to_step
-        from_offset -= min(before, 0) * from_step
-        to_offset += max(before, 0) * to_step
-        from_step *= cnp.PyArray_DIM(a, i)
-        to_step *= shape[i]
-    job.length = job.sizes[ndim - 1] * cnp.PyArray_ITEMSIZE(a)
-    job.outer = ndim - 1
-    out = cnp.PyArray_EMPTY(ndim, shape, cnp.PyArray_TYPE(a), 0)
-    job.data, job.out = cnp.PyArray_BYTES(a) + from_offset, cnp.PyArray_BYTES(out)
-    job.grows, job.value, job.is_double = grows, value, cnp.PyArray_TYPE(a) == cnp.NPY_DOUBLE
-    if ndim == 1:
-        # A vector is a matrix of one row.
-        job.rows = job.sizes[0] = 1
-        job.first, job.offset, job.outer = 0, to_offset, 1
-        job.from_steps[0], job.to_steps[0] = from_step, to_step
-    else:
-        job.rows = shape[0]
-        job.first, job.offset = to_offset // job.to_steps[0], to_offset % job.to_steps[0]
-    job.per_part = max(<int64_t>1, PART // job.to_steps[0])
-    if job.per_part >= job.rows:
-        pad_part(&job, 0)
-        return out
-    with nogil:
-        split(pad_part, &job, (job.rows + job.per_part - 1) // job.per_part)
-    return out
-
-
-cdef object pad(tuple v):
-    """(self, pad, value)"""
-    if type(v[2]) is not int and type(v[2]) is not float:
-        return None
-    return padded(v[0], v[1], 1, <double>v[2])
-
-
-cdef object pad_gradient(tuple v):
-    """(gradient, pad)"""
-    return padded(v[0], v[1], -1, 0)
-
-
 known("clone", clone)
 known("_contiguous", contiguous)
 known("roll", roll)
@@ -654,6 +466,3 @@ known("tril", tril)
 known("tril.self", tril)
 known("triu", triu)
 known("triu.self", triu)
-known("repeat", repeat)
-known("constant_pad_nd", pad)
-known("constant_pad_nd.self", pad_gradient)

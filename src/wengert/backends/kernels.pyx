@@ -19,13 +19,13 @@ cnp.import_array()
 
 #: The operators that modules have kernels of, which are imported when one of them is declared.
 KERNELS = {
-    "copy_kernels": "_contiguous clone constant_pad_nd flip repeat roll tril triu",
+    "copy_kernels": "_contiguous clone flip roll tril triu",
     "division_kernels": "fmod remainder",
     "gather_kernels": "_gather_backward gather scatter_add",
     "index_kernels": """
         _index_backward embedding index index_add index_select masked_fill masked_select
     """,
-    "join_kernels": "_cat split split_with_sizes stack unbind",
+    "join_kernels": "_cat constant_pad_nd repeat split split_with_sizes stack unbind",
     "network_kernels": "_nll_loss _nll_loss_backward _normalize_channels native_layer_norm",
     "order_kernels": "sort topk",
     "product_kernels": "_affine _bmm_left _bmm_right _mm_left _mm_right addmm bmm dot mm mv",

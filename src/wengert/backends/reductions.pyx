@@ -60,17 +60,27 @@ cdef inline double combined(int kind, double a, double b) noexcept nogil:
     return a * b if kind == 4 else a + b
 
 
+cdef void combine_rows(int kind, double* to, const double* other, int64_t n) noexcept nogil:
+    cdef int64_t i
+    if kind < 2:
+        for i in range(n):
+            to[i] += other[i]
+    else:
+        for i in range(n):
+            to[i] = combined(kind, to[i], other[i])
+
+
 cdef void combine(Job* job, char* out, bint single, double divisor, bint root) noexcept nogil:
     """Put the results of chunks together, in order, and finish them."""
     cdef int64_t i, j, k
     cdef double value
-    cdef double* partial
+    cdef double* total
     for i in range(job.outer):
+        total = job.partial + i * job.chunks * job.columns
+        for k in range(1, job.chunks):
+            combine_rows(job.kind, total, total + k * job.columns, job.columns)
         for j in range(job.columns):
-            partial = job.partial + i * job.chunks * job.columns + j
-            value = partial[0]
-            for k in range(1, job.chunks):
-                value = combined(job.kind, value, partial[k * job.columns])
+            value = total[j]
             if divisor != 1:
                 value /= divisor
             if root:

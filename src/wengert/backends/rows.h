@@ -151,24 +151,35 @@ static inline double wengert_combined(int kind, double a, double b) {
     }
 }
 
-#define STRIP 256 /* columns that are reduced at a time */
-#define RUN 32    /* rows that are added in the type of the elements */
+#define STRIP 256  /* columns that are reduced at a time */
+#define BROAD 1024 /* the same where there is one result for each: rows are read further ahead */
+#define RUN 32     /* rows that are added in the type of the elements */
 
 /* Rows to one row, by strips of columns: what is in a strip stays in the cache. */
 static inline TARGET void wengert_reduce_columns(
         int kind, const wengert_real* x, double* to, int64_t count, int64_t columns) {
-    for (int64_t left = 0; left < columns; left += STRIP) {
-        int width = columns - left < STRIP ? (int)(columns - left) : STRIP;
+    for (int64_t left = 0; left < columns; left += BROAD) {
+        int width = columns - left < BROAD ? (int)(columns - left) : BROAD;
         for (int64_t begin = 0; begin < count; begin += RUN) {
             int64_t end = begin + RUN < count ? begin + RUN : count;
-            wengert_real part[STRIP];
+            wengert_real part[BROAD];
             const wengert_real* row = x + begin * columns + left;
             for (int j = 0; j < width; j++)
                 part[j] = kind == WENGERT_SQUARES ? row[j] * row[j] : row[j];
             for (int64_t i = begin + 1; i < end; i++) {
                 row += columns;
                 switch (kind) {
-                case WENGERT_SUM: for (int j = 0; j < width; j++) part[j] += row[j]; break;
+                case WENGERT_SUM:
+                    if (i + 3 < end) {
+                        const wengert_real *b = row + columns, *c = b + columns, *d = c + columns;
+                        for (int j = 0; j < width; j++)
+                            part[j] = part[j] + row[j] + b[j] + c[j] + d[j];
+                        i += 3;
+                        row = d;
+                    } else {
+                        for (int j = 0; j < width; j++) part[j] += row[j];
+                    }
+                    break;
                 case WENGERT_SQUARES:
                     for (int j = 0; j < width; j++) part[j] += row[j] * row[j];
                     break;

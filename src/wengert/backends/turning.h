@@ -1,7 +1,6 @@
-/* Matrices turned around: elements of a column lie side by side, those of a row are to. */
-#include <Python.h>
-#include <stdint.h>
-#include <string.h>
+/* Matrices turned around: elements of a column lie side by side, those of a row are to. Rows in reverse
+   order. */
+#include "copying.h"
 
 #if defined(__GNUC__) && defined(__has_builtin)
 #if __has_builtin(__builtin_shufflevector)
@@ -75,3 +74,14 @@ WENGERT_TURN(wengert_turn_8, uint64_t, 2,
 WENGERT_TURN(wengert_turn_4, uint32_t, 4, )
 WENGERT_TURN(wengert_turn_8, uint64_t, 2, )
 #endif
+
+/* n elements in reverse order. */
+#define WENGERT_REVERSE(name, word)                                                           \
+WENGERT_COPIES static void name(char* to, const char* from, Py_ssize_t n) {                   \
+    const word* end = (const word*)from + n - 1;                                              \
+    for (Py_ssize_t i = 0; i < n; i++) ((word*)to)[i] = end[-i];                              \
+}
+WENGERT_REVERSE(wengert_reverse_1, uint8_t)
+WENGERT_REVERSE(wengert_reverse_2, uint16_t)
+WENGERT_REVERSE(wengert_reverse_4, uint32_t)
+WENGERT_REVERSE(wengert_reverse_8, uint64_t)

@@ -47,6 +47,7 @@ cdef enum:
     MOST_OPERANDS = 6
     MOST_DIMENSIONS = 12
     BLOCK = 1024       # elements of operands that are copied to be contiguous
+    SHORT_BLOCK = 256  # the same where an element is repeated along rows that are not long
     PART = 32768       # elements that one thread takes at a time
     QUICK = 4096       # elements below which the interpreter's lock is kept
     SHORTEST = 8       # elements in a row that are worth calling a loop for
@@ -62,7 +63,7 @@ cdef struct Job:
     int sizes[MOST_OPERANDS]  # of their elements
     char* data[MOST_OPERANDS]
     char* out
-    int64_t total, length, rows, rows_per_part, pieces, piece
+    int64_t total, length, rows, rows_per_part, pieces, piece, block
     int64_t together  # rows that pass through blocks at once
     int64_t dims[MOST_DIMENSIONS]
     int64_t strides[MOST_OPERANDS][MOST_DIMENSIONS]
@@ -134,7 +135,7 @@ cdef void run_row(
             <const char* const*>operands, job.numbers, out + begin * job.itemsize, end - begin)
         return
     while begin < end:
-        count = min(end - begin, <int64_t>BLOCK)
+        count = min(end - begin, job.block)
         for i in range(job.count):
             operands[i] = row[i] + begin * job.inner[i]
             if job.inner[i] != job.itemsize:
@@ -511,6 +512,12 @@ cdef class VectorLoop(NativeLoop):
         if job.length < SHORTEST and job.rows > 1:
             return None
         job.rows_per_part = max(1, PART // job.length)
+        job.block = BLOCK
+        if job.rows > 1 and job.length < 4 * BLOCK:
+            job.block = SHORT_BLOCK
+            for i in range(count):
+                if job.inner[i] != 0 and job.inner[i] != job.itemsize:
+                    job.block = BLOCK
         # A row that is longer than a part is taken in pieces.
         job.piece = PART
         job.pieces = (job.length + job.piece - 1) // job.piece

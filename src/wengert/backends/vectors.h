@@ -169,7 +169,11 @@
 #define DIV(a, b) OF(div)(a, b)
 #define FMA(a, b, c) OF(fmadd)(a, b, c)
 #define SQRT(a) OF(sqrt)(a)
+/* The first operand if it is larger or lesser, else the second, as where one is no number. */
 #define MAXIMUM(a, b) OF(max)(a, b)
+#define MINIMUM(a, b) OF(min)(a, b)
+#define MAXIMUM_OR_NAN(a, b) SELECT(UNO(a, a), a, MAXIMUM(a, b))
+#define MINIMUM_OR_NAN(a, b) SELECT(UNO(a, a), a, MINIMUM(a, b))
 #define INTEGERS_ADD(a, b) INT(add)(a, b)
 #define INTEGERS_SUB(a, b) INT(sub)(a, b)
 #define LT(a, b) COMPARE(a, b, _CMP_LT_OQ)
