@@ -186,7 +186,9 @@ def by_hand(lib: Any) -> Any:
         def compute(*args: Any, **options: Any) -> Any:
             if "out" in options:
                 return function(*args, **options)
-            return BY_HAND[name](lib, *args, **options)
+            # Definitions save other operands, which may be changed later.
+            copies = [arg.clone() if isinstance(arg, lib.Tensor) else arg for arg in args]
+            return BY_HAND[name](lib, *copies, **options)
 
         return compute
 

@@ -86,9 +86,9 @@ class Copying:
         return _each(self._lib.clone, on_copies())
 
 
-#: A line that names what it computes, and changes nothing.
+#: A line that names what it computes, shares no memory secretly and changes nothing.
 COMPUTED = re.compile(
-    r"^( *(?:t\d+, )*t\d+ = )(?!.*(?:[a-z0-9]_\(|out=|checkpoint))(.*)$", re.MULTILINE
+    r"^( *(?:t\d+, )*t\d+ = )(?!.*(?:[a-z0-9]_\(|out=|checkpoint|\.data\b))(.*)$", re.MULTILINE
 )
 
 

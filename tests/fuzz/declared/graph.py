@@ -251,7 +251,7 @@ TABLE: list[Declared] = [
         lambda d: d.field in ("requires_grad", "leaf", "node", "retains_grad")
         and (not_floating(d) or d.integers)
         or d.field == "log" and d.integers
-        or d.field in ("error", "message") and d.integers and d.ours is not None
+        or d.field in ("error", "message") and d.integers
         or refused(d, "Autograd not support dtype", "INTERNAL ASSERT FAILED")
         or d.field == "error" and d.theirs is None and bool(ASSIGNED.search(d.program.text))
         and bool(re.search("does not require grad|doesn't require grad", d.ours.message)),

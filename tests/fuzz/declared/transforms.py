@@ -75,9 +75,12 @@ TABLE: list[Declared] = [
         "vmap computes all examples at once, and raises what the first of them does not.",
         lambda d: d.program.ours and d.program.uses("vmap")
         and (d.field in ("error", "message") and None not in (d.ours, d.theirs)
-             or d.program.uses("no_grad", "set_grad_enabled", "inference_mode")
-             and refused_by_us(d, "does not require grad and does not have a grad_fn")
-             or refused(d, "modified by an inplace operation")),
+             or refused(d, "modified by an inplace operation"))
+        # Whether such a view is moved once more depends on where its batch dimension is.
+        or d.program.uses("vmap")
+        and d.program.uses("no_grad", "set_grad_enabled", "inference_mode")
+        and (refused_by_us(d, "does not require grad and does not have a grad_fn")
+             or refused(d, "does not require grad and does not have a grad_fn")),
     ),
     Declared(
         "A tangent has the dtype of its primal.",
