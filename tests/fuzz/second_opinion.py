@@ -104,8 +104,9 @@ def with_copies(source: str) -> str:
 
 
 def cloned(source: str) -> str:
-    """An expression with copies of the tensors that it names."""
-    return re.sub(r"\b[dgrtx]\d+\b", r"\g<0>.clone()", source)
+    """An expression with copies of the tensors that it names, which may also be tuples of them."""
+    copy = r"(\g<0>.clone() if isinstance(\g<0>, torch.Tensor) else \g<0>)"
+    return re.sub(r"\b[dgrtx]\d+\b", copy, source)
 
 
 class Replaced:

@@ -9,6 +9,7 @@ import wengert
 from fuzz.checking import against_pytorch, check, rounding_decides
 from fuzz.comparison import differences
 from fuzz.declared import TABLE
+from fuzz.declared.tangents import tells_the_slope
 from fuzz.program import Program, Step
 from fuzz.report import Report
 from fuzz.runner import execute
@@ -150,6 +151,20 @@ def test_variants_of_a_program_tell_why_it_differs(body, call, factor, agrees):
         f"r5 = {call}",
     ]
     assert (against_pytorch(Program([Step(step) for step in steps])) is None) is agrees
+
+
+def test_differences_of_values_tell_which_tangent_is_right():
+    steps = [
+        "level = torch.autograd.forward_ad.enter_dual_level()",
+        "t1 = torch.ones(1, dtype=torch.float64)",
+        "t2 = torch.autograd.forward_ad.make_dual(t1, t1)",
+        "d3 = torch.autograd.forward_ad.unpack_dual(t2 * t2).tangent",
+    ]
+    program = Program([Step(step) for step in steps])
+    right = execute(program, wengert)
+    wrong = execute(Program([*program.steps[:3], Step(steps[3] + " * 2")]), wengert)
+    assert tells_the_slope(next(differences(program, right, wrong)))
+    assert not tells_the_slope(next(differences(program, wrong, right)))
 
 
 @pytest.mark.parametrize(("factor", "agrees"), [("1", True), (ONLY_PYTORCH, False)])

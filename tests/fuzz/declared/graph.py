@@ -19,7 +19,7 @@ from fuzz.declared.looking import (
     refused_by_us,
     strip,
 )
-from fuzz.declared.numbers import differ_by_nan, numbers_in
+from fuzz.declared.numbers import differ_by_nan, numbers, numbers_in
 from fuzz.declared.origins import (
     OTHER_NODES,
     OTHER_VIEWS,
@@ -128,6 +128,11 @@ TABLE: list[Declared] = [
     Declared(
         "Some functions are made of other operators, and their graphs show it.",
         lambda d: d.field == "log" and hears_other_nodes(d)
+        # So does the order of hooks, and what has been done by the time one of them raises.
+        or d.field == "log" and bool(OTHER_NODES.search(d.program.text))
+        and numbers(d.ours) == numbers(d.theirs)
+        or d.field in ("grad", "log") and after(d, "first call")
+        and bool(OTHER_NODES.search(d.program.text))
         # A node that saves nothing, such as a view on top of what was computed, frees nothing.
         or refused_by_us(d, "through the graph a second time")
         and frees_a_graph(d) and bool(OTHER_NODES.search(history(d)))
