@@ -56,6 +56,7 @@ def against_pytorch(program: Program) -> Difference | None:
 
 #: Relative changes of the numbers of a program that its dtypes hardly represent.
 NUDGES = {"float64": 4e-15, "float32": 2e-6, "half": 4e-3}
+SHARES = (1.0, 0.8, 0.6)
 
 
 def rounding_decides(program: Program, found: Difference, lib: Any, seen: list[Seen]) -> bool:
@@ -63,15 +64,22 @@ def rounding_decides(program: Program, found: Difference, lib: Any, seen: list[S
 
     Both larger and smaller ones must: a jump of a function at a number is no matter of rounding.
     """
-    kind = Precision(program.text).kind
-    for nudge in (NUDGES[kind], -NUDGES[kind]):
-        others = execute(program, lib, through=Nudged(lib, nudge))
-        if not any(
-            other.field in (found.field, "error") and other.step <= found.step
-            for other in differences(program, seen, others)
-        ):
-            return False
-    return True
+    nudge = NUDGES[Precision(program.text).kind]
+    return all(
+        any(nudge_decides(program, found, lib, seen, sign * share * nudge) for share in SHARES)
+        for sign in (1, -1)
+    )
+
+
+def nudge_decides(
+    program: Program, found: Difference, lib: Any, seen: list[Seen], nudge: float
+) -> bool:
+    """Whether the library gives other values once the numbers of a program are nudged."""
+    others = execute(program, lib, through=Nudged(lib, nudge))
+    return any(
+        other.field in (found.field, "error") and other.step <= found.step
+        for other in differences(program, seen, others)
+    )
 
 
 def against_itself(program: Program) -> Difference | None:

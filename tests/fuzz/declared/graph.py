@@ -131,7 +131,8 @@ TABLE: list[Declared] = [
         # So does the order of hooks, and what has been done by the time one of them raises.
         or d.field == "log" and bool(OTHER_NODES.search(d.program.text))
         and numbers(d.ours) == numbers(d.theirs)
-        or d.field in ("grad", "log") and after(d, "first call")
+        or (d.field in ("grad", "log") and after(d, "first call") or refused(d, "first call")
+            or refused_by_us(d, "first call"))
         and bool(OTHER_NODES.search(d.program.text))
         # A node that saves nothing, such as a view on top of what was computed, frees nothing.
         or refused_by_us(d, "through the graph a second time")
