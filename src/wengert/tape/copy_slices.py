@@ -29,7 +29,7 @@ class CopySlices(Node):
         self.inner = inner
         self.steps = steps
         self.written = written
-        self.changed = None
+        self.changed: Any = None  # a weak reference to the view, where a rule reads the output
         self.out_shape = base.array.shape
         self.out_dtype = base.array.dtype
         strides = base.array.strides
