@@ -110,7 +110,8 @@ class Nudged:
         return self._lib.tensor(self._nudged(data), **options)
 
     def linspace(self, *args: Any, **options: Any) -> Any:
-        return self._lib.linspace(*args, **options) * (1 + self._nudge)
+        # Also what is zero, which it may be by rounding.
+        return self._lib.linspace(*args, **options) * (1 + self._nudge) + self._nudge
 
     def _nudged(self, data: Any) -> Any:
         if isinstance(data, list):

@@ -75,15 +75,18 @@ class Copying:
         return getattr(self._lib, name)
 
     def copied(self, compute: Callable, on_copies: Callable, operands: tuple) -> Any:
-        """What `compute` returns if that is a view or an operand, else a copy of the other's."""
+        """What `compute` returns if that lies in operands, else a copy of the other's result."""
         made = compute()
-        parts = made if isinstance(made, (tuple, list)) else (made,)
-        for part in parts:
-            if not isinstance(part, self._lib.Tensor) or part._is_view():
-                return made
-            if any(part is operand for operand in operands):
+        given = {id(self._memory(tensor)) for tensor in _flat(operands)}
+        for part in _flat(made):
+            if not isinstance(part, self._lib.Tensor) or id(self._memory(part)) in given:
                 return made
         return _each(self._lib.clone, on_copies())
+
+    def _memory(self, value: Any) -> Any:
+        """The tensor that a tensor is a view of, or itself."""
+        is_view = isinstance(value, self._lib.Tensor) and value._is_view()
+        return value._base if is_view else value
 
 
 #: A line that names what it computes, shares no memory secretly and changes nothing.
@@ -171,3 +174,10 @@ def _each(function: Callable, value: Any) -> Any:
     if isinstance(value, (tuple, list)):
         return type(value)(_each(function, item) for item in value)
     return function(value)
+
+
+def _flat(value: Any) -> list:
+    """The parts of nested tuples and lists."""
+    if isinstance(value, (tuple, list)):
+        return [part for item in value for part in _flat(item)]
+    return [value]

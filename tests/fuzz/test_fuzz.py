@@ -131,6 +131,11 @@ ONLY_PYTORCH = "(2 if torch.__name__ == 'torch' else 3)"
     [
         ("t4 = x3.real\n    t4.mul_(x3)", "torch.func.jvp(f2, (t1,), (tangent(t1),))[1]"),
         ("t4 = x3.logcumsumexp(0)\n    x3 = t4 * 1\n    t4.sub_(1)", "torch.func.grad(f3)(t1)"),
+        (
+            "t4 = x3 * 1\n    t5 = torch.nn.functional.adaptive_avg_pool1d(t4, (1,))\n"
+            "    t4.sub_(1)\n    x3 = t5",
+            "torch.func.grad(f3)(t1)",
+        ),
         ("x3 = torch.linalg.det(x3)", "torch.func.hessian(f4)(t1)"),
         ("t4 = x3.frac()\n    x3.mul_(x3)\n    x3 = t4", "torch.func.jacfwd(f2)(t1.clone())"),
         (
@@ -138,7 +143,8 @@ ONLY_PYTORCH = "(2 if torch.__name__ == 'torch' else 3)"
             "torch.func.jacfwd(f4)(t1)",
         ),
     ],
-    ids=["changed by itself", "saved in vain", "by definition", "shared tangents", "two reasons"],
+    ids=["changed by itself", "saved in vain", "saved for a view", "by definition",
+         "shared tangents", "two reasons"],
 )
 def test_variants_of_a_program_tell_why_it_differs(body, call, factor, agrees):
     """A variant explains a difference only if PyTorch then computes what we do."""
