@@ -43,7 +43,8 @@ TABLE: list[Declared] = [
     ),
     Declared(
         "Forward mode knows inference tensors: PyTorch's vectorized jacobian of one is zero.",
-        lambda d: d.field in ("values", "value", "dtype") and is_gradient(d)
+        lambda d: (d.field in ("values", "value", "dtype") and is_gradient(d)
+                   or refused_by_us(d, "setStorage"))  # a tangent of less memory than its primal
         and "strategy='forward-mode'" in d.source and "inference_mode" in history(d),
     ),
     Declared(
