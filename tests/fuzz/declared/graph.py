@@ -247,6 +247,12 @@ TABLE: list[Declared] = [
              and differ_by_nan(d.ours, d.theirs)),
     ),
     Declared(
+        "The result of cond requires grad if that of either branch does.",
+        lambda d: d.program.uses("cond") and d.field == "grad" and d.theirs is None
+        and not any(numbers_in(d.ours[1])),
+        harmless=True,
+    ),
+    Declared(
         "A view made in inference mode has its base's gradient, so inference tensors beside it "
         "are refused.",
         lambda d: d.field == "error" and d.theirs is None and d.program.uses("inference_mode")
