@@ -225,6 +225,8 @@ def values(t: Any) -> Any:
     """The elements; PyTorch cannot list zeros without memory and batches that have escaped."""
     if t.numel() > LIMIT:
         return None
+    if t.numel() == 0:
+        return []  # also where a batch cannot be read
     try:
         return t.tolist()
     except RuntimeError:

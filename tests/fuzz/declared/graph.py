@@ -161,7 +161,7 @@ TABLE: list[Declared] = [
         or d.field in ("requires_grad", "leaf") and has_empty(d)
         and bool(re.search(r"householder_product|orgqr", made_by(d)))
         or d.field in ("grad", "log") and d.program.uses("triangular_solve")
-        or d.program.uses("triangular_solve") and refused(d, "'NoneType' object has no attribute")
+        or d.program.uses("triangular_solve") and refused(d, "'NoneType'")
         or d.program.uses("triangular_solve")
         and refused_by_us(d, "appears to not have been used in the graph"),
     ),

@@ -14,6 +14,10 @@ TABLE: list[Declared] = [
         and refused(d, "start out of range"),
     ),
     Declared(
+        "argwhere is refused inside vmap, as nonzero is",
+        lambda d: "argwhere" in d.program.text and refused_by_us(d, "can output dynamic shape"),
+    ),
+    Declared(
         "No complex32.",
         lambda d: d.field == "dtype" and d.theirs == "complex32",
     ),
