@@ -109,6 +109,8 @@ TABLE: list[Declared] = [
         or refused_by_us(d, "more than one element of the written-to tensor")
         and bool(re.search(r"\.mean\(\)|mean\(t\d+\)", d.program.text))
         and bool(re.search(r"\bg\d", history(d)))
+        or (refused(d, "setStorage") or refused_by_us(d, "setStorage"))
+        and bool(re.search(r"\bg\d", history(d)))
         or (raises(d, "A view was created in no_grad mode")
             or refused_by_us(d, "A view was created in no_grad mode"))
         and bool(re.match(r"\s*[dgr]\d+[.\[ ]|.*\.apply\([dgr]\d", d.source)
