@@ -159,6 +159,17 @@ def test_variants_of_a_program_tell_why_it_differs(body, call, factor, agrees):
     assert (against_pytorch(Program([Step(step) for step in steps])) is None) is agrees
 
 
+@pytest.mark.parametrize(("factor", "agrees"), [("1", True), (ONLY_PYTORCH, False)])
+def test_results_in_rows_tell_that_strides_decide(factor, agrees):
+    pytest.importorskip("torch")
+    steps = [
+        "t1 = torch.tensor([[1.0, 2.0], [3.0, 4.0]])",
+        "t2 = t1 * 1 if torch.__name__ == 'torch' else t1.T.contiguous().T",
+        f"t3 = t2.as_strided((3,), (1,)) * {factor}",
+    ]
+    assert (against_pytorch(Program([Step(step) for step in steps])) is None) is agrees
+
+
 def test_differences_of_values_tell_which_tangent_is_right():
     steps = [
         "level = torch.autograd.forward_ad.enter_dual_level()",

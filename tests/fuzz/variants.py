@@ -17,16 +17,18 @@ import wengert
 from fuzz.by_hand import USES, as_functions, by_hand
 from fuzz.comparison import Difference
 from fuzz.declared.looking import is_refused_change, refused_by_us
-from fuzz.judging import MINOR, agree, first_difference
+from fuzz.judging import MINOR, READS_LAYOUT, agree, first_difference
 from fuzz.program import Program, Step
 from fuzz.runner import Seen, execute
 from fuzz.second_opinion import (
     Copying,
+    InRows,
     SecondOpinion,
     away_from_zero,
     cloned,
     conjugated_at_once,
     with_copies,
+    with_rows,
     without_zeros_of_no_sign,
 )
 
@@ -102,6 +104,13 @@ VARIANTS = (
         lambda d: is_computed(d, r"\bprelu\("),
         lambda source: PRELU.sub(r"torch.prelu(\1, ", source),
         away_from_zero,
+        on=BOTH,
+    ),
+    # Results lie in row-major order, so that views by strides see the same elements.
+    Variant(
+        lambda d: d.field not in MINOR and bool(READS_LAYOUT.search(d.program.text)),
+        with_rows,
+        InRows,
         on=BOTH,
     ),
     # Reverse mode and loops stand in place of transforms.
