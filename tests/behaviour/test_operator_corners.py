@@ -659,6 +659,14 @@ def test_padding_takes_away_no_more_than_there_is(lib):
             pad(x, widths)
 
 
+@pytest.mark.parametrize("shape", [(100,), (100, 3)])
+@pytest.mark.parametrize("count", [0, 2, 90])
+def test_selected_elements_do_not_keep_the_memory_of_all(lib, shape, count):
+    x = lib.ones(shape)
+    for found in (*lib.topk(x, count, 0), *lib.kthvalue(x, 2, 0), *lib.kthvalue(x, 2, 0, True)):
+        assert found.untyped_storage().nbytes() == found.numel() * found.element_size()
+
+
 # Pairs of numbers in memory -----------------------------------------------------------------------
 
 
