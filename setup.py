@@ -40,8 +40,6 @@ COMPILED_WITHOUT_PXD = [
     "wengert/core/scopes.py",
     "wengert/creation/declare.py",
     "wengert/creation/sampling.py",
-    "wengert/dispatch/layers.py",
-    "wengert/dispatch/levels.py",
     "wengert/dispatch/overlap.py",
     "wengert/operators/affine.py",
     "wengert/operators/along.py",

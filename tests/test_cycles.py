@@ -89,3 +89,68 @@ def test_gradient_with_a_graph_is_shown():
     assert gc.is_tracked(x.grad)
     assert gc.is_tracked(x.grad.grad_fn)
     x.grad = None
+
+
+def local_function(made):
+    class Doubled(wengert.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2 if made else None
+
+    return Doubled
+
+
+def function_of_a_namespace():
+    """A class as a program makes it that is run by `exec`."""
+    names = {"autograd": wengert.autograd, "__name__": "program"}
+    source = """
+class Doubled(autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * 2
+"""
+    exec(source, names)
+    return names
+
+
+def test_cycle_through_a_closure_of_a_custom_function_is_freed():
+    made = []
+    function = local_function(made)
+    made.append(function.apply(wengert.ones(1, requires_grad=True)))
+    reference = weakref.ref(function)
+    del function, made
+    gc.collect()
+    assert reference() is None
+
+
+def test_cycle_through_the_names_beside_a_custom_function_is_freed():
+    names = function_of_a_namespace()
+    names["made"] = names["Doubled"].apply(wengert.ones(1, requires_grad=True))
+    reference = weakref.ref(names["Doubled"])
+    del names
+    gc.collect()
+    assert reference() is None
+
+
+class Lasting(wengert.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    @wengert.autograd.function.once_differentiable
+    def backward(ctx, g):
+        return g * 2
+
+
+@compiled_only
+def test_graph_of_a_custom_function_of_a_module_is_hidden():
+    assert not gc.is_tracked(Lasting.apply(wengert.ones(1, requires_grad=True)).grad_fn)

@@ -261,16 +261,19 @@ def test_cycle_of_a_call_that_was_not_recorded():
     assert references[0]() is None
 
 
-@pytest.mark.compiled_only
-def test_plain_attributes_do_not_show_a_node_to_the_collector():
-    from wengert.core.collector import collector
-
+class WithPlainAttributes(wengert.autograd.Function):
+    @staticmethod
     def forward(ctx, x):
         ctx.shape, ctx.number, ctx.pair, ctx.array = x.shape, 3, (1, "a"), np.ones(2)
         ctx.save_for_backward(x)
         return x * 2
 
-    y = make(wengert, forward).apply(leaf())
+
+@pytest.mark.compiled_only
+def test_plain_attributes_do_not_show_a_node_to_the_collector():
+    from wengert.core.collector import collector
+
+    y = WithPlainAttributes.apply(leaf())
     assert collector.is_hidden(y.grad_fn)
     y.grad_fn.values = [1]
     assert not collector.is_hidden(y.grad_fn)

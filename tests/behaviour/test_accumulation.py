@@ -533,6 +533,14 @@ def test_a_leaf_may_be_given_data_after_its_sink_is_gone(lib):
     assert x.grad.tolist() == [2.0, 2.0, 2.0]
 
 
+def test_a_gradient_that_was_transposed_takes_no_other(lib):
+    x = lib.ones(1, 2, requires_grad=True)
+    x.sum().backward()
+    x.grad.t_()
+    with pytest.raises(RuntimeError, match="shape .* doesn't match the broadcast shape"):
+        x.sum().backward()
+
+
 # The memory of the first gradient -----------------------------------------------------------------
 
 WAYS = {

@@ -657,3 +657,41 @@ def test_padding_takes_away_no_more_than_there_is(lib):
     for widths in ((3, -2), (-2, 3), (-1, -1), (0, 0, 2, -9)):
         with pytest.raises(RuntimeError, match="length must be non-negative|negative output size"):
             pad(x, widths)
+
+
+@pytest.mark.parametrize("shape", [(100,), (100, 3)])
+@pytest.mark.parametrize("count", [0, 2, 90])
+def test_selected_elements_do_not_keep_the_memory_of_all(lib, shape, count):
+    x = lib.ones(shape)
+    for found in (*lib.topk(x, count, 0), *lib.kthvalue(x, 2, 0), *lib.kthvalue(x, 2, 0, True)):
+        assert found.untyped_storage().nbytes() == found.numel() * found.element_size()
+
+
+# Pairs of numbers in memory -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("size", "stride", "steps"),
+    [((1, 1, 2), (2, 1, 1), (1, 0)), ((1, 2, 2), (3, 4, 1), (1, 2)), ((1, 2), (7, 1), (3,))],
+)
+def test_strides_of_single_rows_do_not_keep_pairs_from_being_complex(lib, size, stride, steps):
+    x = lib.arange(20.0).as_strided(size, stride)
+    found = lib.view_as_complex(x)
+    assert found.stride() == steps
+    assert lib.view_as_real(found).tolist() == x.tolist()
+
+
+def test_pairs_that_do_not_lie_like_complex_numbers_are_refused(lib):
+    x = lib.arange(20.0)
+    with pytest.raises(RuntimeError, match="stride divisible by 2"):
+        lib.view_as_complex(x.as_strided((2, 1, 2), (3, 2, 1)))
+    with pytest.raises(RuntimeError, match="last dimension with stride 1"):
+        lib.view_as_complex(x.as_strided((1, 2), (7, 2)))
+
+
+@pytest.mark.parametrize("shape", [(1,), (1, 1), (2, 1), (1, 2), (3, 1, 1), (2, 2)])
+def test_gradient_of_transposed_parts_of_complex_numbers(lib, shape):
+    x = lib.ones(shape, dtype=lib.complex64, requires_grad=True)
+    parts = lib.view_as_real(x).transpose(-1, -2)
+    parts.backward(lib.full_like(parts, 0.5))
+    assert lib.view_as_real(x.grad).flatten().tolist() == [0.5] * (2 * x.numel())

@@ -668,6 +668,27 @@ def test_retain_grad_of_base_moves_to_the_new_value(lib):
     assert x.grad.tolist() == [3.0, 6.0, 3.0, 4.0]
 
 
+@pytest.mark.parametrize("change", ["sigmoid_", "exp_", "tanh_"])
+@pytest.mark.parametrize("part", [lambda y: y, lambda y: y[:1], lambda y: y.view(2)[1]])
+def test_second_derivatives_go_through_the_view_that_was_changed(lib, change, part):
+    """The rules of these operators read the result, which is the view and has its hooks."""
+    x = lib.tensor([0.5, -1.5], dtype=lib.float64, requires_grad=True)
+    view = part(x * x)
+    getattr(view, change)()
+    seen = []
+    view.retain_grad()
+    view.register_hook(lambda g: seen.append(g.sum().item()))
+    view.grad_fn.register_hook(lambda *grads: seen.append("node"))
+    slope = view.detach()
+    slope = {"sigmoid_": 1 - 2 * slope, "exp_": lib.ones_like(slope), "tanh_": -2 * slope}[change]
+    (g,) = lib.autograd.grad(view.sum(), x, create_graph=True)
+    g.sum().backward()
+    expected = 1 + slope * part(2 * x).detach()
+    assert lib.allclose(view.grad, expected)
+    assert seen[1::2] == ["node", "node"]
+    assert seen[::2] == pytest.approx([view.numel(), (expected - 1).sum().item()])
+
+
 def test_retain_grad_of_view_after_change_of_base(lib):
     x = lib.ones(4, requires_grad=True)
     y = x * 1
@@ -840,3 +861,27 @@ def test_a_view_by_parts_of_new_memory(lib):
         z.zero_()
     z.data = lib.ones(1, dtype=z.dtype)
     assert parts.grad_fn.name() == "ViewAsRealBackward0"
+
+
+def test_third_derivatives_of_a_view_that_was_changed_several_times(lib):
+    """What a rule reads is the value at its time, whatever the view has become since."""
+    x = lib.tensor([0.1, 0.2, 0.3], dtype=lib.float64, requires_grad=True)
+    with lib.autograd.graph.allow_mutation_on_saved_tensors():
+        base = x * 1
+        view = base[:2]
+        view.exp_()
+        view.mul_(3)
+        view.sin_()
+        result = (base * base).sum()
+        found = []
+        for _ in range(3):
+            (result,) = lib.autograd.grad(result, x, create_graph=True)
+            found.append(result.tolist())
+            result = result.sum()
+    wanted = [
+        [1.1301527097162707, 3.1696888345907057, 0.6],
+        [21.79873019316619, 16.641812136406166, 2.0],
+        [13.442506235638891, -126.64426440204976, 0.0],
+    ]
+    for mine, its in zip(found, wanted, strict=True):
+        assert mine == pytest.approx(its, rel=1e-10)

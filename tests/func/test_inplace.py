@@ -395,3 +395,34 @@ def test_tangents_changed_without_recording_keep_their_history(lib, change, oute
         (found,) = lib.autograd.grad(product(x), x)
     expected = lib.ones(3).cos()  # the derivative of the sine, whatever the change has done
     assert lib.allclose(found, expected)
+
+
+@pytest.mark.filterwarnings("ignore:Use of")
+@pytest.mark.parametrize("transform", ["jvp", "jacfwd", "vmap of jvp"])
+@pytest.mark.parametrize(
+    "change",
+    [lambda y: y.masked_fill_(y > 0, 0.5), lambda y: y.fill_(0.5), lambda y: y.zero_()],
+    ids=["masked_fill_", "fill_", "zero_"],
+)
+@pytest.mark.parametrize("number", [0.2, -0.2])
+def test_an_expanded_tensor_may_be_filled_in_forward_mode(lib, change, transform, number):
+    def f(x):
+        y = x.expand(3)
+        change(y)
+        return y * x
+
+    def along(x):
+        return lib.func.jvp(lambda x: f(x.clone()), (x,), (lib.ones_like(x),))
+
+    x = lib.tensor(number)
+    expected = (x.clone().expand(3) * 1).clone()
+    change(expected)
+    filled = expected[0] != x
+    if transform == "jvp":
+        value, tangent = along(x)
+        assert value.tolist() == (expected * expected).tolist()
+    elif transform == "jacfwd":
+        tangent = lib.func.jacfwd(lambda x: f(x.clone()))(x)
+    else:
+        tangent = lib.vmap(along)(x.expand(2).clone())[1][1]
+    assert tangent.tolist() == ([0.0] * 3 if filled else [2 * x.item()] * 3)

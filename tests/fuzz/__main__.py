@@ -6,8 +6,9 @@ import argparse
 import faulthandler
 import sys
 
-from fuzz.checking import IGNORED, ONLY, check
+from fuzz.checking import ONLY, check
 from fuzz.flavours import FLAVOURS
+from fuzz.judging import IGNORED
 from fuzz.report import LEAVE, Report
 from fuzz.seed import of_commit
 from fuzz.supervision import heed_warnings, supervise

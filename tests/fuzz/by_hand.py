@@ -49,6 +49,11 @@ def _cholesky_inverse(lib: Any, x: Any, upper: bool = False) -> Any:
     return lib.linalg.inv(lower @ lower.mH)
 
 
+def _matrix_exp(lib: Any, x: Any) -> Any:
+    wide = lib.float32 if x.dtype in (lib.float16, lib.bfloat16) else x.dtype
+    return lib.matrix_exp(x.to(wide)).to(x.dtype)
+
+
 def _polar(lib: Any, radius: Any, angle: Any) -> Any:
     return lib.complex(radius * angle.cos(), radius * angle.sin())
 
@@ -163,6 +168,7 @@ BY_HAND: dict[str, Callable] = {
     "batch_norm": _batch_norm, "instance_norm": _instance_norm, "atan2": _atan2, "cdist": _cdist,
     "arctan2": _atan2, "pdist": _pdist, "scatter_reduce": _scatter_reduce,
     "index_reduce": _index_reduce, "as_strided_scatter": _as_strided_scatter,
+    "matrix_exp": _matrix_exp,
 }  # fmt: skip
 METHODS = re.compile(rf"\b([a-z]\d+)\.({'|'.join(BY_HAND)})\(")
 CHANGES = re.compile(rf"\b([a-z]\d+)\.({'|'.join(BY_HAND)})_\(")
@@ -186,7 +192,9 @@ def by_hand(lib: Any) -> Any:
         def compute(*args: Any, **options: Any) -> Any:
             if "out" in options:
                 return function(*args, **options)
-            return BY_HAND[name](lib, *args, **options)
+            # Definitions save other operands, which may be changed later.
+            copies = [arg.clone() if isinstance(arg, lib.Tensor) else arg for arg in args]
+            return BY_HAND[name](lib, *copies, **options)
 
         return compute
 

@@ -96,11 +96,12 @@ class Failure:
 
 
 class Nudged:
-    """A library whose tensors of numbers get slightly larger or smaller ones."""
+    """A library whose tensors of numbers get slightly larger or smaller ones, each by its share."""
 
     def __init__(self, lib: Any, nudge: float) -> None:
         self._lib = lib
         self._nudge = nudge
+        self._count = 0
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._lib, name)
@@ -109,12 +110,17 @@ class Nudged:
         return self._lib.tensor(self._nudged(data), **options)
 
     def linspace(self, *args: Any, **options: Any) -> Any:
-        return self._lib.linspace(*args, **options) * (1 + self._nudge)
+        # Also what is zero, which it may be by rounding.
+        return self._lib.linspace(*args, **options) * (1 + self._nudge) + self._nudge
 
     def _nudged(self, data: Any) -> Any:
         if isinstance(data, list):
             return [self._nudged(item) for item in data]
-        return data * (1 + self._nudge) if isinstance(data, (float, complex)) else data
+        if not isinstance(data, (float, complex)):
+            return data
+        self._count += 1
+        share = 0.5 + self._count * 0.618 % 0.5  # else ratios of numbers would stay as they are
+        return data * (1 + share * self._nudge)
 
 
 class Run:
@@ -219,6 +225,8 @@ def values(t: Any) -> Any:
     """The elements; PyTorch cannot list zeros without memory and batches that have escaped."""
     if t.numel() > LIMIT:
         return None
+    if t.numel() == 0:
+        return []  # also where a batch cannot be read
     try:
         return t.tolist()
     except RuntimeError:

@@ -75,20 +75,41 @@ class Copying:
         return getattr(self._lib, name)
 
     def copied(self, compute: Callable, on_copies: Callable, operands: tuple) -> Any:
-        """What `compute` returns if that is a view or an operand, else a copy of the other's."""
+        """What `compute` returns if that lies in operands, else a copy of the other's result."""
         made = compute()
-        parts = made if isinstance(made, (tuple, list)) else (made,)
-        for part in parts:
-            if not isinstance(part, self._lib.Tensor) or part._is_view():
-                return made
-            if any(part is operand for operand in operands):
-                return made
-        return _each(self._lib.clone, on_copies())
+        if not all(isinstance(part, self._lib.Tensor) for part in _flat(made)):
+            return made
+        return made if self._lies_in(made, operands) else _each(self._lib.clone, on_copies())
+
+    def _lies_in(self, made: Any, operands: tuple) -> bool:
+        """Whether a part of a result is one of the operands, or a view of their memory."""
+        given = {id(self._memory(tensor)) for tensor in _flat(operands)}
+        return any(id(self._memory(part)) in given for part in _flat(made))
+
+    def _memory(self, value: Any) -> Any:
+        """The tensor that a tensor is a view of, or itself."""
+        is_view = isinstance(value, self._lib.Tensor) and value._is_view()
+        return value._base if is_view else value
 
 
-#: A line that names what it computes, and changes nothing.
+class InRows(Copying):
+    """A library with a function that makes results lie in row-major order, unless they are views.
+
+    In which order they lie otherwise, a view by strides tells.
+    """
+
+    def in_rows(self, made: Any, operands: tuple) -> Any:
+        return made if self._lies_in(made, operands) else _each(self._contiguous, made)
+
+    def _contiguous(self, part: Any) -> Any:
+        return part.contiguous() if isinstance(part, self._lib.Tensor) else part
+
+
+#: Names that programs give to tensors.
+NAMES = re.compile(r"\b[dgrtx]\d+\b")
+#: A line that names what it computes, shares no memory secretly and changes nothing.
 COMPUTED = re.compile(
-    r"^( *(?:t\d+, )*t\d+ = )(?!.*(?:[a-z0-9]_\(|out=|checkpoint))(.*)$", re.MULTILINE
+    r"^( *(?:t\d+, )*t\d+ = )(?!.*(?:[a-z0-9]_\(|out=|checkpoint|\.data\b))(.*)$", re.MULTILINE
 )
 
 
@@ -96,16 +117,30 @@ def with_copies(source: str) -> str:
     """The source of a step for a library that is `Copying`."""
 
     def copied(line: re.Match) -> str:
-        names = sorted(set(re.findall(r"\b[dgrtx]\d+\b", line[2])))
-        operands = "".join(f"{name}, " for name in names)
+        operands = "".join(f"{name}, " for name in sorted(set(NAMES.findall(line[2]))))
         return f"{line[1]}torch.copied(lambda: {line[2]}, lambda: {cloned(line[2])}, ({operands}))"
 
     return COMPUTED.sub(copied, source)
 
 
+#: A line that names what it computes or differentiates.
+RESULTS = re.compile(COMPUTED.pattern.replace(r"t\d+", r"[gt]\d+"), re.MULTILINE)
+
+
+def with_rows(source: str) -> str:
+    """The source of a step for a library with results `InRows`."""
+
+    def in_rows(line: re.Match) -> str:
+        operands = "".join(f"{name}, " for name in sorted(set(NAMES.findall(line[2]))))
+        return f"{line[1]}torch.in_rows({line[2]}, ({operands}))"
+
+    return RESULTS.sub(in_rows, source)
+
+
 def cloned(source: str) -> str:
-    """An expression with copies of the tensors that it names."""
-    return re.sub(r"\b[dgrtx]\d+\b", r"\g<0>.clone()", source)
+    """An expression with copies of the tensors that it names, which may also be tuples of them."""
+    copy = r"(\g<0>.clone() if isinstance(\g<0>, torch.Tensor) else \g<0>)"
+    return NAMES.sub(copy, source)
 
 
 class Replaced:
@@ -170,3 +205,10 @@ def _each(function: Callable, value: Any) -> Any:
     if isinstance(value, (tuple, list)):
         return type(value)(_each(function, item) for item in value)
     return function(value)
+
+
+def _flat(value: Any) -> list:
+    """The parts of nested tuples and lists."""
+    if isinstance(value, (tuple, list)):
+        return [part for item in value for part in _flat(item)]
+    return [value]

@@ -8,7 +8,7 @@ import multiprocessing
 import warnings
 from typing import Any
 
-from fuzz import checking, runner
+from fuzz import checking, judging, runner
 from fuzz.report import LEAVE, Report
 
 CHUNK = 5.0  # seconds of work after which the process tells what it has found
@@ -52,7 +52,7 @@ def heed_warnings() -> None:
 
 def _settings() -> tuple:
     """What a fresh process has to be told: the flavour, what to leave out and what to ignore."""
-    return list(checking.ONLY), list(LEAVE), set(checking.IGNORED)
+    return list(checking.ONLY), list(LEAVE), set(judging.IGNORED)
 
 
 def _work(
@@ -61,7 +61,7 @@ def _work(
 ) -> None:  # fmt: skip
     runner.on_pytorch = flag
     checking.ONLY[:], LEAVE[:] = settings[:2]
-    checking.IGNORED.update(settings[2])
+    judging.IGNORED.update(settings[2])
     heed_warnings()
     gc.freeze()  # the modules of two libraries are not looked through again and again
     while seconds > 0 and at.value <= last:

@@ -332,3 +332,12 @@ def test_views_of_nothing(lib):
     assert lib.ones(2, 0, 3).transpose(0, 2).stride() == (1, 3, 3)
     assert x.expand(2, 0, 6).stride() == (0, 6, 1)
     assert x.view(3, 0).stride() == (1, 1)
+
+
+@pytest.mark.parametrize("device", ["cpu", "meta"])
+def test_strides_of_single_rows_of_contiguous_operands_do_not_decide(device):
+    """Loops do not look at them, so what is known of results without computing must not either."""
+    x = wengert.ones(2, 1, device=device)
+    y = x.unfold(0, 2, 1)
+    assert y.is_contiguous()
+    assert (x * y * x).stride() == (4, 2, 1)

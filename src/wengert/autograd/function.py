@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -102,7 +103,18 @@ class FunctionMeta(type):
         node_class._plan = custom_plan(node_name, node_class)
         cls._backward_cls = node_class
         cls._plan = node_class._plan
+        cls._may_end = _may_end(cls)
         super().__init__(name, bases, attrs)
+
+
+def _may_end(function: type) -> bool:
+    """Whether a class may be deleted again: it is not among the names of a module, which last."""
+    names = getattr(sys.modules.get(function.__module__), "__dict__", None)
+    methods = [getattr(value, "__func__", value) for value in vars(function).values()]
+    methods = [getattr(method, "__wrapped__", method) for method in methods]
+    return "<locals>" in function.__qualname__ or any(
+        getattr(method, "__globals__", names) is not names for method in methods
+    )
 
 
 class Function(FunctionNode, FunctionCtx, metaclass=FunctionMeta):

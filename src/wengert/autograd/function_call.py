@@ -19,6 +19,7 @@ from ..core.state import ThreadState, thread_state
 from ..core.tensor import Tensor, requires_of
 from ..dispatch.layers import innermost
 from ..dispatch.levels import RecordedAlone, ascend, descend, lifted, unwrapped
+from ..tape.cycles import show_graph
 from ..tape.node import edge_target, new_node
 from .function_arguments import bind
 from .function_node import FunctionNode, among, no_setup_context, save_tensors
@@ -143,6 +144,8 @@ def new_function_node(function: Any, state: ThreadState, args: tuple) -> Functio
     if clears is not False or boxed is not False:
         node.clears_on_access = checked_switch("clear_saved_tensors_on_access", clears)
         node.boxes_grads = checked_switch("boxed_grads_call", boxed)
+    if any_needs and recording and function._may_end:
+        show_graph(node)  # methods of the class may refer to results, which refer to the node
     return node
 
 

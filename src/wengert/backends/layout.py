@@ -54,6 +54,8 @@ def result_strides(
 ) -> tuple[int, ...]:
     """Strides in bytes of a result of that shape; operands are arrays, numbers or None."""
     arrays = [a for a in operands if is_array(a)]
+    if all(a.flags.c_contiguous for a in arrays):  # whatever the strides of single rows are
+        return row_major(shape, itemsize)
     numbers = len(operands) - len(arrays) - sum([a is None for a in operands])
     if not numbers and all(a.shape == shape for a in arrays):
         alike = _strides_of_alike(shape, arrays, itemsize)
@@ -81,8 +83,6 @@ def _strides_of_alike(
     shape: tuple[int, ...], arrays: list, itemsize: int
 ) -> tuple[int, ...] | None:
     """Strides for operands of one shape without gaps, in one order; None for any others."""
-    if all(a.flags.c_contiguous for a in arrays):
-        return row_major(shape, itemsize)
     if len(shape) == 4:
         for_images = _channels_innermost(shape)
         if all(_agree(shape, _in_elements(a), for_images) for a in arrays):

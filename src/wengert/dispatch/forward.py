@@ -255,6 +255,6 @@ def _check_part(part: Tensor, base: Tensor) -> None:
 def _write(own: Tensor, tangent: Tensor) -> None:
     """Replace the values of a tangent; of elements that share memory, the first decides."""
     for dim, (size, stride) in enumerate(zip(own.array.shape, own.array.strides, strict=True)):
-        if size > 1 and stride == 0 and not is_level(own):
+        if size > 1 and stride == 0:
             own, tangent = own.narrow(dim, 0, 1), tangent.narrow(dim, 0, 1)
     own.copy_(tangent.clone() if _may_share(own, tangent) else tangent)

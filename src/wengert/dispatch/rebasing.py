@@ -13,6 +13,7 @@ from ..core.state import ThreadState, thread_state
 from ..core.tensor import VIEW_DEFAULT, Tensor, node_of, requires_of
 from ..tape.copy_slices import CopySlices
 from ..tape.node import Node, edge_node, edges
+from ..tape.plans import OUT_SLOT
 from ..tape.views import replay, sees_parts, strided_steps
 
 _collector = collector
@@ -73,6 +74,8 @@ def rebase_history(t: Tensor, node: Node, written: int = 0) -> None:
     base.needs_grad = True
     t.needs_grad = True
     regenerate_view(t)
+    if node.plan.custom or OUT_SLOT in node.plan.slots:
+        copy.changed, copy.version = weakref.ref(t), t.version()
 
 
 def regenerate_view(t: Tensor) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..backends.geometry import broadcast_shape, offset_of
+from ..backends.geometry import broadcast_shape, offset_of, strided
 from ..backends.layout import copied, empty_for
 from ..core import dtypes
 from ..core.tensor import Tensor
@@ -115,7 +115,11 @@ def _view_as_complex(xp: Any, x: Any) -> Any:
         raise RuntimeError("Tensor must have a last dimension of size 2")
     if x.size:
         _check_pairs(x)
-    return x.view(kind)[..., 0]
+    pairs = x.view(kind)[..., 0]
+    if any(step % pairs.itemsize for step in pairs.strides):  # of a dimension with one element
+        whole = tuple([step - step % pairs.itemsize for step in pairs.strides])
+        return strided(pairs, pairs.shape, whole)
+    return pairs
 
 
 def _check_pairs(x: Any) -> None:
@@ -123,7 +127,7 @@ def _check_pairs(x: Any) -> None:
     item = x.dtype.itemsize
     if x.strides[-1] != item:
         raise RuntimeError("Tensor must have a last dimension with stride 1")
-    if any(stride % (2 * item) for stride in x.strides[:-1]):
+    if any(step % (2 * item) for step, n in zip(x.strides[:-1], x.shape[:-1]) if n > 1):
         raise RuntimeError("Tensor must have a stride divisible by 2 for all but last dimension")
     if offset_of(x) % 2:
         raise RuntimeError("Tensor must have a storage_offset divisible by 2")

@@ -172,9 +172,9 @@ def _topk(xp: Any, x: Any, k: int, dim: int, largest: bool, sorted: bool) -> Any
         candidates = _slice(candidates, dim, first, first + k)
         picked = xp.take_along_axis(x, candidates, dim)
         order = xp.take_along_axis(candidates, _order(xp, picked, dim, largest), dim)
+        order = xp.ascontiguousarray(order)
     else:
-        order = _slice(_order(xp, x, dim, largest), dim, 0, k)
-    order = xp.ascontiguousarray(order)
+        order = _slice(_order(xp, x, dim, largest), dim, 0, k).copy("C")
     return xp.take_along_axis(x, order, dim), order
 
 
@@ -221,8 +221,9 @@ def _kthvalue(xp: Any, x: Any, k: int, dim: int, keepdim: bool) -> Any:
     dim = _checked_rank(x, k, dim)
     if not x.ndim:
         return x.copy(), xp.zeros((), _INT64)
-    index = _slice(_order(xp, x, dim, False), dim, k - 1, k)
-    return _pick(xp, x, dim, keepdim, xp.ascontiguousarray(index))
+    # A copy, which does not keep the order of all the others.
+    index = _slice(_order(xp, x, dim, False), dim, k - 1, k).copy("C")
+    return _pick(xp, x, dim, keepdim, index)
 
 
 kthvalue = _selecting(

@@ -120,14 +120,15 @@ def run_post_accumulate_hooks(variable: Tensor) -> None:
 
 
 def _add_into(old: Any, new: Any) -> None:
-    """Add to a gradient, which is of another shape if the leaf has got other data since."""
+    """Add to a gradient; it may be of another shape by now, or the leaf may."""
     try:
         old += new
     except ValueError:
         raise RuntimeError(
             f"The size of the gradient, {list(new.shape)}, must match the size of the .grad that "
-            f"it is added to, {list(old.shape)}: `.data` has given the leaf another shape in "
-            "between. Set .grad to None when the shape changes"
+            f"it is added to: output with shape {list(old.shape)} doesn't match the broadcast "
+            "shape. `.data` has given the leaf another shape in between, or .grad was given one in "
+            "place. Set .grad to None when a shape changes"
         ) from None
 
 

@@ -12,6 +12,8 @@ cdef class CopySlices(Node):
     cdef public tuple steps
     cdef public tuple order
     cdef public int written
+    cdef public object changed
+    cdef public int version
 
-    @cython.locals(base=Tensor, view=Tensor, alias=Tensor)
+    @cython.locals(base=Tensor, view=Tensor, alias=Tensor, changed=Tensor)
     cpdef Tensor view_of_output(self, Tensor saved, object base_array)

@@ -29,6 +29,9 @@ class CopySlices(Node):
         self.inner = inner
         self.steps = steps
         self.written = written
+        # A weak reference to the view, where a rule reads the output, and its version afterwards.
+        self.changed: Any = None
+        self.version = 0
         self.out_shape = base.array.shape
         self.out_dtype = base.array.dtype
         strides = base.array.strides
@@ -67,15 +70,23 @@ class CopySlices(Node):
         return apply_rules(self.inner, part, values)
 
     def view_of_output(self, saved: Tensor, base_array: Any) -> Tensor:
-        """The output that the in-place operation saved, as the part of this node's output it is."""
-        base = wrap(base_array)
-        base.needs_grad = True
-        base.node = self
-        view = replay(base, self.steps)
+        """The output that the in-place operation saved, as the part of this node's output it is.
+
+        It is the view that was changed, whose hooks and retained gradient see what arrives, unless
+        that has been changed again since.
+        """
         alias = detached_alias(saved)
         alias.needs_grad = True
-        alias.node, alias.output_index = view.node, view.output_index
         alias.cold = saved.cold  # its tangent
+        changed = None if self.changed is None else self.changed()
+        if changed is not None and changed.version() == self.version and changed.node is not None:
+            alias.node, alias.output_index = changed.node, changed.output_index
+        else:
+            base = wrap(base_array)
+            base.needs_grad = True
+            base.node = self
+            view = replay(base, self.steps)
+            alias.node, alias.output_index = view.node, view.output_index
         return alias
 
     def release(self, freed: Freed) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 
 from fuzz.comparison import COARSEST
@@ -20,7 +19,6 @@ from fuzz.declared.looking import (
 from fuzz.declared.numbers import (
     agree_but_for_nan,
     differ_by_nan,
-    flat,
     nearly,
     numbers_in,
     only_theirs_nan,
@@ -49,12 +47,6 @@ TABLE: list[Declared] = [
         lambda d: d.field == "log" and "register_" in leading_to(d)
         and bool(re.search(r"sampled\('[\w.]*(svd|eig\w*|qr)'", leading_to(d)))
         and nearly([abs(n) for n in numbers_in(d.ours)], [abs(n) for n in numbers_in(d.theirs)]),
-    ),
-    Declared(
-        "matrix_exp of 16-bit floats is a number.",
-        lambda d: d.field in ("values", "grad") and d.program.uses("matrix_exp")
-        and bool(COARSEST.search(leading_to(d)))
-        and any(not math.isfinite(number) for number in flat(d.theirs)),
     ),
     Declared(
         "Which of equal elements kthvalue and topk name is not determined.",

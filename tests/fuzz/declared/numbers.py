@@ -44,10 +44,3 @@ def numbers(value: object) -> list[str]:
     if isinstance(value, (list, tuple)):
         return sorted(number for item in value for number in numbers(item))
     return [f"{value:.4g}" if isinstance(value, (float, complex)) else repr(value)]
-
-
-def flat(value: object) -> list[float]:
-    """All real numbers among nested lists."""
-    if isinstance(value, (list, tuple)):
-        return [number for item in value for number in flat(item)]
-    return [value] if isinstance(value, float) else []

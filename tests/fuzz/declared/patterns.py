@@ -23,12 +23,6 @@ SAVES_MORE = re.compile(
 )
 
 
-#: What makes a transform, in which tensors are not saved by hooks, or has hooks of its own.
-TRANSFORMS = re.compile(
-    r"\b(torch\.func|functional\.|vmap|jacobian|linearized|is_grads_batched|checkpoint)\b"
-)
-
-
 #: Operators that read an operand where PyTorch reads a result, or the other way.
 READS_OTHERS = re.compile(
     r"(\.|sampled\('(\w+\.)*)(prod|cumprod|logcumsumexp|polar|linear|einsum|scatter_reduce|"

@@ -5,13 +5,17 @@ from __future__ import annotations
 import re
 
 from fuzz.declared.entry import Declared
-from fuzz.declared.looking import has_empty, kinds, raises, refused, refused_by_us
+from fuzz.declared.looking import after, has_empty, kinds, raises, refused, refused_by_us
 
 TABLE: list[Declared] = [
     Declared(
         "diff of nothing is nothing, with out= too.",
         lambda d: d.program.uses("diff") and "out=" in d.source
         and refused(d, "start out of range"),
+    ),
+    Declared(
+        "argwhere is refused inside vmap, as nonzero is",
+        lambda d: "argwhere" in d.program.text and refused_by_us(d, "can output dynamic shape"),
     ),
     Declared(
         "No complex32.",
@@ -57,7 +61,9 @@ TABLE: list[Declared] = [
         "An operand keeps its shape when it is changed in place",
         lambda d: "addbmm_" in d.program.text
         and (refused_by_us(d, "doesn't match the broadcast shape") or d.field == "shape"
-             or d.field == "message" and "doesn't match the broadcast shape" in d.ours.message),
+             or d.field == "message" and "doesn't match the broadcast shape" in d.ours.message
+             # PyTorch refuses a tangent of another shape when the value has one already.
+             or after(d, "doesn't match the broadcast shape")),
     ),
     Declared(
         "Rules work on tensors without elements.",

@@ -1,4 +1,4 @@
-"""Whether finite differences take the side of PyTorch in a question of forward mode."""
+"""Whose side finite differences take in a question of forward mode."""
 
 from __future__ import annotations
 
@@ -29,11 +29,17 @@ def in_forward_mode(d: Difference) -> bool:
         return True
     if d.program.uses("jvp", "jacfwd", "hessian", "linearized"):
         return d.program.uses(*UNRECORDED) or bool(CHANGED_ARGUMENT.search(d.program.text))
-    return "unpack_dual" in naming(d, d.name) and not _are_right(d)
+    return "unpack_dual" in naming(d, d.name) and not _take_side(d, d.theirs, d.ours)
 
 
-def _are_right(d: Difference) -> bool:
-    """Whether differences of values agree with PyTorch's numbers and not with ours."""
+def tells_the_slope(d: Difference) -> bool:
+    """Whether a tangent of dual tensors differs, and ours is the right one."""
+    unpacked = "unpack_dual" in naming(d, d.name)
+    return unpacked and d.field == "values" and _take_side(d, d.ours, d.theirs)
+
+
+def _take_side(d: Difference, one: object, other: object) -> bool:
+    """Whether differences of values agree with the one tangent and not with the other."""
     ahead, behind = (
         dict(execute(d.program, wengert, through=Moved(wengert, step))[d.step].made).get(d.name)
         for step in (STEP, -STEP)
@@ -43,7 +49,7 @@ def _are_right(d: Difference) -> bool:
     values = FIELDS.index("values")
     pairs = zip(numbers_in(ahead[values]), numbers_in(behind[values]))
     slopes = [(high - low) / (2 * STEP) for high, low in pairs]
-    return _agree(d.theirs, slopes) and not _agree(d.ours, slopes)
+    return _agree(one, slopes) and not _agree(other, slopes)
 
 
 def _agree(found: object, slopes: list[complex]) -> bool:

@@ -43,7 +43,8 @@ TABLE: list[Declared] = [
     ),
     Declared(
         "Forward mode knows inference tensors: PyTorch's vectorized jacobian of one is zero.",
-        lambda d: d.field in ("values", "value", "dtype") and is_gradient(d)
+        lambda d: (d.field in ("values", "value", "dtype") and is_gradient(d)
+                   or refused_by_us(d, "setStorage"))  # a tangent of less memory than its primal
         and "strategy='forward-mode'" in d.source and "inference_mode" in history(d),
     ),
     Declared(
@@ -75,9 +76,12 @@ TABLE: list[Declared] = [
         "vmap computes all examples at once, and raises what the first of them does not.",
         lambda d: d.program.ours and d.program.uses("vmap")
         and (d.field in ("error", "message") and None not in (d.ours, d.theirs)
-             or d.program.uses("no_grad", "set_grad_enabled", "inference_mode")
-             and refused_by_us(d, "does not require grad and does not have a grad_fn")
-             or refused(d, "modified by an inplace operation")),
+             or refused(d, "modified by an inplace operation"))
+        # Whether such a view is moved once more depends on where its batch dimension is.
+        or d.program.uses("vmap")
+        and d.program.uses("no_grad", "set_grad_enabled", "inference_mode")
+        and (refused_by_us(d, "does not require grad and does not have a grad_fn")
+             or refused(d, "does not require grad and does not have a grad_fn")),
     ),
     Declared(
         "A tangent has the dtype of its primal.",

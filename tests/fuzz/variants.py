@@ -1,0 +1,187 @@
+"""Other forms of a program, each of which takes one reason for a difference away.
+
+Where both libraries agree without a reason, that reason explains the difference. A program may have
+two of them, or more.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import wengert
+from fuzz.by_hand import USES, as_functions, by_hand
+from fuzz.comparison import Difference
+from fuzz.declared.looking import is_refused_change, refused_by_us
+from fuzz.judging import MINOR, READS_LAYOUT, agree, first_difference
+from fuzz.program import Program, Step
+from fuzz.runner import Seen, execute
+from fuzz.second_opinion import (
+    Copying,
+    InRows,
+    SecondOpinion,
+    away_from_zero,
+    cloned,
+    conjugated_at_once,
+    with_copies,
+    with_rows,
+    without_zeros_of_no_sign,
+)
+
+#: Fields that what is computed decides.
+COMPUTED = ("values", "grad", "value", "log")
+#: What makes tangents.
+FORWARD = ("enter_dual_level", "jvp", "jacfwd", "hessian", "linearized")
+
+
+@dataclass(frozen=True)
+class Variant:
+    """Another form of a program, and of the libraries that it is run on.
+
+    `applies` says which differences it may explain. The steps of the program are rewritten by
+    `source`, it sees a library through `library`, and nodes may save copies of tensors, so that
+    later changes do not matter.
+    """
+
+    applies: Callable[[Difference], bool]
+    source: Callable[[str], str] = str
+    library: Callable[[Any], Any] = lambda lib: lib
+    plain: bool = False
+    saves_copies: bool = False
+    on: tuple[str, ...] = ("torch",)
+
+
+def uses(pattern: str | re.Pattern) -> Callable[[Difference], bool]:
+    return lambda d: bool(re.search(pattern, d.program.text))
+
+
+def is_computed(d: Difference, pattern: str) -> bool:
+    """Whether what is computed differs, in a program with this pattern."""
+    return d.field in COMPUTED and bool(re.search(pattern, d.program.text))
+
+
+def in_forward_mode(d: Difference) -> bool:
+    """Whether PyTorch may have read tangents that it has overwritten, or shares with others."""
+    return d.program.uses(*FORWARD) and (d.field in COMPUTED or is_refused_change(d))
+
+
+def in_second_derivatives(d: Difference) -> bool:
+    """Whether we alone refuse a change of what the graph of a gradient has saved."""
+    recorded = re.search(r"create_graph=True|derivatives\(.*, [23]\)", d.program.text)
+    return bool(recorded) and refused_by_us(d, "modified by an inplace operation")
+
+
+#: What makes a transform, in which hooks do not see what is saved.
+TRANSFORMS = re.compile(r"\b(torch\.func|vmap|jacobian|linearized)\b")
+#: Methods and properties that PyTorch returns lazily conjugated tensors from.
+LATE = re.compile(r"\b([a-z]\d+)\.(conj\(\)|adjoint\(\)|m?H\b)")
+#: A change of a tensor, and what it is changed by.
+CHANGE = re.compile(r"^(.*(?:\.\w+_\(| [-+*/%]{1,2}= |\] = ))(.*)$", re.MULTILINE)
+PRELU = re.compile(r"\b([a-z]\d+)\.prelu\(")
+BOTH = ("torch", "wengert")
+
+#: In the order in which they change the source and the library.
+VARIANTS = (
+    # Functions are computed from their definitions.
+    Variant(uses(USES), as_functions, by_hand),
+    # Conjugates are computed at once.
+    Variant(
+        uses(r"conj|H\b|adjoint|\bihfft"),
+        lambda source: LATE.sub(r"\1.\2.resolve_conj()", source),
+        conjugated_at_once,
+    ),
+    # Zeros have a sign, or are none.
+    Variant(
+        lambda d: is_computed(d, r"fft\w?\(|stft\(|cholesky_inverse|inv\b|solve"),
+        library=without_zeros_of_no_sign,
+        on=BOTH,
+    ),
+    Variant(
+        lambda d: is_computed(d, r"\bprelu\("),
+        lambda source: PRELU.sub(r"torch.prelu(\1, ", source),
+        away_from_zero,
+        on=BOTH,
+    ),
+    # Results lie in row-major order, so that views by strides see the same elements.
+    Variant(
+        lambda d: d.field not in MINOR and bool(READS_LAYOUT.search(d.program.text)),
+        with_rows,
+        InRows,
+        on=BOTH,
+    ),
+    # Reverse mode and loops stand in place of transforms.
+    Variant(uses(TRANSFORMS), library=SecondOpinion, plain=True),
+    # Tensors are computed from copies, so that no two share their tangent and none is saved.
+    Variant(
+        lambda d: in_forward_mode(d) or is_refused_change(d),
+        with_copies,
+        Copying,
+    ),
+    # Tensors are changed by copies of operands.
+    Variant(
+        in_forward_mode,
+        lambda source: CHANGE.sub(lambda change: change[1] + cloned(change[2]), source),
+    ),
+    # Copies are saved, so that it does not matter which of operands and results a rule reads.
+    Variant(
+        lambda d: (is_refused_change(d) or is_computed(d, r"\.data\b")) and not uses(TRANSFORMS)(d),
+        saves_copies=True,
+    ),
+    Variant(lambda d: is_computed(d, r"\.data\b"), saves_copies=True, on=BOTH),
+    Variant(in_second_derivatives, saves_copies=True, on=("wengert",)),
+)
+
+
+def explained(found: Difference, ours: list[Seen], theirs: list[Seen], torch: Any) -> bool:
+    """Whether a difference is gone without one reason, two, or all that the program has."""
+    return any(
+        decides(variants, found, ours, theirs, torch) for variants in combinations(found)
+    )
+
+
+def combinations(found: Difference) -> Iterator[tuple[Variant, ...]]:
+    """The variants that may explain a difference: one by one, by twos, all together."""
+    fitting = tuple(variant for variant in VARIANTS if variant.applies(found))
+    yield from itertools.combinations(fitting, 1)
+    yield from itertools.combinations(fitting, 2)
+    if len(fitting) > 2:
+        yield fitting
+
+
+def decides(
+    variants: tuple[Variant, ...], found: Difference, ours: list[Seen], theirs: list[Seen],
+    torch: Any,
+) -> bool:  # fmt: skip
+    """Whether both libraries agree on the program in this form.
+
+    Nodes and memory are those of the variant, unless it is these that differ.
+    """
+    program = found.program
+    if any("wengert" in variant.on for variant in variants):
+        ours = run(program, wengert, variants)
+    again = theirs
+    if any("torch" in variant.on for variant in variants):
+        again = run(program, torch, variants)
+    if found.field in MINOR:
+        return first_difference(program, ours, again)[0] is None
+    return agree(program, ours, theirs, list(again))
+
+
+def run(program: Program, lib: Any, variants: tuple[Variant, ...]) -> list[Seen]:
+    """What is seen of a program in the form that these variants give it on a library."""
+    variants = tuple(variant for variant in variants if lib.__name__ in variant.on)
+    steps, through = [step.source for step in program.steps], lib
+    for variant in variants:
+        steps = [variant.source(source) for source in steps]
+        through = variant.library(through)
+    changed = Program([Step(source) for source in steps], program.ours)
+    plain = any(variant.plain for variant in variants)
+    saving: Any = contextlib.nullcontext()
+    if any(variant.saves_copies for variant in variants):
+        saving = lib.autograd.graph.saved_tensors_hooks(lambda t: t.clone(), lambda t: t)
+    with saving:
+        return execute(changed, lib, plain, through=through)
