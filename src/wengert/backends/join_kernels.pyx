@@ -30,7 +30,7 @@ cdef enum:
     PART = 131072      # bytes that a thread takes at a time
     SOURCES = 32       # arrays that are joined by threads at a time
     MOST = 32          # dimensions
-    COPIES = 16        # whose sum is as exact in any order
+    COPIES = 16        # of an element, added up in its own precision
     LEAST = 8          # elements of a row that are worth a call
 
 # Of margins and of lengths that are repeated, so that sums of them stay in range.
