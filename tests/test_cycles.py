@@ -152,5 +152,24 @@ class Lasting(wengert.autograd.Function):
 
 
 @compiled_only
+def test_graph_of_a_custom_function_without_closures_is_hidden():
+    class Local(wengert.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2
+
+    class Heir(local_function([])):
+        pass
+
+    x = wengert.ones(1, requires_grad=True)
+    assert not gc.is_tracked(Local.apply(x).grad_fn)
+    assert gc.is_tracked(Heir.apply(x).grad_fn)
+
+
+@compiled_only
 def test_graph_of_a_custom_function_of_a_module_is_hidden():
     assert not gc.is_tracked(Lasting.apply(wengert.ones(1, requires_grad=True)).grad_fn)

@@ -103,17 +103,20 @@ class FunctionMeta(type):
         node_class._plan = custom_plan(node_name, node_class)
         cls._backward_cls = node_class
         cls._plan = node_class._plan
-        cls._may_end = _may_end(cls)
+        inherited = getattr(cls, "_refers_to_results", False)
+        cls._refers_to_results = inherited or _refers_to_results(cls)
         super().__init__(name, bases, attrs)
 
 
-def _may_end(function: type) -> bool:
-    """Whether a class may be deleted again: it is not among the names of a module, which last."""
+def _refers_to_results(function: type) -> bool:
+    """Whether methods of a class may refer to what it computes: to variables of a function around
+    them, or to names of a module that may be deleted."""
     names = getattr(sys.modules.get(function.__module__), "__dict__", None)
     methods = [getattr(value, "__func__", value) for value in vars(function).values()]
     methods = [getattr(method, "__wrapped__", method) for method in methods]
-    return "<locals>" in function.__qualname__ or any(
-        getattr(method, "__globals__", names) is not names for method in methods
+    return any(
+        getattr(method, "__closure__", None) or getattr(method, "__globals__", names) is not names
+        for method in methods
     )
 
 

@@ -144,7 +144,7 @@ def new_function_node(function: Any, state: ThreadState, args: tuple) -> Functio
     if clears is not False or boxed is not False:
         node.clears_on_access = checked_switch("clear_saved_tensors_on_access", clears)
         node.boxes_grads = checked_switch("boxed_grads_call", boxed)
-    if any_needs and recording and function._may_end:
+    if any_needs and recording and function._refers_to_results:
         show_graph(node)  # methods of the class may refer to results, which refer to the node
     return node
 
