@@ -111,6 +111,8 @@ class FunctionMeta(type):
 def _refers_to_results(function: type) -> bool:
     """Whether methods of a class may refer to what it computes: to variables of a function around
     them, or to names of a module that may be deleted."""
+    if function.__module__.partition(".")[0] == __name__.partition(".")[0]:
+        return False  # the package's own
     names = getattr(sys.modules.get(function.__module__), "__dict__", None)
     methods = [getattr(value, "__func__", value) for value in vars(function).values()]
     methods = [getattr(method, "__wrapped__", method) for method in methods]
