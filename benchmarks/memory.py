@@ -91,7 +91,7 @@ def main() -> int:
         peaks = []
         for library in ("wengert", "torch"):
             done = subprocess.run(
-                [sys.executable, "-P", __file__, "--measure", library, name],
+                [sys.executable, __file__, "--measure", library, name],
                 capture_output=True, text=True, check=True,
             )  # fmt: skip
             peaks.append(float(done.stdout.split()[-1]))
