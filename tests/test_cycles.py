@@ -7,6 +7,7 @@ import weakref
 import pytest
 
 import wengert
+from custom_functions import double, make
 from wengert.autograd.graph import saved_tensors_hooks
 
 compiled_only = pytest.mark.skipif(
@@ -91,39 +92,13 @@ def test_gradient_with_a_graph_is_shown():
     x.grad = None
 
 
-def local_function(made):
-    class Doubled(wengert.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x * 2
-
-        @staticmethod
-        def backward(ctx, g):
-            return g * 2 if made else None
-
-    return Doubled
-
-
-def function_of_a_namespace():
-    """A class as a program makes it that is run by `exec`."""
-    names = {"autograd": wengert.autograd, "__name__": "program"}
-    source = """
-class Doubled(autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        return x * 2
-
-    @staticmethod
-    def backward(ctx, g):
-        return g * 2
-"""
-    exec(source, names)
-    return names
+def closed_over(made):
+    return make(wengert, lambda ctx, x: x * 2, lambda ctx, g: g * 2 if made else None)
 
 
 def test_cycle_through_a_closure_of_a_custom_function_is_freed():
     made = []
-    function = local_function(made)
+    function = closed_over(made)
     made.append(function.apply(wengert.ones(1, requires_grad=True)))
     reference = weakref.ref(function)
     del function, made
@@ -132,7 +107,8 @@ def test_cycle_through_a_closure_of_a_custom_function_is_freed():
 
 
 def test_cycle_through_the_names_beside_a_custom_function_is_freed():
-    names = function_of_a_namespace()
+    names = {"make": make, "wengert": wengert, "__name__": "program"}
+    exec("Doubled = make(wengert, lambda ctx, x: x * 2, lambda ctx, g: g * 2)", names)
     names["made"] = names["Doubled"].apply(wengert.ones(1, requires_grad=True))
     reference = weakref.ref(names["Doubled"])
     del names
@@ -153,20 +129,11 @@ class Lasting(wengert.autograd.Function):
 
 @compiled_only
 def test_graph_of_a_custom_function_without_closures_is_hidden():
-    class Local(wengert.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x * 2
-
-        @staticmethod
-        def backward(ctx, g):
-            return g * 2
-
-    class Heir(local_function([])):
+    class Heir(closed_over([])):
         pass
 
     x = wengert.ones(1, requires_grad=True)
-    assert not gc.is_tracked(Local.apply(x).grad_fn)
+    assert not gc.is_tracked(double(wengert).apply(x).grad_fn)
     assert gc.is_tracked(Heir.apply(x).grad_fn)
 
 

@@ -110,16 +110,19 @@ class FunctionMeta(type):
 
 def _refers_to_results(function: type) -> bool:
     """Whether methods of a class may refer to what it computes: to variables of a function around
-    them, or to names of a module that may be deleted."""
-    if function.__module__.partition(".")[0] == __name__.partition(".")[0]:
-        return False  # the package's own
-    names = getattr(sys.modules.get(function.__module__), "__dict__", None)
-    methods = [getattr(value, "__func__", value) for value in vars(function).values()]
-    methods = [getattr(method, "__wrapped__", method) for method in methods]
-    return any(
-        getattr(method, "__closure__", None) or getattr(method, "__globals__", names) is not names
-        for method in methods
-    )
+    them, or to names that do not last as those of a module do."""
+    for value in vars(function).values():
+        method = getattr(value, "__func__", value)
+        method = getattr(method, "__wrapped__", method)
+        names = getattr(method, "__globals__", None)
+        if getattr(method, "__closure__", None) or not (names is None or _are_of_a_module(names)):
+            return True
+    return False
+
+
+def _are_of_a_module(names: dict) -> bool:
+    module = sys.modules.get(names.get("__name__", ""))
+    return module is not None and vars(module) is names
 
 
 class Function(FunctionNode, FunctionCtx, metaclass=FunctionMeta):

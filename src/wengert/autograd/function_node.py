@@ -37,7 +37,10 @@ _ATOMS = frozenset(
 
 def no_setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> Any:
     """Fill `ctx` after a `forward` that takes none; a Function overrides this or not."""
-    raise NotImplementedError("setup_context is not implemented.")
+    raise NotImplementedError(
+        "setup_context is not implemented. Define it beside a forward that takes no ctx; a forward "
+        "that takes one fills it itself"
+    )
 
 
 def no_backward(ctx: Any, *grad_outputs: Any) -> Any:

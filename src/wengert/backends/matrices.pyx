@@ -187,12 +187,12 @@ cdef void one_part(
         job.b_step, start != NULL, out, job.n)
     if job.least > -INFINITY:
         if job.is_double:
-            raise_rows[double](<double*>out, tall, wide, job.n, job.least)
+            bound_rows[double](<double*>out, tall, wide, job.n, job.least)
         else:
-            raise_rows[float](<float*>out, tall, wide, job.n, <float>job.least)
+            bound_rows[float](<float*>out, tall, wide, job.n, <float>job.least)
 
 
-cdef void raise_rows(
+cdef void bound_rows(
     real* out, Py_ssize_t rows, Py_ssize_t columns, Py_ssize_t step, real least
 ) noexcept nogil:
     """Let no element be less than a number; what is not a number stays."""
