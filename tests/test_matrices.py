@@ -1,4 +1,4 @@
-"""Products of matrices: small ones by loops, panels, BLAS; against NumPy, and on several threads."""
+"""Products of matrices, by loops, by panels and by BLAS, against NumPy and on several threads."""
 
 import numpy as np
 import pytest
