@@ -440,6 +440,7 @@ convolve: Operator = primitive(
     meta=_convolve_meta,
     batch=batched.convolution,
     cost="product",
+    called=True,
     aten="convolution",
     name="ConvolutionBackward0",
     doc="Convolution, or its transpose, with all options given.",
@@ -468,6 +469,7 @@ weight_gradient: Operator = linear(
     ),
     batch=batched.weight_gradient,
     cost="product",
+    called=True,
     name="ConvolutionBackwardBackward0",
     doc="The gradient of a convolution by its weight, from the input and the gradient.",
 )  # fmt: skip

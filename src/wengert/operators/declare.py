@@ -96,6 +96,9 @@ class Facts(TypedDict, total=False):
     raises: str
     #: What computing it again costs: as much as a ``product`` of matrices, or it is ``slow``.
     cost: str
+    #: Whether its kernel runs machine code that loops made from its array operations cannot match,
+    #: so that compiled functions call it.
+    called: bool
 
 
 Function = TypeVar("Function", bound=Callable)

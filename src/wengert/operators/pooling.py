@@ -248,6 +248,7 @@ _max_pool_backward: Operator = linear(
     widens=True,
     meta=_in_planes,
     batch=leading,
+    called=True,
     name=lambda grad, indices, size: f"MaxPool{len(size)}DWithIndicesBackwardBackward0",
     doc="Zeros in planes of a size, with a gradient added at the places of `indices`.",
 )
@@ -263,6 +264,7 @@ max_pool: Operator = primitive(
     widens=False,
     meta=_max_pool_meta,
     batch=leading,
+    called=True,
     name=lambda self, kernel_size, *rest: f"MaxPool{len(kernel_size)}DWithIndicesBackward0",
     doc="The largest element of every window, and where in its plane it is.",
 )

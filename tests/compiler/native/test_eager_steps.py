@@ -63,13 +63,11 @@ EAGER = {
     "TypeError: operand 'SymbolicArray' does not support ufuncs": {"_polygamma"},
     "AttributeError: 'function' object has no attribute 'outer'": {"addr"},
     "AttributeError: 'function' object has no attribute 'at'": {"scatter_reduce"},
-    "a decision by the value of an element": {
-        "_lu_unpack", "_max_pool", "histc", "masked_scatter",
-    },
+    "a decision by the value of an element": {"_lu_unpack", "histc", "masked_scatter"},
+    "its own machine code is faster": {"_convolution", "_max_pool"},
     "indices of several kinds": {"histc"},
     "a view by strides": {
-        "_as_strided_scatter", "_convolution", "_im2col", "diag_embed", "diagonal_copy",
-        "diagonal_scatter",
+        "_as_strided_scatter", "_im2col", "diag_embed", "diagonal_copy", "diagonal_scatter",
     },
 }  # fmt: skip
 #: What follows something that is called, and is not known before.

@@ -183,6 +183,8 @@ class _Lowering:
         operator = node.operator
         if prim.is_custom(operator) or operator.mutates or getattr(operator, "mutated", ()):
             raise Unsupported("it is a program's own, or changes its arguments")
+        if operator.facts.get("called"):
+            raise Unsupported("its own machine code is faster")
         arguments = self._arguments(node)
         name = operator.name
         if node.is_view or name in _RESHAPES:

@@ -34,7 +34,7 @@ from .listing import listing
 from .loops import Call
 from .lower import Export, Late, Lowered, lower
 from .plan import ALIGNMENT
-from .runtime import Caller, runtime
+from .runtime import Caller, address_of, runtime
 from .table import Table
 
 _log = logging.getLogger("wengert.compiler.native")
@@ -274,11 +274,11 @@ class Variant:
             registers[register] = t
         bases = frame.bases
         for i, base, _ in self._inputs:
-            bases[base] = inputs[i].array.__array_interface__["data"][0]
+            bases[base] = address_of(inputs[i].array)
         inference = thread_state().inference
         for export in self._exports:
             array = np.empty(export.shape, export.dtype.numpy)
-            bases[export.buffer.base] = array.__array_interface__["data"][0]
+            bases[export.buffer.base] = address_of(array)
             registers[export.register] = wrap_as(array, inference)
         kept: list[Any] = []
         for segment in self.table.segments:
@@ -313,7 +313,7 @@ class Variant:
             if array.strides != wanted.strides:
                 array = np.ascontiguousarray(array)
             kept.append(array)
-            bases[late.buffer.base] = array.__array_interface__["data"][0]
+            bases[late.buffer.base] = address_of(array)
         return True
 
     def text(self) -> str:

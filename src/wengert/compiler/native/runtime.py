@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ...backends.geometry import address_of
 from ...backends.host import is_plain
 from ...core.pool import thread_count
 from ...core.state import thread_state
@@ -125,12 +126,12 @@ class Caller:
         frame = self._frames.pop() if self._frames else self._make_frame()
         bases = frame.bases
         for i, base in self._places:
-            bases[base] = inputs[i].array.__array_interface__["data"][0]
+            bases[base] = address_of(inputs[i].array)
         inference = thread_state().inference
         results = []
         for shape, dtype, base in self._outputs:
             array = np.empty(shape, dtype)
-            bases[base] = array.__array_interface__["data"][0]
+            bases[base] = address_of(array)
             results.append(wrap_as(array, inference))
         runtime.run(frame.address, self._records, 0, self._steps, self._uses_blas)
         if frame.flag[0]:

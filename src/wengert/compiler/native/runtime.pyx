@@ -109,6 +109,11 @@ cdef void run_steps(
 Runner.address = <size_t>&run_table
 
 
+def address_of(cnp.ndarray array):
+    """Where the first element of an array is."""
+    return <size_t>cnp.PyArray_DATA(array)
+
+
 cdef class Runtime:
     """What runs tables; one instance, `runtime`."""
 
