@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import wengert
+from compiler.native.support import programs_of, reasons
 from wengert.compiler import parse
 from wengert.compiler.native.program import NativeProgram
 
@@ -133,6 +134,28 @@ def test_powers(dtype):
     assert np.allclose(z.numpy(), expected, rtol=4 * np.finfo(dtype).eps, equal_nan=True)
     signs = ~np.isnan(expected)
     assert np.array_equal(np.signbit(z.numpy())[signs], np.signbit(expected)[signs])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("places", [(), (0,), (37,), (16, 17, 130), (161, 162), range(163)])
+def test_angles_far_from_zero_among_others(dtype, places):
+    """Vectors and the elements after the last one are computed again, whole, where one is far; the
+    second function is far for the first one's results, and for NaN if those are missing."""
+    x = np.linspace(-3.0, 3.0, 163).astype(dtype)
+    x[list(places)] = 1e7 + np.arange(len(places))
+
+    def function(x):
+        y = (x.sin().round() * 1e6).cos()
+        return y, x.sin() * x.cos(), y.sum(), (x.cos() * x.exp().clamp(max=2.0)).sum()
+
+    given = wengert.tensor(x)
+    program, _ = programs_of(function, given)
+    wide = wengert.tensor(x.astype("float64"))
+    tolerance = 2e-6 if dtype == "float32" else 1e-13
+    for found, expected in zip(program(given), function(wide), strict=True):
+        scale = max(1.0, expected.abs().max().item())
+        assert np.allclose(found.numpy(), expected.numpy(), rtol=0, atol=tolerance * scale)
+    assert not reasons(program)
 
 
 def test_sigmoid_far_below_zero_is_what_eager_gives():

@@ -24,10 +24,19 @@ _INTRINSICS = {
 
 
 class Body:
-    """Writes scalar instructions for one index, or for as many as a vector has."""
+    """Writes scalar instructions for one index, or for as many as a vector has.
+
+    A `hopeful` one leaves out what the C library has to compute, and notes in `missed` the flags
+    that say where it would have to.
+    """
 
     def __init__(
-        self, rows: Rows, indices: list[str], width: int, known: dict[int, str]
+        self,
+        rows: Rows,
+        indices: list[str],
+        width: int,
+        known: dict[int, str],
+        hopeful: bool = False,
     ) -> None:
         self.rows = rows
         self.emitter = rows.emitter
@@ -36,6 +45,8 @@ class Body:
         self.indices = indices
         self.width = width
         self.known = known
+        self.hopeful = hopeful
+        self.missed: list[str] = []
 
     def write(self, instruction: tuple[str, str, tuple]) -> str:
         name, kind, args = instruction
@@ -243,12 +254,11 @@ class Body:
         text, width = self.text, self.width
         k = text.fresh()
         flags, usual, x = (self.known[i] for i in (flag, value, operand))
-        any_set = flags
-        if width > 1:
-            bits = text.value(f"bitcast {vector('bool', width)} {flags} to i{width}")
-            any_set = text.value(f"icmp ne i{width} {bits}, 0")
+        if self.hopeful:
+            self.missed.append(flags)
+            return usual
         before = text.label
-        text.seldom(any_set, f"far{k}", f"near{k}")
+        text.seldom(text.any_of([flags], width), f"far{k}", f"near{k}")
         text.begin(f"far{k}")
         found = self.each_lane(name, kind, [x])
         whole = vector(kind, width)

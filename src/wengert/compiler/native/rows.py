@@ -291,14 +291,48 @@ class Rows:
     def _computed(
         self, places: list[list[str]], width: int, known: dict[int, str]
     ) -> list[Body]:
-        """The instructions left at several places, side by side: while one waits for a result, a
+        """The instructions left at several places.
+
+        Where some have to be computed by the C library, which is seldom, all are computed again:
+        branches on the usual way would part what can be computed side by side.
+        """
+        bodies = self._side_by_side(places, width, known, hopeful=True)
+        flags = [flag for body in bodies for flag in body.missed]
+        if not flags:
+            return bodies
+        text = self.text
+        k, before = text.fresh(), text.label
+        text.seldom(text.any_of(flags, width), f"again{k}", f"computed{k}")
+        text.begin(f"again{k}")
+        careful = self._side_by_side(places, width, known, hopeful=False)
+        last = text.label
+        text.do(f"br label %computed{k}")
+        text.begin(f"computed{k}")
+        for i in self._taken() - known.keys():
+            whole = vector(self.loop.body.kind(i), width)
+            for body, other in zip(bodies, careful, strict=True):
+                ways = f"[ {body.known[i]}, %{before} ], [ {other.known[i]}, %{last} ]"
+                body.known[i] = text.value(f"phi {whole} {ways}")
+        return bodies
+
+    def _side_by_side(
+        self, places: list[list[str]], width: int, known: dict[int, str], hopeful: bool
+    ) -> list[Body]:
+        """The instructions in turn for one place and the next: while one waits for a result, a
         processor goes on with another, which it looks for among the next hundred or so."""
-        bodies = [Body(self, indices, width, dict(known)) for indices in places]
+        bodies = [Body(self, indices, width, dict(known), hopeful) for indices in places]
         for i, instruction in enumerate(self.loop.code):
             if self.used[i] and i not in known:
                 for body in bodies:
                     body.known[i] = body.write(instruction)
         return bodies
+
+    def _taken(self) -> set[int]:
+        """The instructions whose values stores and reductions take."""
+        found = {reduction.value for reduction in self.loop.reductions}
+        for store in self.loop.stores:
+            found |= {store.value, *store.indices}
+        return found
 
     def _written(self, body: Body, carried: list[str | None]) -> list[Any]:
         """The stores of a turn, and what reductions have become."""

@@ -101,6 +101,18 @@ class Text:
         given = ", ".join([f"{t} {v}" for t, v in args])
         return self.value(f"call {result} @llvm.{name}.{kind}({given})")
 
+    def any_of(self, flags: list[str], width: int) -> str:
+        """Whether any of several flags is set, each a bool or a vector of them."""
+        whole = vector("bool", width)
+        # What follows from a value that is missing may be anything, but no reason to go wrong.
+        found = self.value(f"freeze {whole} {flags[0]}")
+        for flag in flags[1:]:
+            found = self.value(f"or {whole} {found}, {self.value(f'freeze {whole} {flag}')}")
+        if width == 1:
+            return found
+        bits = self.value(f"bitcast {whole} {found} to i{width}")
+        return self.value(f"icmp ne i{width} {bits}, 0")
+
 
 def vector(kind: str, width: int) -> str:
     """The type of a value, or of a vector of them."""
