@@ -187,6 +187,19 @@ class Differentiated:
         return self.executable.make(optimized(graph, self.executable.passes))
 
     @functools.cached_property
+    def route(self) -> tuple[list[int], list[int], list[int]]:
+        """Of a backward that is not recorded: the outputs whose gradients it takes, the saved
+        tensors it reads, and for each input where its gradient is among the results, or -1."""
+        gradient, count = self.gradient, len(self.needs)
+        made = {place: i for i, place in enumerate(gradient.df_output_vjps)}
+        temporaries = range(count, count + len(gradient.df_input_captured_outputs))
+        return (
+            gradient.output_vjps,
+            [*gradient.df_input_captured_inputs, *temporaries],
+            [made.get(i, -1) for i in range(count)],
+        )
+
+    @functools.cached_property
     def repeatable(self) -> Gradient:
         """The graph differentiated such that it can be differentiated again."""
         return differentiate(marked(self.executable.graph.copy(), self.needs))
@@ -204,13 +217,14 @@ class Differentiated:
     def reverse(self, grads: Sequence[Tensor | None], kept: Sequence[Any]) -> tuple:
         """Gradients of the inputs, from those of the differentiable outputs that are not None."""
         defined = tuple([g is not None for g in grads])
-        if defined not in self._reverse:
+        try:
+            program = self._reverse[defined]
+        except KeyError:
             with uncollected():
                 graph = drop_derivatives(reverse_graph(self.gradient, defined, device_of(grads)))
-                self._reverse[defined] = self.executable.make(
-                    optimized(graph, self.executable.passes)
-                )
-        return self._reverse[defined](*[g for g in grads if g is not None], *kept)
+                program = self.executable.make(optimized(graph, self.executable.passes))
+            self._reverse[defined] = program
+        return program(*[g for g in grads if g is not None], *kept)
 
     def joint(self, grads: Sequence[Tensor | None]) -> Executable:
         """A graph from the inputs and those gradients that are not None to what `reverse` gives,
@@ -260,25 +274,20 @@ class CompiledFunction(Function):
     @staticmethod
     def backward(ctx: Any, *grads: Tensor | None) -> tuple:
         compiled, states, others = ctx.call
-        count = len(compiled.needs)
         if thread_state().grad_enabled:
             gradient = compiled.repeatable
             given = [grads[i] for i in gradient.output_vjps]
-            inputs = saved_values(ctx, range(count))
+            inputs = saved_values(ctx, range(len(compiled.needs)))
             with drawing_again(states):
                 results = compiled.joint(given)(*inputs, *[g for g in given if g is not None])
-        else:
-            gradient = compiled.gradient
-            given = [grads[i] for i in gradient.output_vjps]
-            kept = saved_values(
-                ctx, [*gradient.df_input_captured_inputs, *range(count, count + len(others))]
-            )
-            first = len(kept) - len(others)
-            for i, value in enumerate(others):
-                if value is not None:
-                    kept[first + i] = value
-            results = compiled.reverse(given, kept)
-        return (None, *gradient.by_input(results))
+            return (None, *gradient.by_input(results))
+        taken, read, found = compiled.route
+        kept = saved_values(ctx, read)
+        for i, value in enumerate(others, len(kept) - len(others)):
+            if value is not None:
+                kept[i] = value
+        results = compiled.reverse([grads[i] for i in taken], kept)
+        return (None, *[None if i < 0 else results[i] for i in found])
 
 
 # An attribute that is there already: through what it knows of a call, no cycle leads back.
