@@ -114,20 +114,23 @@ error_small = of_square(lambda x: mp.erf(x) / x - 1, 2 / mp.sqrt(mp.pi) - 1)
 
 
 def error_tail(x: Any) -> Any:
-    """The logarithm of 1 - erf(x)."""
-    return mp.log(mp.erfc(x))
+    """The binary logarithm of 1 - erf(x)."""
+    return mp.log(mp.erfc(x), 2)
 
 
-#: Name: function, interval, degrees in single and in double precision, weight of the error.
+#: Name: function, interval, degrees in single and in double precision, weight of the error. A
+#: degree of 0 means that there is none.
 FITS: dict[str, tuple[Function, Any, Any, int, int, Function]] = {
     "EXP": (exponential_rest, -0.35, 0.35, 4, 10, lambda r: mpf(1)),
     "EXP2": (binary_rest, -0.5, 0.5, 6, 12, one),
     "LOG": (logarithm_rest, 0, 0.0296, 2, 6, one),
     "SIN": (sine_rest, 0, 0.64, 3, 6, one),
     "COS": (cosine_rest, 0, 0.64, 3, 6, lambda z: z + mpf("0.01")),
-    "ERF": (error_small, 0, 1, 6, 12, one),
-    "ERF_MIDDLE": (error_tail, 1, 2.25, 6, 14, lambda x: mp.erfc(x)),
-    "ERF_TAIL": (error_tail, 2.25, 6.1, 6, 14, lambda x: mp.erfc(x) + mpf("1e-18")),
+    "ERF": (error_small, 0, 0.5625, 4, 10, one),
+    "ERF_ABOVE": (error_tail, 0.75, 4, 6, 0, lambda x: mp.erfc(x)),
+    "ERF_MIDDLE": (error_tail, 0.75, 2.25, 0, 14, lambda x: mp.erfc(x)),
+    "ERF_TAIL": (error_tail, 2.25, 6.1, 0, 14, lambda x: mp.erfc(x) + mpf("1e-18")),
+    "ERF_POWER": (binary_rest, -0.5, 0.5, 4, 11, one),
 }
 
 
@@ -158,6 +161,8 @@ def text() -> str:
     ]
     for name, (f, low, high, single, double, weight) in FITS.items():
         for kind, degree, numpy_type in (("f32", single, np.float32), ("f64", double, np.float64)):
+            if not degree:
+                continue
             found = rounded(remez(f, low, high, degree, weight), numpy_type)
             lines += [f"{name}_{kind.upper()} = (", *[f"    {c!r}," for c in found], ")"]
     constants = {

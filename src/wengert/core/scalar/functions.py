@@ -223,16 +223,20 @@ def _c_name(name: str, x: Scalar) -> str:
 
 
 def erf(x: Scalar) -> Scalar:
+    """A polynomial near zero, else 1 - 2**p(|x|), of which fewer bits count the larger x is."""
     size = abs(x)
-    z = x * x
-    small = fma(polynomial(least(z, 1.0), _fit("ERF", x)), x, x)
-    a = least(size, 6.0)
-    tail = (a < 2.25).choose(
-        polynomial(a, _fit("ERF_MIDDLE", x)), polynomial(a, _fit("ERF_TAIL", x))
-    )
-    big = with_sign(1 - exp(tail), x)
-    y = (size < 1).choose(small, big)
-    return (x == 0).choose(x, is_nan(x).choose(x, y))
+    small = fma(polynomial(x * x, _fit("ERF", x)), x, x)
+    if x.kind == "f32":
+        exponent = polynomial(least(size, 4.0), fitted.ERF_ABOVE_F32)
+    else:
+        a = least(size, 6.0)
+        exponent = (a < 2.25).choose(
+            polynomial(a, fitted.ERF_MIDDLE_F64), polynomial(a, fitted.ERF_TAIL_F64)
+        )
+    n = exponent.write("rint", exponent)
+    r = exponent - n
+    rest = _scaled(fma(polynomial(r, _fit("ERF_POWER", x)), r, 1), n)
+    return (size < 0.75).choose(small, with_sign(1 - rest, x))
 
 
 def power(x: Scalar, y: Scalar) -> Scalar:
