@@ -1,6 +1,9 @@
 """The functions written in scalar expressions, against mpmath: units in the last place."""
 
 import math
+import subprocess
+import sys
+from pathlib import Path
 
 import mpmath
 import numpy as np
@@ -12,6 +15,7 @@ from wengert.compiler import parse
 from wengert.compiler.native.program import NativeProgram
 
 mpmath.mp.dps = 40
+TOOL = Path(__file__).parents[3] / "tools" / "fit_scalar.py"
 
 #: The largest error in units in the last place.
 BOUNDS = {
@@ -163,3 +167,8 @@ def test_sigmoid_far_below_zero_is_what_eager_gives():
     native = wengert.compile(lambda x: x.sigmoid(), backend="native")(x)
     assert native.tolist() == pytest.approx(x.sigmoid().tolist(), rel=1e-2, abs=1e-44)
     assert native[:5].tolist() == [0] * 5
+
+
+@pytest.mark.full
+def test_coefficients_are_what_the_tool_computes():
+    assert subprocess.run([sys.executable, TOOL, "--check"], timeout=300).returncode == 0
