@@ -9,7 +9,7 @@ import weakref
 import pytest
 
 import wengert
-from wengert.compiler.native.runtime import Lane
+from wengert.compiler.native.runtime import Lane, Reversal
 
 X = wengert.tensor([1.0, -2.0, 3.0])
 
@@ -92,6 +92,84 @@ def test_modes_around_a_short_way():
     x = leaf()
     assert wengert.equal(wengert.func.grad(lambda x: run(x).sum())(x.detach()), X * 0 + 2)
     assert wengert.equal(run(x=x), X * 2)
+
+
+def differentiated(function, *args):
+    """The function compiled, and differentiated until nothing changes any more."""
+    run = compiled(function, *args)
+    for _ in range(2):
+        run(*args).sum().backward()
+    made = run(*args).grad_fn.call[0]
+    assert Reversal is None or made.reversal is not None
+    return run
+
+
+def gradients(function, *args):
+    leaves = [t.detach().requires_grad_(t.requires_grad) for t in args]
+    function(*leaves).sum().backward()
+    return [t.grad for t in leaves]
+
+
+def bent(x, y):
+    return (x * y).tanh() * x
+
+
+def test_backward_after_backward():
+    run = differentiated(bent, leaf(), X)
+    x, y = leaf(), X.exp()
+    for _ in range(2):
+        mine, its = gradients(run, x, y), gradients(bent, x, y)
+        assert its[1] is None and mine[1] is None
+        assert wengert.allclose(mine[0], its[0])
+        x = wengert.cat([leaf().detach(), x.detach()]).requires_grad_()  # another size
+        y = wengert.cat([X, y])
+    kept = run(leaf(), X).sum()
+    for _ in range(2):
+        kept.backward(retain_graph=True)
+
+
+def test_backward_of_other_kinds_than_before():
+    run = differentiated(bent, leaf(), X)
+    x = leaf()
+    strided = wengert.ones(6)[::2]
+    (mine,) = wengert.autograd.grad(run(x, X), x, strided)
+    assert wengert.allclose(mine, gradients(bent, x, X)[0])
+    (first,) = wengert.autograd.grad(run(x, X).sum(), x, create_graph=True)
+    assert first.requires_grad
+    rows = wengert.eye(3)
+    (batched,) = wengert.autograd.grad(run(x, X), x, rows, is_grads_batched=True)
+    whole = wengert.autograd.functional.jacobian(lambda x: bent(x, X), x)
+    assert wengert.allclose(batched, whole)
+
+
+def test_backward_reads_what_was_saved_once():
+    """Also where arrays are not as in the call that the short way was made for."""
+    run = differentiated(lambda x: (x * 2).tanh() * x, leaf())
+    packed, unpacked = [], []
+    for x in (leaf(), wengert.ones(5, requires_grad=True)):
+        with wengert.autograd.graph.saved_tensors_hooks(
+            lambda t: packed.append(t.shape) or t, lambda t: unpacked.append(t.shape) or t
+        ):
+            out = run(x)
+        out.sum().backward()
+        assert unpacked == [x.shape] * len(unpacked) and 0 < len(unpacked) <= len(packed)
+        packed.clear()
+        unpacked.clear()
+        assert wengert.allclose(x.grad, gradients(lambda x: (x * 2).tanh() * x, x)[0])
+        with pytest.raises(RuntimeError, match="backward through the graph a second time"):
+            out.sum().backward()
+
+
+def test_backward_from_some_of_several_outputs():
+    run = compiled(several, leaf(), X)
+    for chosen in ((0, 1), (1,), (0, 1), (0,)):
+        pair = []
+        for function in (run, several):
+            x = leaf()
+            out = function(x, X / 9)
+            sum(out[i].sum() for i in chosen).backward()
+            pair.append(x.grad)
+        assert wengert.allclose(*pair)
 
 
 def test_a_node_holds_nothing_longer_than_its_results():

@@ -141,9 +141,10 @@ class Caller:
         return results
 
 
-#: The short way of a compiled function, which only an extension makes short.
+#: The short ways of a compiled function and of its backward, which only an extension makes short.
 Lane: Any = None
 Recording: Any = None
+Reversal: Any = None
 
 
 class Entry:

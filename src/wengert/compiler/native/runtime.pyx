@@ -19,7 +19,7 @@ from ...core.state cimport AnomalyMode, ThreadState, thread_state
 from ...core.tensor cimport Tensor, requires_of, wrap_as
 from ...tape.node cimport edge_target, new_node
 from ...tape.plans cimport GradientPlan
-from ...tape.saved cimport save, save_output
+from ...tape.saved cimport save, save_output, unpack_item
 
 from ...core.collector import collector
 from ...core.dtypes import get_default_dtype
@@ -275,6 +275,43 @@ cdef class Recording:
             shown_to.hide(node.saved)
         node.call = self.call
         return found
+
+
+@cython.final
+cdef class Reversal:
+    """The short way of a backward that is not recorded, for arrays as in an earlier one.
+
+    `taken` are the outputs whose gradients it takes, `read` the saved tensors, and `found` says of
+    each input where its gradient is among the results of native code, or -1.
+    """
+
+    cdef Caller caller
+    cdef list taken, read, found
+
+    def __init__(self, caller, taken, read, found):
+        self.caller, self.taken, self.read, self.found = caller, taken, read, found
+
+    def gradients(self, FunctionNode node, tuple grads, object long_way):
+        """What the backward of a node returns; None if it has no saved tensors or not all of these
+        gradients. What does not fit goes the long way, with gradients and what was saved."""
+        cdef list inputs = [], results = None
+        cdef Py_ssize_t i
+        if type(node.saved) is not tuple:
+            return None
+        for i in self.taken:
+            if grads[i] is None:
+                return None
+            inputs.append(grads[i])
+        for i in self.read:
+            inputs.append(unpack_item((<tuple>node.saved)[i], node))
+        if self.caller.fits(inputs):
+            results = self.caller.call(inputs)
+        if results is None:
+            return long_way(inputs[:len(self.taken)], inputs[len(self.taken):])
+        inputs = [None]
+        for i in self.found:
+            inputs.append(None if i < 0 else results[i])
+        return tuple(inputs)
 
 
 @cython.final

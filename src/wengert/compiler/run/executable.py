@@ -32,7 +32,8 @@ from ..interpret.draws import drawing_again, generators_of, states_of
 from ..interpret.program import Program
 from ..ir.graph import Graph
 from ..ir.types import TensorType
-from ..native.program import uncollected
+from ..native.program import NativeProgram, uncollected
+from ..native.runtime import Reversal
 from ..passes.barriers import drop_derivatives
 from ..passes.constants import fold_constants
 from ..passes.cse import eliminate_common_subexpressions
@@ -172,6 +173,8 @@ class Differentiated:
         self.needs = needs
         self._reverse: dict[tuple[bool, ...], Any] = {}
         self._joint: dict[tuple[bool, ...], Executable] = {}
+        #: What serves backward calls that are like an earlier one.
+        self.reversal: Any = None
 
     @functools.cached_property
     def gradient(self) -> Gradient:
@@ -224,7 +227,25 @@ class Differentiated:
                 graph = drop_derivatives(reverse_graph(self.gradient, defined, device_of(grads)))
                 program = self.executable.make(optimized(graph, self.executable.passes))
             self._reverse[defined] = program
-        return program(*[g for g in grads if g is not None], *kept)
+        results = program(*[g for g in grads if g is not None], *kept)
+        if Reversal is not None and all(defined):
+            self.reversal = self._reversal(program)
+        return results
+
+    def _reversal(self, program: Any) -> Any:
+        """The short way of calls like the last one of a program; None if there is none."""
+        latest = program.latest if isinstance(program, NativeProgram) else None
+        if latest is None:
+            return None
+        taken, read, found = self.route
+        return Reversal(
+            latest.caller, taken, read, [i if i < 0 else latest.order[i] for i in found]
+        )
+
+    def backward(self, grads: Sequence[Tensor | None], kept: Sequence[Any]) -> tuple:
+        """What the backward of a node returns, one gradient or None for each of its arguments."""
+        results = self.reverse(grads, kept)
+        return (None, *[None if i < 0 else results[i] for i in self.route[2]])
 
     def joint(self, grads: Sequence[Tensor | None]) -> Executable:
         """A graph from the inputs and those gradients that are not None to what `reverse` gives,
@@ -281,13 +302,16 @@ class CompiledFunction(Function):
             with drawing_again(states):
                 results = compiled.joint(given)(*inputs, *[g for g in given if g is not None])
             return (None, *gradient.by_input(results))
-        taken, read, found = compiled.route
+        if compiled.reversal is not None and others.count(None) == len(others):
+            results = compiled.reversal.gradients(ctx, grads, compiled.backward)
+            if results is not None:
+                return results
+        taken, read, _ = compiled.route
         kept = saved_values(ctx, read)
         for i, value in enumerate(others, len(kept) - len(others)):
             if value is not None:
                 kept[i] = value
-        results = compiled.reverse([grads[i] for i in taken], kept)
-        return (None, *[None if i < 0 else results[i] for i in found])
+        return compiled.backward([grads[i] for i in taken], kept)
 
 
 # An attribute that is there already: through what it knows of a call, no cycle leads back.
