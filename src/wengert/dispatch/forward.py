@@ -180,7 +180,7 @@ def _call_inplace(operator: Any, functional: Any, args: tuple, tangents: dict) -
     if name in tangents:
         tangents[name] = tangents[name].clone()
     result = functional.call(kept)
-    check_result_shape(result.array, target.array)
+    check_result_shape(result.array.shape, target.array)
     tangent = _fitted(jvp(functional, kept, tangents, (result,)), target)
     operator.call(args)
     write_tangent(target, tangent)

@@ -41,12 +41,12 @@ def check_inplace(t: Tensor, recording: bool, state: ThreadState) -> None:
         )
 
 
-def check_result_shape(result: Any, target: Any) -> None:
-    """Refuse to write an array into another one that it would have to enlarge."""
-    if result.shape != target.shape:
+def check_result_shape(shape: tuple[int, ...], target: Any) -> None:
+    """Refuse to write a result of this shape into an array that it would have to enlarge."""
+    if shape != target.shape:
         raise RuntimeError(
             f"output with shape {shape_text(target.shape)} doesn't match the broadcast shape "
-            f"{shape_text(result.shape)}"
+            f"{shape_text(shape)}"
         )
 
 
