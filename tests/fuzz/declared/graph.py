@@ -39,10 +39,6 @@ from fuzz.declared.patterns import READS_OTHERS, SAVES_MORE
 
 TABLE: list[Declared] = [
     Declared(
-        "A derivative that is missing is noticed when its node is reached.",
-        lambda d: d.field in ("grad", "log") and after(d, "derivative for .* is not implemented"),
-    ),
-    Declared(
         "What a node has saved of its own results is what it computed, whatever .data is set to.",
         lambda d: bool(re.search(r"\.data\b", d.program.text))
         and (refused(d, "is out of bounds for dimension")
