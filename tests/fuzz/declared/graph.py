@@ -161,7 +161,8 @@ TABLE: list[Declared] = [
         or d.field in ("grad", "log") and d.program.uses("triangular_solve")
         or d.program.uses("triangular_solve") and refused(d, "'NoneType'")
         or d.program.uses("triangular_solve")
-        and refused_by_us(d, "appears to not have been used in the graph"),
+        and refused_by_us(d, "appears to not have been used in the graph",
+                          "'tensor' must be Tensor, not NoneType"),
     ),
     Declared(
         "Parts of complex numbers are found again when their tensor is reshaped in place",
