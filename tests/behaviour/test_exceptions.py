@@ -322,3 +322,18 @@ def test_exception_inside_nested_backward_can_be_caught_by_the_hook(lib):
     (x * x).backward()
     assert seen == ["caught"]
     assert x.grad.item() == 2.0
+
+
+@pytest.mark.parametrize("later", [False, True])
+def test_a_missing_derivative_is_met_before_other_nodes(lib, later):
+    """Its node comes first whenever it was recorded, so that less is done in vain."""
+    step, x = lib.ones(2, requires_grad=True), lib.ones(2, requires_grad=True)
+    y = x.exp() if later else None
+    missing = lib.heaviside(step, step)
+    y = x.exp() if y is None else y
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match="derivative for .*heaviside"):
+            lib.autograd.backward([y, missing], [x.detach(), x.detach()])
+        assert x.grad is None
+    y.sum().backward()
+    assert x.grad.tolist() == y.tolist()

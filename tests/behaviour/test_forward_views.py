@@ -236,3 +236,22 @@ def test_the_tangent_of_a_part_lies_where_the_part_does(lib, part, around):
         assert gradient.tolist() == (2 * x).tolist()
         dual.mul_(3)
         assert forward_ad.unpack_dual(dual).tangent.tolist() == (3 * weights).tolist()
+
+
+@pytest.mark.parametrize(
+    ("change", "around"),
+    [
+        (lambda part, whole, dual: whole.mul_(dual), [0, 1, 2, 3, 4, 5]),
+        (lambda part, whole, dual: part.mul_(dual[:2]), [0, 1, 0, 0, 0, 0]),
+        (lambda part, whole, dual: whole.mul_(dual).mul_(dual), [0, 2, 4, 6, 8, 10]),
+        (lambda part, whole, dual: (whole.mul_(dual), part.mul_(dual[:2])), [0, 2, 2, 3, 4, 5]),
+    ],
+    ids=["around", "part", "twice", "both"],
+)
+def test_a_part_that_gets_a_tangent_leaves_room_around_it(lib, tangent, forward_ad, change, around):
+    """A detached part is no part of what it was detached from, but lies in its memory."""
+    part = lib.arange(6.0)[:2].detach()
+    whole = part.as_strided((6,), (1,))
+    change(part, whole, forward_ad.make_dual(lib.ones(6), lib.ones(6)))
+    assert (tangent(part), tangent(whole)) == (around[:2], around)
+    assert tangent(part.as_strided((6,), (1,))) == around

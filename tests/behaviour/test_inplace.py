@@ -600,6 +600,16 @@ def test_target_is_never_broadcast(lib):
         x.add_(lib.ones(2, 3))
 
 
+@pytest.mark.parametrize("name", ["remainder_", "fmod_", "floor_divide_"])
+@pytest.mark.parametrize("shape", [(1,), (2,), (1, 1)])
+def test_target_is_never_broadcast_whatever_the_values(lib, name, shape):
+    x = lib.tensor(2)
+    with pytest.raises(RuntimeError, match="broadcast shape"):
+        getattr(x, name)(lib.zeros(shape, dtype=lib.int64))
+    with pytest.raises(RuntimeError, match="ZeroDivisionError"):
+        getattr(x, name)(lib.tensor(0))
+
+
 def test_expanded_target_is_refused(lib):
     x = (lib.ones(3, requires_grad=True) * 1).expand(2, 3)
     with pytest.raises(RuntimeError, match="single memory location"):

@@ -885,3 +885,22 @@ def test_third_derivatives_of_a_view_that_was_changed_several_times(lib):
     ]
     for mine, its in zip(found, wanted, strict=True):
         assert mine == pytest.approx(its, rel=1e-10)
+
+
+@pytest.mark.parametrize("detach", [lambda t: t.detach_(), lambda t: t.requires_grad_(False)])
+@pytest.mark.parametrize(
+    "view", [lambda t: t[0], lambda t: t.expand(2, 2, 2), lambda t: t.t()[1:].select(0, 0)]
+)
+def test_view_of_a_base_that_was_detached_still_has_a_node(lib, view, detach):
+    """Its gradients go nowhere, however often somebody looks at it."""
+    leaf = lib.ones(2, 2, requires_grad=True)
+    part = view(leaf)
+    detach(leaf)
+    leaf.mul_(2)
+    for _ in range(2):
+        assert part.grad_fn is not None
+        assert part.requires_grad and not part.is_leaf
+    part.retain_grad()
+    part.sum().backward()
+    assert part.grad.tolist() == lib.ones_like(part).tolist()
+    assert leaf.grad is None

@@ -426,3 +426,21 @@ def test_an_expanded_tensor_may_be_filled_in_forward_mode(lib, change, transform
     else:
         tangent = lib.vmap(along)(x.expand(2).clone())[1][1]
     assert tangent.tolist() == ([0.0] * 3 if filled else [2 * x.item()] * 3)
+
+
+@pytest.mark.parametrize("transform", [lambda lib, f: f, lambda lib, f: lib.vmap(f)])
+def test_numbers_changed_as_complex_ones(lib, transform):
+    """The gradient of real numbers stays real, though what was changed is complex."""
+
+    def changed(x):
+        x = x * 3
+        lib.view_as_complex(x).mul_(2j)
+        return (x * x).sum()
+
+    def gradient(x):
+        return lib.func.grad(changed)(x)
+
+    x = lib.tensor([[1.0, 2.0]])
+    found = transform(lib, gradient)(x)
+    assert found.dtype == lib.float32
+    assert found.tolist() == [[72.0, 144.0]]

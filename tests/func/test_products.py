@@ -184,6 +184,102 @@ class TestJvp:
             assert fw.unpack_dual(value).tangent.item() == 10.0
 
 
+class TestJvpOfAPart:
+    """A function may look beyond the memory of its argument, where the tangent is zero."""
+
+    @staticmethod
+    def part(lib):
+        return (lib.arange(6.0) + 1)[:2].detach(), lib.tensor([1.0, 2.0])
+
+    @staticmethod
+    def squares(x):
+        return x.as_strided((6,), (1,)) ** 2
+
+    def test_values_and_tangents(self, lib):
+        x, t = self.part(lib)
+        value, product = lib.func.jvp(self.squares, (x,), (t,))
+        assert value.tolist() == [1, 4, 9, 16, 25, 36]
+        assert product.tolist() == [2, 8, 0, 0, 0, 0]
+
+    def test_a_tangent_with_neighbours(self, lib):
+        x, _ = self.part(lib)
+        t = lib.arange(4.0)[1:3]
+        assert lib.func.jvp(self.squares, (x,), (t,))[1].tolist() == [2, 8, 0, 0, 0, 0]
+
+    @pytest.mark.parametrize("start", [0, 3])
+    def test_before_and_behind(self, lib, start):
+        x, t = (lib.arange(6.0) + 1)[2:4], lib.ones(2)
+        _, product = lib.func.jvp(lambda x: x.as_strided((3,), (1,), start), (x,), (t,))
+        assert product.tolist() == [0.0, 0.0, 1.0] if start == 0 else [1.0, 0.0, 0.0]
+
+    @pytest.mark.parametrize(
+        ("derivative", "expected"),
+        [
+            (lambda func, f, x, t: func.jvp(lambda x: func.jvp(f, (x,), (t,))[1], (x,), (t,))[1],
+             [2, 8, 0, 0, 0, 0]),
+            (lambda func, f, x, t: func.jvp(lambda t: func.jvp(f, (x,), (t,))[1], (t,), (t,))[1],
+             [2, 8, 0, 0, 0, 0]),
+            (lambda func, f, x, t: func.grad(lambda x: func.jvp(f, (x,), (t,))[1].sum())(x),
+             [2, 4]),
+            (lambda func, f, x, t: func.grad(lambda t: func.jvp(f, (x,), (t,))[1].sum())(t),
+             [2, 4]),
+            (lambda func, f, x, t: func.jvp(func.grad(lambda x: f(x).sum()), (x,), (t,))[1],
+             [2, 4]),
+        ],
+        ids=["jvp", "jvp by tangent", "grad", "grad by tangent", "of grad"],
+    )  # fmt: skip
+    def test_nested(self, lib, derivative, expected):
+        assert derivative(lib.func, self.squares, *self.part(lib)).tolist() == expected
+
+    def test_recorded(self, lib):
+        x, t = (each.requires_grad_() for each in self.part(lib))
+        _, product = lib.func.jvp(self.squares, (x,), (t,))
+        found = lib.autograd.grad(product.sum(), (x, t))
+        assert [each.tolist() for each in found] == [[2.0, 4.0], [2.0, 4.0]]
+
+    def test_changed_in_place(self, lib):
+        def changed(x):
+            whole = x.as_strided((6,), (1,))
+            whole.mul_(3)
+            whole.mul_(whole.clone())
+            x.mul_(2)
+            return x * 1, whole * 1
+
+        _, (part, whole) = lib.func.jvp(changed, *((each,) for each in self.part(lib)))
+        assert whole.tolist() == [36, 144, 0, 0, 0, 0]
+        assert part.tolist() == [36, 144]
+
+    def test_a_part_made_inside_and_changed_in_place(self, lib):
+        def changed(z):
+            x, _ = self.part(lib)
+            whole = x.as_strided((6,), (1,))
+            whole.mul_(z)
+            whole.mul_(z)
+            x.mul_(z[:2])
+            return whole * 1
+
+        _, product = lib.func.jvp(changed, (lib.ones(6),), (lib.ones(6),))
+        assert product.tolist() == [3, 6, 6, 8, 10, 12]
+
+    @pytest.mark.parametrize(
+        "derivative",
+        [
+            lambda lib, f, x, t: lib.func.jacfwd(f)(x),
+            lambda lib, f, x, t: lib.vmap(lambda t: lib.func.jvp(f, (x,), (t,)))(lib.eye(2)),
+            lambda lib, f, x, t: lib.vmap(lambda x: lib.func.jvp(f, (x,), (t,)))(
+                lib.ones(2, 6)[:, :2]
+            ),
+        ],
+        ids=["jacfwd", "tangents", "primals"],
+    )
+    def test_batches_do_not_lie_so(self, lib, derivative):
+        """A batch of tangents has no room for what lies around each of them."""
+        x, t = self.part(lib)
+        with pytest.raises(RuntimeError, match="storage|memory"):
+            derivative(lib, self.squares, x, t)
+        assert lib.func.jacrev(self.squares)(x).tolist() == [[2.0, 0], [0, 4], *[[0, 0]] * 4]
+
+
 class TestLinearize:
     def test_product(self, lib):
         x = double(lib, [0.1, 0.2])

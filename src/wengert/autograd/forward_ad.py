@@ -8,17 +8,14 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ..backends.backend import has_elements
-from ..backends.geometry import owner_of
 from ..core.dtypes import is_differentiable
 from ..core.registry import operator_named
 from ..core.scopes import DualsAside, enter_dual_level, exit_dual_level
 from ..core.state import thread_state
 from ..core.tensor import Tensor
-from ..dispatch.overlap import may_overlap
 from ..tape.tangents import (
     _ITSELF,
-    in_layout_of,
+    laid_out,
     set_tangent,
     tangent_of,
 )
@@ -66,7 +63,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         )
     with DualsAside(state):
         dual = tensor.view_as(tensor)
-        tangent = _laid_out(dual, tangent)
+        tangent = laid_out(dual, tangent)
     dual.make_cold().tangent_base = _ITSELF
     set_tangent(dual, tangent)
     return dual
@@ -109,29 +106,6 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
         primal = operator_named("_primal").call((tensor,))
     primal.make_cold().tangent_base = _ITSELF
     return UnpackedDualTensor(primal, tangent)
-
-
-def _laid_out(dual: Tensor, tangent: Tensor) -> Tensor:
-    """The tangent, or a copy where the primal lies in memory.
-
-    What else is there has the tangent zero, so that every view of the primal has a tangent.
-    """
-    array: Any = dual.array
-    if not has_elements(array) or not has_elements(tangent.array) or may_overlap(array):
-        return in_layout_of(dual, _without_neighbours(tangent))
-    size = owner_of(array).nbytes // array.itemsize
-    if size == array.size or not array.size:
-        return in_layout_of(dual, _without_neighbours(tangent))
-    around = tangent.new_zeros((size,))
-    return around.as_strided(dual.shape, dual.stride(), dual.storage_offset()).copy_(tangent)
-
-
-def _without_neighbours(tangent: Tensor) -> Tensor:
-    """The tangent, or a copy if its memory has other elements too, which somebody may change."""
-    array: Any = tangent.array
-    if not has_elements(array):  # its memory is not what it seems
-        return tangent
-    return tangent if owner_of(array).nbytes == array.nbytes else tangent.clone()
 
 
 def _is_fwd_grad_enabled() -> bool:

@@ -17,6 +17,8 @@ from ..tape.saved import SavedVariable
 from ..tape.tangents import (
     in_layout_of,
     inherit_tangent_base,
+    laid_out,
+    memory_around,
     set_tangent,
     tangent_base,
     tangent_of,
@@ -178,7 +180,7 @@ def _call_inplace(operator: Any, functional: Any, args: tuple, tangents: dict) -
     if name in tangents:
         tangents[name] = tangents[name].clone()
     result = functional.call(kept)
-    check_result_shape(result.array, target.array)
+    check_result_shape(result.array.shape, target.array)
     tangent = _fitted(jvp(functional, kept, tangents, (result,)), target)
     operator.call(args)
     write_tangent(target, tangent)
@@ -192,8 +194,8 @@ def write_tangent(target: Any, tangent: Tensor) -> None:
     own = tangent_of(target)
     base = tangent_base(target)
     if base is None and (own is None or target.view_meta is None):
-        if own is None or not _keeps_history(own):
-            set_tangent(target, tangent.clone())
+        if own is None or not (_keeps_history(own) or memory_around(target)):
+            set_tangent(target, laid_out(target, tangent.clone()))
         else:
             set_tangent(target, _recorded_copy(own, tangent, target))
             _write(tangent_of(target), tangent)  # type: ignore[arg-type]
@@ -203,7 +205,7 @@ def write_tangent(target: Any, tangent: Tensor) -> None:
         # A new tangent for the base, since the old one may belong to other levels than the change.
         assert base is not None  # else the tangent is the target's own
         if own is None:
-            whole = in_layout_of(base, tangent.new_zeros(base.array.shape, dtype=base.dtype))
+            whole = laid_out(base, tangent.new_zeros(base.array.shape, dtype=base.dtype))
         else:
             whole = _recorded_copy(target.cold.tangent_source, tangent, base)
         set_tangent(base, whole)
@@ -231,7 +233,12 @@ def _recorded_copy(own: Tensor, tangent: Tensor, t: Tensor) -> Tensor:
     state = thread_state()
     enabled, state.grad_enabled = state.grad_enabled, True
     try:
-        return in_layout_of(t, tangent.new_zeros(t.array.shape, dtype=t.dtype)) + own
+        zeros = laid_out(t, tangent.new_zeros(t.array.shape, dtype=t.dtype))
+        size = memory_around(t)
+        if not size or memory_around(own) != size:
+            return zeros + own
+        everything = zeros.as_strided((size,), (1,), 0) + own.as_strided((size,), (1,), 0)
+        return everything.as_strided(t.shape, t.stride(), t.storage_offset())
     finally:
         state.grad_enabled = enabled
 

@@ -177,8 +177,10 @@ class InplaceOperator(BaseOperator):
                 pass
             finally:
                 _quiet_reset(token)
+        if functional.operands == 2 and functional.family == "elementwise":
+            _check_operand_shape(array, getattr(arrays[1], "shape", ()))
         result = functional.run_kernel(arrays)
-        check_result_shape(result, array)
+        check_result_shape(result.shape, array)
         if result.dtype != array.dtype and not self.casts_freely:
             source, goal = from_numpy(result.dtype), from_numpy(array.dtype)
             if not can_cast(source, goal):
@@ -213,6 +215,16 @@ class InplaceOperator(BaseOperator):
 present(InplaceOperator)
 if not COMPILED:
     without_getattr(InplaceOperator)
+
+
+def _check_operand_shape(array: Any, shape: tuple) -> None:
+    """Refuse what would enlarge the target, before an operator can refuse values."""
+    if shape and shape != array.shape:
+        try:
+            whole = np.broadcast_shapes(array.shape, shape)
+        except ValueError:
+            return  # the operator says so
+        check_result_shape(whole, array)
 
 
 def _facts_in_place(facts: dict[str, Any]) -> dict[str, Any]:

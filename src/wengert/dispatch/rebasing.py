@@ -14,6 +14,7 @@ from ..core.tensor import VIEW_DEFAULT, Tensor, node_of, requires_of
 from ..tape.copy_slices import CopySlices
 from ..tape.node import Node, edge_node, edges
 from ..tape.plans import OUT_SLOT
+from ..tape.saved import detached_alias
 from ..tape.views import replay, sees_parts, strided_steps
 
 _collector = collector
@@ -41,12 +42,12 @@ def check_inplace(t: Tensor, recording: bool, state: ThreadState) -> None:
         )
 
 
-def check_result_shape(result: Any, target: Any) -> None:
-    """Refuse to write an array into another one that it would have to enlarge."""
-    if result.shape != target.shape:
+def check_result_shape(shape: tuple[int, ...], target: Any) -> None:
+    """Refuse to write a result of this shape into an array that it would have to enlarge."""
+    if shape != target.shape:
         raise RuntimeError(
             f"output with shape {shape_text(target.shape)} doesn't match the broadcast shape "
-            f"{shape_text(result.shape)}"
+            f"{shape_text(shape)}"
         )
 
 
@@ -88,6 +89,8 @@ def regenerate_view(t: Tensor) -> None:
     state.grad_enabled = True
     try:
         fresh = _view_again(t)
+        if fresh.node is None and t.node is not None:
+            fresh = _view_of_detached(meta)
     finally:
         state.grad_enabled = enabled
     retained = t.cold is not None and t.cold.retains_grad and t.node is not None
@@ -114,6 +117,18 @@ def _view_again(t: Tensor) -> Tensor:
         pass
     meta.steps = strided_steps(t, meta.base)
     return replay(meta.base, meta.steps)
+
+
+def _view_of_detached(meta: Any) -> Tensor:
+    """A view made anew of a base that was detached since: its node stays, and leads nowhere."""
+    base = detached_alias(meta.base)
+    base.needs_grad = True
+    fresh = replay(base, meta.steps)
+    last: Any = fresh.node
+    while last.next_nodes[0] is not base:
+        last = last.next_nodes[0]
+    last.next_nodes = (None, *last.next_nodes[1:])
+    return fresh
 
 
 def _strides_lead_to(t: Tensor, base: Tensor) -> bool:

@@ -15,7 +15,7 @@ from ..core.tensor import Tensor, set_fields
 from ..core.trees.pytree import tree_flatten, tree_unflatten
 from ..creation.factories import zeros_like
 from ..dispatch.levels import Level, lifted
-from ..tape.tangents import set_tangent, tangent_of
+from ..tape.tangents import laid_out, set_tangent, tangent_of
 from ..transforms.levels import GradLevel, JvpLevel
 from .arguments import Argnums, at, outside, replaced, split_aux
 from .differentiation import backward_at, check_outputs, filled, require_grad, values_of
@@ -69,6 +69,7 @@ def jvp_in(
     has_aux: bool,
 ) -> tuple[Any, Any, Any]:
     """Outputs, their tangents and aux of ``func(*args)``; the chosen arguments are given flat."""
+    tangents = [_fitted(*pair) for pair in zip(primals, tangents, strict=True)]
     level = JvpLevel()
     with level.entered():
         duals = tree_unflatten(
@@ -104,9 +105,14 @@ def _primal(value: Tensor) -> Tensor:
     return operator_named("_primal").call((value,))
 
 
+def _fitted(primal: Tensor, tangent: Tensor) -> Tensor:
+    """The tangent where its primal lies in memory, so that a function may look beyond both."""
+    check_tangent(primal, tangent)
+    return laid_out(primal, tangent)
+
+
 def _dual(level: Level, primal: Tensor, tangent: Tensor) -> Tensor:
     """A primal at its level, with its tangent."""
-    check_tangent(primal, tangent)
     dual = lifted(primal, level)
     set_tangent(dual, lifted(tangent, level))
     return dual

@@ -48,7 +48,8 @@ class CopySlices(Node):
             through = self._run_rules(part.clone(), result.array)
         new = through[self.written]
         if thread_state().levels:  # the change may be batched where the gradient is not
-            result = (part if new is None else new).new_zeros(result.array.shape) + result
+            like = part if new is None else new
+            result = like.new_zeros(result.array.shape, dtype=result.dtype) + result
             result = copy_in_order(result, self.order)
             part = replay(result, self.steps)
         if new is None:

@@ -81,9 +81,12 @@ def new_node(
     node.next_nrs = next_nrs
     node.unresolved = True
     node.saved = None
-    sequence = state.sequence
-    node.sequence = sequence
-    state.sequence = sequence + 1
+    if plan.is_missing:
+        node.sequence = ACCUMULATE_SEQUENCE  # it raises as soon as it is reached
+    else:
+        sequence = state.sequence
+        node.sequence = sequence
+        state.sequence = sequence + 1
     node.out_shape = _ndarrays.shape_of(out_array)
     node.out_dtype = _ndarrays.dtype_of(out_array)
     node.outputs_meta = None

@@ -31,6 +31,7 @@ cdef class GradientPlan:
     cdef public bint conjugates
     cdef public bint several_outputs
     cdef public bint custom
+    cdef public bint is_missing
     cdef public bint loops
     cdef public tuple steps
     cdef public tuple slots

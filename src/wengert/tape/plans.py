@@ -15,6 +15,8 @@ from ..backends import loop_codes
 # result i is OUT_SLOT - i.
 SHAPE_SLOT = 1000
 OUT_SLOT = -1
+#: The name of nodes that stand for a derivative that is missing.
+MISSING = "NotImplemented"
 
 
 class GradientStep:
@@ -63,6 +65,7 @@ class GradientPlan:
         self.operator = operator
         self.name = name
         self.custom = custom
+        self.is_missing = name == MISSING
         self.node_class: Any = node_class
         self.made_as: Any = node_class if made_as is None else made_as
         self.joint = joint  # what computes the gradients of all steps at once, or None

@@ -5,8 +5,9 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
-from ..backends.geometry import same_elements
-from ..core.arrays import WrapperArray, is_level, plain_array
+from ..backends.backend import has_elements
+from ..backends.geometry import may_overlap, owner_of, same_elements
+from ..core.arrays import LevelArray, WrapperArray, is_level, plain_array
 from ..core.scopes import DualsAside
 from ..core.state import thread_state
 from ..core.tensor import VIEW_NO_GRAD, Tensor
@@ -159,6 +160,43 @@ def _parts_in_place(base: Tensor, tangent: Tensor, calls: list, view: Tensor) ->
                 found for pair in pairs for found in _parts_in_place(*pair, rest, view)
             ]
     return [tangent] if same_elements(base, view) else []
+
+
+def laid_out(t: Tensor, tangent: Tensor) -> Tensor:
+    """The tangent, or a copy that lies in memory as `t` does.
+
+    What else is there has the tangent zero, so that every view of `t` has a tangent.
+    """
+    size = memory_around(t)
+    if not size or _memory(tangent) is None:
+        return in_layout_of(t, _without_neighbours(tangent))
+    around: Tensor = tangent.new_zeros((size,))
+    return around.as_strided(t.shape, t.stride(), t.storage_offset()).copy_(tangent)
+
+
+def memory_around(t: Tensor) -> int:
+    """How many elements the memory of a tensor has if they are more than its own, else none."""
+    array = _memory(t)
+    if array is None or not array.size or may_overlap(array.shape, array.strides):
+        return 0
+    size = owner_of(array).nbytes // array.itemsize
+    return size if size > array.size else 0
+
+
+def _memory(t: Tensor) -> Any:
+    """The array that a tensor shows, also inside grad and jvp; None if it has other elements."""
+    array: Any = t.array
+    while type(array) is LevelArray and array.level.differentiates:
+        array = array.value.array
+    return array if has_elements(array) else None
+
+
+def _without_neighbours(tangent: Tensor) -> Tensor:
+    """The tangent, or a copy if its memory has other elements too, which somebody may change."""
+    array: Any = tangent.array
+    if not has_elements(array):  # its memory is not what it seems
+        return tangent
+    return tangent if owner_of(array).nbytes == array.nbytes else tangent.clone()
 
 
 def in_layout_of(t: Tensor, tangent: Tensor) -> Tensor:

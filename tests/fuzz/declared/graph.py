@@ -39,10 +39,6 @@ from fuzz.declared.patterns import READS_OTHERS, SAVES_MORE
 
 TABLE: list[Declared] = [
     Declared(
-        "A derivative that is missing is noticed when its node is reached.",
-        lambda d: d.field in ("grad", "log") and after(d, "derivative for .* is not implemented"),
-    ),
-    Declared(
         "What a node has saved of its own results is what it computed, whatever .data is set to.",
         lambda d: bool(re.search(r"\.data\b", d.program.text))
         and (refused(d, "is out of bounds for dimension")
@@ -165,7 +161,8 @@ TABLE: list[Declared] = [
         or d.field in ("grad", "log") and d.program.uses("triangular_solve")
         or d.program.uses("triangular_solve") and refused(d, "'NoneType'")
         or d.program.uses("triangular_solve")
-        and refused_by_us(d, "appears to not have been used in the graph"),
+        and refused_by_us(d, "appears to not have been used in the graph",
+                          "'tensor' must be Tensor, not NoneType"),
     ),
     Declared(
         "Parts of complex numbers are found again when their tensor is reshaped in place",
