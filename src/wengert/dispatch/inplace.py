@@ -177,7 +177,7 @@ class InplaceOperator(BaseOperator):
                 pass
             finally:
                 _quiet_reset(token)
-        if functional.operands == 2 and functional.family == "elementwise":
+        if functional.broadcasts and functional.operands == 2 and "raises" in functional.facts:
             _check_operand_shape(array, getattr(arrays[1], "shape", ()))
         result = functional.run_kernel(arrays)
         check_result_shape(result.shape, array)
