@@ -161,13 +161,24 @@ def layers(lib: Any) -> tuple[Callable, tuple]:
     return function, (x, w)
 
 
+def ten(lib: Any) -> tuple[Callable, tuple]:
+    """Ten tensors of four elements, none of which requires grad."""
+    return lambda *given: sum(given[1:], given[0]).sum(), tuple(lib.ones(4) for _ in range(10))
+
+
+def ten_recorded(lib: Any) -> tuple[Callable, tuple]:
+    """Ten tensors that require grad."""
+    function, args = ten(lib)
+    return function, tuple(t.requires_grad_() for t in args)
+
+
 def calls(lib: Any) -> list[dict]:
     """The table of calls: eager and compiled, forward and with backward, in turns."""
     rows = []
-    for build in (small, layers):
+    for build in (small, ten, ten_recorded, layers):
         function, args = build(lib)
         compiled = lib.compile(function)
-        for backward in (False, True):
+        for backward in (False, True) if args[1].requires_grad else (False,):
             ways = [_call(f, args, backward) for f in (function, compiled)]
             best = [float("inf")] * 2
             for _ in range(300):
@@ -175,9 +186,10 @@ def calls(lib: Any) -> list[dict]:
                     start = perf_counter()
                     way()
                     best[i] = min(best[i], perf_counter() - start)
+            title = build.__name__.replace("_", ", ")
             rows.append(
                 {
-                    "name": f"{build.__name__} {'and backward' if backward else 'forward'}",
+                    "name": f"{title} {'and backward' if backward else 'forward'}",
                     "eager_us": best[0] * 1e6,
                     "compiled_us": best[1] * 1e6,
                 }
