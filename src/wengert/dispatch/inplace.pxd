@@ -7,6 +7,7 @@ from .operator cimport Operator
 from .rebasing cimport check_inplace, rebase_history
 from ..backends.loops cimport Loops
 from ..core.classes cimport Classes
+from ..core.collector cimport Collector
 from ..core.ndarrays cimport NDArrays
 from .recording cimport fill_saved, record
 from ..core.state cimport ThreadState, thread_state
@@ -14,6 +15,7 @@ from ..core.tensor cimport Tensor, any_requires, bump_version, node_of, requires
 
 
 cdef Classes _classes
+cdef Collector _collector
 cdef Loops _loops
 cdef NDArrays _ndarrays
 cdef type _ndarray

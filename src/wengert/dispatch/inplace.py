@@ -10,6 +10,7 @@ from ..backends.loop_codes import COPY
 from ..backends.loops import loops
 from ..backends.numpy import cast_into, quiet
 from ..core.classes import COMPILED, classes
+from ..core.collector import collector
 from ..core.dtypes import can_cast, from_numpy
 from ..core.ndarrays import ndarrays
 from ..core.registry import operator_named
@@ -34,6 +35,7 @@ from .recording import fill_saved, record
 from .torch_function import override_operands
 
 _classes = classes
+_collector = collector
 _loops = loops
 _ndarrays = ndarrays
 _ndarray = np.ndarray
@@ -128,6 +130,8 @@ class InplaceOperator(BaseOperator):
                 before.needs_grad = requires_of(target)
                 before.node = node_of(target)
                 before.output_index = target.output_index
+                if before.node is not None and before.node.shown:
+                    _collector.show(before)
                 if state.dual_level >= 0:
                     copy_tangent(target, before)
                 saving = (before, *args[1:])
