@@ -58,7 +58,7 @@ def _settings() -> tuple:
 
 
 def _limit_program() -> None:
-    """Let this process end if the next program does not: PyTorch has loops over sizes it made up."""
+    """Let this process end if the next program does not: PyTorch may loop over sizes it made up."""
     if hasattr(signal, "setitimer"):
         signal.setitimer(signal.ITIMER_PROF, LIMIT)
 
