@@ -144,6 +144,26 @@ def test_cycle_through_the_names_of_a_program_is_freed(program):
     assert reference() is None
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda y: y.mul_(y),
+        lambda y: y[:1].mul_(y[1:]),
+        lambda y: y[0].atan2_(y[1]),
+        lambda y: y.mul_(2).mul_(y),
+    ],
+    ids=["itself", "another part", "parts", "twice"],
+)
+def test_tensor_that_is_changed_by_itself_is_freed(change):
+    """Its new node keeps it, as an operand."""
+    y = wengert.ones(2, requires_grad=True) * 2
+    change(y)
+    reference = weakref.ref(y)
+    del y
+    gc.collect()
+    assert reference() is None
+
+
 def closed_over(made):
     return make(wengert, lambda ctx, x: x * 2, lambda ctx, g: g * 2 if made else None)
 

@@ -35,3 +35,7 @@ cdef class InplaceOperator(BaseOperator):
     cpdef object call(self, tuple args)
     @cython.locals(target=Tensor, before=Tensor, node=Node, functional=Operator)
     cpdef object record_around(self, ThreadState state, tuple args, object below)
+
+
+@cython.locals(whole=Tensor, t=Tensor)
+cdef bint _reads_itself(Tensor target, tuple args)

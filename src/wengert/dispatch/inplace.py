@@ -23,6 +23,7 @@ from ..core.tensor import (
     requires_of,
     wrap,
 )
+from ..tape.cycles import show_graph
 from ..tape.tangents import copy_tangent
 from .base_operator import BaseOperator, function_attribute, present, without_getattr
 from .binding import check_operand
@@ -151,6 +152,9 @@ class InplaceOperator(BaseOperator):
             rebase_history(target, node)
             if -1 in node.plan.slots:
                 fill_saved(node, saving, (target,))
+            if _reads_itself(target, args):  # its node may keep it
+                show_graph(node)
+                show_graph(target)
         return target
 
     def write(self, target: Tensor, args: tuple) -> None:
@@ -219,6 +223,17 @@ class InplaceOperator(BaseOperator):
 present(InplaceOperator)
 if not COMPILED:
     without_getattr(InplaceOperator)
+
+
+def _reads_itself(target: Tensor, args: tuple) -> bool:
+    """Whether another operand is the target, its base or a view of that."""
+    whole = target if target.view_meta is None else target.view_meta.base
+    for value in args[1:]:
+        if isinstance(value, Tensor):
+            t: Tensor = value
+            if t is whole or t.view_meta is not None and t.view_meta.base is whole:
+                return True
+    return False
 
 
 def _check_operand_shape(array: Any, shape: tuple) -> None:
