@@ -151,11 +151,14 @@ def test_cycle_through_the_names_of_a_program_is_freed(program):
         lambda y: y[:1].mul_(y[1:]),
         lambda y: y[0].atan2_(y[1]),
         lambda y: y.mul_(2).mul_(y),
+        lambda y: y.add_(y * y),
+        lambda y: y.add_(y[:1].sin()),
+        lambda y: y[:1].add_(y.sin()[1:].sum()),
     ],
-    ids=["itself", "another part", "parts", "twice"],
+    ids=["itself", "another part", "parts", "twice", "result", "result of a part", "part"],
 )
 def test_tensor_that_is_changed_by_itself_is_freed(change):
-    """Its new node keeps it, as an operand."""
+    """Its new node leads to one that keeps it, as an operand."""
     y = wengert.ones(2, requires_grad=True) * 2
     change(y)
     reference = weakref.ref(y)

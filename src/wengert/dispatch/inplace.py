@@ -19,6 +19,7 @@ from ..core.tensor import (
     Tensor,
     any_requires,
     bump_version,
+    counter_of,
     node_of,
     requires_of,
     wrap,
@@ -149,10 +150,11 @@ class InplaceOperator(BaseOperator):
         if node is not None:
             if not _ndarrays.is_differentiable(target.array):
                 return target
+            kept = counter_of(target).watched
             rebase_history(target, node)
             if -1 in node.plan.slots:
                 fill_saved(node, saving, (target,))
-            if _reads_itself(target, args):  # its node may keep it
+            if kept:  # by a node that the new one may lead to
                 show_graph(node)
                 show_graph(target)
         return target
@@ -223,17 +225,6 @@ class InplaceOperator(BaseOperator):
 present(InplaceOperator)
 if not COMPILED:
     without_getattr(InplaceOperator)
-
-
-def _reads_itself(target: Tensor, args: tuple) -> bool:
-    """Whether another operand is the target, its base or a view of that."""
-    whole = target if target.view_meta is None else target.view_meta.base
-    for value in args[1:]:
-        if isinstance(value, Tensor):
-            t: Tensor = value
-            if t is whole or t.view_meta is not None and t.view_meta.base is whole:
-                return True
-    return False
 
 
 def _check_operand_shape(array: Any, shape: tuple) -> None:
