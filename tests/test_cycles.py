@@ -9,6 +9,7 @@ import pytest
 import wengert
 from custom_functions import double, make
 from wengert.autograd.graph import saved_tensors_hooks
+from wengert.utils.checkpoint import checkpoint
 
 compiled_only = pytest.mark.skipif(
     not wengert.__compiled__, reason="only compiled objects can be hidden"
@@ -90,6 +91,80 @@ def test_gradient_with_a_graph_is_shown():
     assert gc.is_tracked(x.grad)
     assert gc.is_tracked(x.grad.grad_fn)
     x.grad = None
+
+
+PROGRAMS = {
+    "hook of a leaf": """
+def hook(g): pass
+x.register_hook(hook)
+y = x * 2
+""",
+    "hook of a leaf for its gradient": """
+def hook(x): pass
+x.register_post_accumulate_grad_hook(hook)
+y = x[None].exp()
+""",
+    "list beside a leaf": """
+x.results = []
+x.results.append(x * 2)
+""",
+    "operand of a packed value": """
+def pack(t): return t.shape
+with saved_tensors_hooks(pack, wengert.ones):
+    y = x.exp().sin()
+""",
+    "checkpoint": """
+def function(x): return x.exp().sin()
+y = checkpoint(function, x, use_reentrant=False)
+""",
+    "operand changed in place": """
+y = x * 2
+def hook(g): pass
+y.register_hook(hook)
+z = y * 3
+z.atan2_(z)
+""",
+}
+
+
+@pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
+def test_cycle_through_the_names_of_a_program_is_freed(program):
+    """Functions that a graph holds refer to the names beside them, and so to its results."""
+    names = {
+        "x": wengert.ones(2, requires_grad=True),
+        "wengert": wengert,
+        "checkpoint": checkpoint,
+        "saved_tensors_hooks": saved_tensors_hooks,
+        "__name__": "program",
+    }
+    exec(program, names)
+    reference = weakref.ref(names["x"])
+    del names
+    gc.collect()
+    assert reference() is None
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda y: y.mul_(y),
+        lambda y: y[:1].mul_(y[1:]),
+        lambda y: y[0].atan2_(y[1]),
+        lambda y: y.mul_(2).mul_(y),
+        lambda y: y.add_(y * y),
+        lambda y: y.add_(y[:1].sin()),
+        lambda y: y[:1].add_(y.sin()[1:].sum()),
+    ],
+    ids=["itself", "another part", "parts", "twice", "result", "result of a part", "part"],
+)
+def test_tensor_that_is_changed_by_itself_is_freed(change):
+    """Its new node leads to one that keeps it, as an operand."""
+    y = wengert.ones(2, requires_grad=True) * 2
+    change(y)
+    reference = weakref.ref(y)
+    del y
+    gc.collect()
+    assert reference() is None
 
 
 def closed_over(made):

@@ -15,8 +15,8 @@ from fuzz.comparison import Difference, Precision, differences
 from fuzz.declared.tangents import tells_the_slope
 from fuzz.flavours import write
 from fuzz.judging import first_difference
-from fuzz.program import Program
-from fuzz.runner import Nudged, Seen, execute, execute_in_threads, spread
+from fuzz.program import Program, Step
+from fuzz.runner import FIELDS, Nudged, Seen, execute, execute_in_threads, spread
 from fuzz.variants import COMPUTED, explained
 
 try:
@@ -51,7 +51,44 @@ def against_pytorch(program: Program) -> Difference | None:
     rounded = rounding_decides(program, found, wengert, ours) or rounding_decides(
         program, found, torch, theirs
     )
-    return None if rounded else found
+    return None if rounded or too_coarse(program, found, ours, theirs) else found
+
+
+def too_coarse(
+    program: Program, found: Difference, ours: list[Seen], theirs: list[Seen]
+) -> bool:
+    """Whether single precision is too coarse for a value, so that both libraries have it wrong.
+
+    In double precision they agree, and neither agrees with that in single precision.
+    """
+    if found.dtype != "float32" or found.field != "values":
+        return False
+    wide = Program([Step(step.source.replace("float32", "float64")) for step in program.steps])
+    runs = (ours, theirs, *(_run_wide(wide, lib) for lib in (wengert, torch)))
+    parts = [_values(dict(seen[found.step].made).get(found.name)) for seen in runs]
+    precision = Precision("float32")
+    for mine, other, *both in zip(*parts):
+        if not precision.same(mine, other):
+            return precision.same(*both) and not any(
+                precision.same(value, exact) for value, exact in zip((mine, other), both)
+            )
+    return False
+
+
+def _run_wide(program: Program, lib: Any) -> list[Seen]:
+    """What is seen where numbers without a dtype are of double precision."""
+    lib.set_default_dtype(lib.float64)
+    try:
+        return execute(program, lib)
+    finally:
+        lib.set_default_dtype(lib.float32)
+
+
+def _values(seen: Any) -> list:
+    """The values of each tensor among what was seen of one name."""
+    if isinstance(seen, tuple):
+        return [seen[FIELDS.index("values")]]
+    return [value for part in seen or () for value in _values(part)]
 
 
 #: Relative changes of the numbers of a program that its dtypes hardly represent.

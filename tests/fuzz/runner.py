@@ -174,13 +174,17 @@ class Run:
         return Seen(None, made, [])
 
     def leave(self) -> None:
-        """Leave a dual level that the program has left open."""
+        """Leave a dual level that the program has left open, and let go of all names.
+
+        Hooks refer to the names beside them: a graph that has some may else outlive its program, in
+        PyTorch more than here.
+        """
         if self.space.get("level") is not None:
             try:
                 self.lib.autograd.forward_ad.exit_dual_level()
             except Exception:
                 pass
-            self.space["level"] = None
+        self.space.clear()
 
 
 FIELDS = (

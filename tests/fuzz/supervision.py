@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import math
 import multiprocessing
+import signal
 import warnings
 from typing import Any
 
@@ -12,6 +13,7 @@ from fuzz import checking, judging, runner
 from fuzz.report import LEAVE, Report
 
 CHUNK = 5.0  # seconds of work after which the process tells what it has found
+LIMIT = 100.0  # seconds of the processor after which one program is given up
 
 
 def supervise(
@@ -55,6 +57,12 @@ def _settings() -> tuple:
     return list(checking.ONLY), list(LEAVE), set(judging.IGNORED)
 
 
+def _limit_program() -> None:
+    """Let this process end if the next program does not: PyTorch may loop over sizes it made up."""
+    if hasattr(signal, "setitimer"):
+        signal.setitimer(signal.ITIMER_PROF, LIMIT)
+
+
 def _work(
     seed: int, seconds: float, last: float, at: Any, flag: Any, known: set, settings: tuple,
     sender: Any,
@@ -68,6 +76,7 @@ def _work(
         part = Report(seed)
         part.known = known
         while part.seconds < min(CHUNK, seconds) and at.value <= last:
+            _limit_program()
             part.add(at.value)
             at.value += 1
         seconds -= part.seconds

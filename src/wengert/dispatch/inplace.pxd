@@ -7,13 +7,15 @@ from .operator cimport Operator
 from .rebasing cimport check_inplace, rebase_history
 from ..backends.loops cimport Loops
 from ..core.classes cimport Classes
+from ..core.collector cimport Collector
 from ..core.ndarrays cimport NDArrays
 from .recording cimport fill_saved, record
 from ..core.state cimport ThreadState, thread_state
-from ..core.tensor cimport Tensor, any_requires, bump_version, node_of, requires_of, wrap
+from ..core.tensor cimport Tensor, any_requires, bump_version, counter_of, node_of, requires_of, wrap
 
 
 cdef Classes _classes
+cdef Collector _collector
 cdef Loops _loops
 cdef NDArrays _ndarrays
 cdef type _ndarray
@@ -31,5 +33,5 @@ cdef class InplaceOperator(BaseOperator):
     cpdef object call2(self, object x, object y)
     @cython.locals(state=ThreadState, target=Tensor, functional=Operator)
     cpdef object call(self, tuple args)
-    @cython.locals(target=Tensor, before=Tensor, node=Node, functional=Operator)
+    @cython.locals(target=Tensor, before=Tensor, node=Node, functional=Operator, kept=cython.bint)
     cpdef object record_around(self, ThreadState state, tuple args, object below)

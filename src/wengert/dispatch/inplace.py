@@ -10,6 +10,7 @@ from ..backends.loop_codes import COPY
 from ..backends.loops import loops
 from ..backends.numpy import cast_into, quiet
 from ..core.classes import COMPILED, classes
+from ..core.collector import collector
 from ..core.dtypes import can_cast, from_numpy
 from ..core.ndarrays import ndarrays
 from ..core.registry import operator_named
@@ -18,10 +19,12 @@ from ..core.tensor import (
     Tensor,
     any_requires,
     bump_version,
+    counter_of,
     node_of,
     requires_of,
     wrap,
 )
+from ..tape.cycles import show_graph
 from ..tape.tangents import copy_tangent
 from .base_operator import BaseOperator, function_attribute, present, without_getattr
 from .binding import check_operand
@@ -34,6 +37,7 @@ from .recording import fill_saved, record
 from .torch_function import override_operands
 
 _classes = classes
+_collector = collector
 _loops = loops
 _ndarrays = ndarrays
 _ndarray = np.ndarray
@@ -128,6 +132,8 @@ class InplaceOperator(BaseOperator):
                 before.needs_grad = requires_of(target)
                 before.node = node_of(target)
                 before.output_index = target.output_index
+                if before.node is not None and before.node.shown:
+                    _collector.show(before)
                 if state.dual_level >= 0:
                     copy_tangent(target, before)
                 saving = (before, *args[1:])
@@ -144,9 +150,13 @@ class InplaceOperator(BaseOperator):
         if node is not None:
             if not _ndarrays.is_differentiable(target.array):
                 return target
+            kept = counter_of(target).watched
             rebase_history(target, node)
             if -1 in node.plan.slots:
                 fill_saved(node, saving, (target,))
+            if kept:  # by a node that the new one may lead to
+                show_graph(node)
+                show_graph(target)
         return target
 
     def write(self, target: Tensor, args: tuple) -> None:

@@ -12,5 +12,7 @@ cdef Collector _collector
 cpdef check_inplace(Tensor t, bint recording, ThreadState state)
 @cython.locals(meta=ViewMeta, base=Tensor)
 cpdef rebase_history(Tensor t, Node node, int written=*)
+@cython.locals(base=Tensor, fresh=Tensor, last=Node)
+cdef Tensor _view_of_detached(ViewMeta meta)
 @cython.locals(state=ThreadState, meta=ViewMeta, fresh=Tensor)
 cpdef regenerate_view(Tensor t)

@@ -2,10 +2,11 @@
 
 A recorded graph has no cycle of its own: nodes point to earlier nodes, saved values and arrays. A
 cycle needs a way out of the graph into Python (a hook, an attribute, a packed value, a gradient
-that has a graph, a custom Function whose methods are closures) and back. So tensors and nodes are
+that has a graph, a custom Function whose methods are closures) and back, or a tensor that is
+changed in place after a node has saved it, to which its new node may lead. So tensors and nodes are
 made hidden from the collector, which then spends no time on a graph of a million nodes. They are
-shown to it from the moment such a way out exists: the object itself, everything recorded on top of
-it later, and everything it was computed from. What was recorded on top of it before stays hidden: a
+shown to it from the moment such a way exists: the object itself, everything recorded on top of it
+later, and everything it was computed from. What was recorded on top of it before stays hidden: a
 hook that refers to a later result of the same graph keeps that graph alive until the hook is
 removed, as it does in PyTorch.
 """

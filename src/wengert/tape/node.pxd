@@ -66,6 +66,7 @@ cdef class Node:
     cpdef NodeCold make_cold(self)
 
 
+@cython.locals(leaf=Tensor, cold=Cold)
 cdef bint _any_shown(tuple next_nodes)
 cpdef tuple kept_items(Node node)
 cpdef keep_items(Node node, tuple items)

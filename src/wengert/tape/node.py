@@ -109,8 +109,16 @@ def _any_shown(next_nodes: tuple) -> bool:
     """Whether the collector looks at one of the nodes a new node follows, and must look at it."""
     for node in next_nodes:
         # Leaves, which are plain tensors as a rule, are told apart without a look at base classes.
-        if type(node) is not Tensor and isinstance(node, Node) and node.shown:
-            return True
+        if type(node) is not Tensor and isinstance(node, Node):
+            if node.shown:
+                return True
+        elif node is not None:
+            leaf: Tensor = node
+            cold = leaf.cold
+            if cold is not None and (
+                cold.hooks is not None or cold.post_hooks is not None or cold.attributes is not None
+            ):
+                return True
     return False
 
 

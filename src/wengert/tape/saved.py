@@ -10,6 +10,7 @@ from types import CodeType
 from typing import Any
 
 from ..core.classes import COMPILED
+from ..core.collector import collector
 from ..core.registry import makers
 from ..core.state import ThreadState, call_user, thread_state
 from ..core.tensor import (
@@ -209,6 +210,7 @@ def _history_of(t: Tensor) -> Tensor:
     alias.node = node
     alias.output_index = t.output_index
     alias.needs_grad = True
+    collector.show(alias)  # as all that is packed
     return alias
 
 

@@ -24,6 +24,7 @@ from fuzz.declared.origins import (
     OTHER_NODES,
     OTHER_VIEWS,
     asks_beside_compiled,
+    changing,
     first_word,
     frees_a_graph,
     goes_on_uncompiled,
@@ -50,7 +51,8 @@ TABLE: list[Declared] = [
         lambda d: d.field in ("grad", "log")
         and bool(re.search(r"derivatives\(.*, [23]\)|create_graph=True", d.program.text))
         and any(
-            re.search(f"{READS_OTHERS.pattern}|{OTHER_NODES.pattern}", origin(d, name))
+            re.search(f"{READS_OTHERS.pattern}|{OTHER_NODES.pattern}",
+                      origin(d, name) + changing(d, name))
             for name in ([d.name] if d.field == "grad" else
                          re.findall(r"(\w+)(?:\.grad_fn)?\.register_", d.program.text))
         )

@@ -15,7 +15,8 @@ TABLE: list[Declared] = [
     ),
     Declared(
         "argwhere is refused inside vmap, as nonzero is",
-        lambda d: "argwhere" in d.program.text and refused_by_us(d, "can output dynamic shape"),
+        lambda d: refused_by_us(d, "can output dynamic shape")
+        and ("argwhere" in d.program.text or d.program.ours and d.program.uses("vmap")),
     ),
     Declared(
         "No complex32.",
