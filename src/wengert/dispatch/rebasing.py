@@ -10,7 +10,7 @@ from ..core.arrays import plain_array
 from ..core.collector import collector
 from ..core.errors import inplace_view_error, refuse_inference_update, shape_text
 from ..core.state import ThreadState, thread_state
-from ..core.tensor import VIEW_DEFAULT, Tensor, node_of, requires_of, set_fields
+from ..core.tensor import VIEW_DEFAULT, Tensor, node_of, requires_of
 from ..tape.copy_slices import CopySlices
 from ..tape.node import Node, edge_node, edges
 from ..tape.plans import OUT_SLOT
@@ -122,7 +122,7 @@ def _view_again(t: Tensor) -> Tensor:
 def _view_of_detached(meta: Any) -> Tensor:
     """A view made anew of a base that was detached since: its node stays, and leads nowhere."""
     base = detached_alias(meta.base)
-    set_fields(base, needs_grad=True)
+    base.needs_grad = True
     fresh = replay(base, meta.steps)
     last: Any = fresh.node
     while last.next_nodes[0] is not base:
