@@ -1,5 +1,9 @@
 """What tests of native loops share: numbers to compute with, and how results are compared."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -14,6 +18,15 @@ def needs_loops(test):
     return pytest.mark.compiled_only(
         pytest.mark.skipif(not wengert.__compiled__, reason=reason)(test)
     )
+
+
+def run_with(instructions, program):
+    """What a program prints in a process whose loops have these instructions."""
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", program], stdout=subprocess.PIPE, text=True, check=True,
+        env={**os.environ, "WENGERT_INSTRUCTIONS": instructions},
+    )  # fmt: skip
+    return done.stdout
 
 
 def sample(dtype, *shape, low=0.2):

@@ -1,6 +1,5 @@
 """Kernels in C by the names of operators and rules: what they compute, and that rules agree."""
 
-import os
 import subprocess
 import sys
 import tempfile
@@ -12,6 +11,7 @@ import numpy as np
 import pytest
 
 import wengert
+from native_samples import run_with
 from wengert.backends.kernels import native_loop
 from wengert.core.registry import operator_named
 from wengert.nn import functional as F
@@ -429,10 +429,7 @@ def test_other_instructions_compute_the_same(instructions):
         kept = []
         for wish in (instructions, ""):
             path = str(Path(folder, f"found{wish}.npy"))
-            subprocess.run(
-                [sys.executable, "-P", "-c", program % (wish, path)], check=True,
-                env={**os.environ, "WENGERT_INSTRUCTIONS": wish},
-            )  # fmt: skip
+            run_with(wish, program % (wish, path))
             kept.append(np.load(path))
     np.testing.assert_allclose(*kept, rtol=2e-6, atol=2e-5)  # cumulative sums by NumPy are rough
 

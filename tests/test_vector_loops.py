@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import wengert
+from native_samples import run_with
 from wengert.backends.vector_loops import vector_loop
 from wengert.core import memory
 from wengert.core.registry import operator_named
@@ -283,11 +284,7 @@ def test_extrema_of_special_values(instructions):
         "import sys; sys.path.insert(0, 'tests'); import test_vector_loops as t;"
         "sys.stdout.write(t.extrema().hex())"
     )
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", program], capture_output=True, text=True, check=True,
-        env={**os.environ, "WENGERT_INSTRUCTIONS": instructions},
-    )  # fmt: skip
-    assert done.stdout == extrema().hex()
+    assert run_with(instructions, program) == extrema().hex()
 
 
 @pytest.mark.parametrize("length", [8, 100, 255, 256, 257, 1000, 1025, 4095, 4097, 40_000])
