@@ -18,7 +18,7 @@ def reasons(program):
     """Why nodes of a program are called as they are, by kind."""
     found = {}
     for variant in program.variants.values():
-        found.update({} if variant is None else variant.lowered.reasons)
+        found.update({} if variant is None else variant.interface.reasons)
     return found
 
 

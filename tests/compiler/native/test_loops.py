@@ -210,7 +210,7 @@ def test_scratch_memory_is_shared():
         return x
 
     (variant,) = assert_native(f, randn(60, 50)).variants.values()
-    assert variant.arena < variant.unshared / 2
+    assert variant.plan.arena < variant.interface.unshared / 2
 
 
 # What is called as it is -------------------------------------------------------------------------

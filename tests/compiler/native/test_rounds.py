@@ -6,7 +6,7 @@ import wengert
 from compiler.native.support import assert_alike, assert_native, randn
 from wengert.compiler import cond, explain, scan, trace, while_loop
 from wengert.compiler import map as map_slices
-from wengert.compiler.native import host, rounds
+from wengert.compiler.native import host, table
 from wengert.func import grad
 
 
@@ -139,7 +139,7 @@ def test_without_memory_the_interpreter_runs(order, monkeypatch):
         "define ptr @refuse(ptr %old, i64 %size) {\n  ret ptr null\n}", host.native_bits()
     )
     address = refuses.get_function_address("refuse")
-    monkeypatch.setattr(rounds, "realloc_address", lambda: address)
+    monkeypatch.setattr(table, "realloc_address", lambda: address)
     function = of_order(powers, order)
     x = wengert.tensor([0.5, 0.2, 1.5], dtype=wengert.float64)
     compiled = wengert.compile(function, backend="native")

@@ -47,7 +47,7 @@ def native(name, x):
     )
     program = NativeProgram(graph)
     (y,) = program(wengert.from_numpy(x))
-    assert not any(v.lowered.reasons for v in program.variants.values())
+    assert not any(v.interface.reasons for v in program.variants.values())
     return y.numpy()
 
 

@@ -37,8 +37,8 @@ from .rules import NotDifferentiable as NotDifferentiable
 isDifferentiable = is_differentiable
 
 
-class Gradient:
-    """A graph `f` and its reverse `df`, and how to call the one after the other.
+class Wiring:
+    """How to call a graph `f` and its reverse `df` one after the other.
 
     - `f` takes the inputs of the original graph. Its first `f_real_outputs` outputs are the
       original ones; the others are temporaries that `df` needs.
@@ -51,15 +51,17 @@ class Gradient:
     None, at both ends.
     """
 
-    def __init__(self, f: Graph) -> None:
-        self.f = f
-        self.df = Graph()
+    FIELDS = (
+        "f_real_outputs", "df_input_vjps", "df_input_captured_inputs",
+        "df_input_captured_outputs", "df_output_vjps",
+    )  # fmt: skip
+
+    def __init__(self) -> None:
         self.f_real_outputs = 0
         self.df_input_vjps: list[int] = []
         self.df_output_vjps: list[int] = []
         self.df_input_captured_inputs: list[int] = []
         self.df_input_captured_outputs: list[int] = []
-        self.cut_off: set[Value] = set()
 
     def df_inputs(
         self, inputs: Sequence[Any], outputs: Sequence[Any], vjps: Sequence[Any]
@@ -78,6 +80,16 @@ class Gradient:
         """The original outputs whose gradients `df` takes."""
         return [i for i in self.df_input_vjps if i < self.f_real_outputs]
 
+
+class Gradient(Wiring):
+    """A graph `f`, its reverse `df`, and how to call the one after the other."""
+
+    def __init__(self, f: Graph) -> None:
+        super().__init__()
+        self.f = f
+        self.df = Graph()
+        self.cut_off: set[Value] = set()
+
     def by_input(self, results: Sequence[Tensor | None]) -> list[Tensor | None]:
         """What `df` has returned, as one gradient or None for each input of `f`."""
         found = dict(zip(self.df_output_vjps, results, strict=True))
@@ -91,13 +103,7 @@ class Gradient:
         return sum(t.nbytes or 0 for t in types if isinstance(t, TensorType))
 
     def __str__(self) -> str:
-        fields = "".join(
-            f"{name}: {getattr(self, name)}\n"
-            for name in (
-                "f_real_outputs", "df_input_vjps", "df_input_captured_inputs",
-                "df_input_captured_outputs", "df_output_vjps",
-            )
-        )  # fmt: skip
+        fields = "".join(f"{name}: {getattr(self, name)}\n" for name in self.FIELDS)
         return f"f: {self.f}df: {self.df}{fields}"
 
     __repr__ = __str__

@@ -1,9 +1,9 @@
-"""Machine code kept on disk, in the folder that the environment variable WENGERT_CACHE names.
+"""Files of machine code and of the programs that it belongs to, in a folder that the environment
+variable WENGERT_CACHE names.
 
-What is kept is found by a digest of the text that it was made from, of the processor and of LLVM's
-version. Files are written whole under another name first, so that several processes may share a
-folder; one that is damaged is made again. Where the folder cannot be used all works without it, and
-says so once.
+What is kept is found by a digest of what it was made from. Files are written whole under another
+name first, so that several processes may share a folder; one that is damaged is made again. Where
+the folder cannot be used all works without it, and says so once.
 """
 
 from __future__ import annotations

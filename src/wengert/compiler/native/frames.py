@@ -36,10 +36,7 @@ def realloc_address() -> int:
 
 
 class Layout:
-    """The steps of some groups, and where their buffers lie.
-
-    `template` has the addresses of constants in their places; the others are filled in by calls.
-    """
+    """The steps of some groups, and where their buffers lie."""
 
     def __init__(self, groups: Sequence[Group], buffers: list[Buffer]) -> None:
         self.buffers = buffers
@@ -55,11 +52,8 @@ class Layout:
         self.count = count
         #: The addresses of memory that steps have made larger, which a frame gives back.
         self.grown = [b.base for b in buffers if b.source == GROWN]
-        self.template: Any = (ctypes.c_void_p * count)()
-        self.constants = [b.value for b in buffers if b.source == CONSTANT]
-        for buffer in buffers:
-            if buffer.source == CONSTANT:
-                self.template[buffer.base] = buffer.value.ctypes.data
+        #: The elements of constants, by the places of their addresses.
+        self.constants = [(b.base, b.value) for b in buffers if b.source == CONSTANT]
 
     def moved(self) -> int:
         """The bytes that a call reads and writes, each buffer once for each step."""

@@ -7,6 +7,7 @@ import ctypes.util
 import functools
 import os
 import threading
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -85,32 +86,79 @@ def _target(bits: int) -> Any:
     return target, cpu, features
 
 
-def compiled(text: str, bits: int) -> Any:
-    """The engine that has the functions of a text; they live as long as it does."""
-    binding = llvm()
+class Module:
+    """Functions as machine code; they live as long as it does. `key` is the name that the code is
+    kept under on disk, where it is."""
+
+    __slots__ = ("engine", "key", "__weakref__")
+
+    def __init__(self, engine: Any, key: str) -> None:
+        self.engine = engine
+        self.key = key
+
+    def get_function_address(self, name: str) -> int:
+        """Where a function begins."""
+        address: int = self.engine.get_function_address(name)
+        return address
+
+
+#: Modules by the names of their files, for several programs to share them.
+_kept: weakref.WeakValueDictionary[str, Module] = weakref.WeakValueDictionary()
+
+
+def compiled(text: str, bits: int) -> Module:
+    """The functions of a text."""
     with _lock:
-        target, cpu, features = _target(bits)
-        machine = target.create_target_machine(
-            cpu=cpu, features=features, opt=2, codemodel="jitdefault", jit=True
-        )
+        machine = _machine(bits)
         if cache.folder() is None:
-            return _engine(text, target, machine)
-        version = ".".join(map(str, binding.llvm_version_info))
-        key = cache.key_of(text, target.triple, cpu, features, version)
-        known = cache.fetch(key)
-        if known is not None:
-            engine = _engine("", target, machine)
-            engine.add_object_file(binding.ObjectFileRef.from_data(known))
-            engine.finalize_object()
-            return engine
-        return _engine(text, target, machine, functools.partial(cache.store, key))
+            return Module(_engine(text, machine), "")
+        key = cache.key_of(text, *processor(bits))
+        made = _fetched(key, machine)
+        if made is None:
+            engine = _engine(text, machine, functools.partial(cache.store, key))
+            made = _kept[key] = Module(engine, key)
+        return made
 
 
-def _engine(text: str, target: Any, machine: Any, keep: Callable | None = None) -> Any:
+def kept(key: str, bits: int) -> Module | None:
+    """The functions that are kept under a name; None if they are not there any more."""
+    with _lock:
+        return _fetched(key, _machine(bits))
+
+
+def processor(bits: int) -> tuple[str, str, str, str]:
+    """What machine code depends on: the system, the processor, what it has, LLVM's version."""
+    target, cpu, features = _target(bits)
+    return target.triple, cpu, features, ".".join(map(str, llvm().llvm_version_info))
+
+
+def _machine(bits: int) -> Any:
+    target, cpu, features = _target(bits)
+    return target.create_target_machine(
+        cpu=cpu, features=features, opt=2, codemodel="jitdefault", jit=True
+    )
+
+
+def _fetched(key: str, machine: Any) -> Module | None:
+    """The functions of a file; None if there is none. From a file that has gone since, they may be
+    in memory still."""
+    known = _kept.get(key)
+    if known is None:
+        code = cache.fetch(key)
+        if code is None:
+            return None
+        engine = _engine("", machine)
+        engine.add_object_file(llvm().ObjectFileRef.from_data(code))
+        engine.finalize_object()
+        known = _kept[key] = Module(engine, key)
+    return known
+
+
+def _engine(text: str, machine: Any, keep: Callable | None = None) -> Any:
     """An engine with the functions of a text, whose machine code is given to `keep`."""
     binding = llvm()
     module = binding.parse_assembly(text)
-    module.triple = target.triple
+    module.triple = machine.triple
     module.data_layout = str(machine.target_data)
     engine = binding.create_mcjit_compiler(module, machine)
     made: list[bytes] = []

@@ -12,7 +12,7 @@ import gc
 import logging
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -27,17 +27,20 @@ from ..interpret.program import Program
 from ..ir.graph import Graph
 from ..ir.types import TensorType
 from ..passes.shapes import propagate_shapes
-from . import host
+from . import host, keeping
+from .blueprint import Blueprint, drawn
 from .control import Signature
 from .frames import ARENA, FLAG, Layout, c_memory
+from .interface import Interface
 from .listing import listing
 from .loops import Call
-from .lower import Export, Late, Lowered, lower
+from .lower import Late, lower
 from .plan import ALIGNMENT
 from .runtime import Caller, address_of, runtime
 from .table import Table
 
 _log = logging.getLogger("wengert.compiler.native")
+_llvm_log = logging.getLogger("wengert.compiler.llvm")
 #: So many combinations of strides get code of their own; others run on the interpreter.
 MOST_VARIANTS = 8
 #: So many frames wait for the next calls; more were needed by threads that called at once.
@@ -55,13 +58,32 @@ def is_available() -> bool:
 class NativeProgram:
     """A graph without gradients, as machine code. Later changes of the graph do not reach it."""
 
-    def __init__(self, graph: Graph) -> None:
-        self.graph = graph
+    def __init__(self, graph: Graph | None) -> None:
+        self._graph = graph
+        #: What makes the graph where it is not there yet, and what its code is kept under on disk.
+        self._build: Callable[[], Graph] | None = None
+        self._identity: str | None = None
         self.variants: dict[tuple, Variant | None] = {}
         #: The one that was used last, if it has a caller.
         self.latest: Any = None
         self._interpreter: Program | None = None
         self._lock = threading.Lock()
+
+    @classmethod
+    def kept(cls, identity: str, build: Callable[[], Graph]) -> NativeProgram:
+        """A graph whose machine code is kept on disk under a name. `build` makes the graph, which
+        is not needed if the code is there."""
+        made = cls(None)
+        made._build, made._identity = build, identity
+        return made
+
+    @property
+    def graph(self) -> Graph:
+        """The graph, made now if it was not needed yet."""
+        if self._graph is None:
+            assert self._build is not None
+            self._graph = self._build()
+        return self._graph
 
     @property
     def interpreter(self) -> Program:
@@ -119,7 +141,18 @@ class NativeProgram:
 
     def _try(self, key: tuple, inputs: list) -> Variant | None:
         try:
-            return make_variant(self.graph, key, inputs)
+            identity = self._identity
+            if identity is None:
+                return make_variant(self.graph, key, inputs)
+            variant = None
+            # Who wants to read loops or LLVM's text has them made.
+            if not (_log.isEnabledFor(logging.INFO) or _llvm_log.isEnabledFor(logging.INFO)):
+                variant = _kept_variant(identity, key, inputs)
+            if variant is None:
+                variant = make_variant(self.graph, key, inputs)
+                if variant is not None:
+                    keeping.keep(identity, key, variant.plan, variant.interface)
+            return variant
         except Exception as error:
             if STRICT:
                 raise
@@ -154,10 +187,30 @@ def make_variant(graph: Graph, key: tuple, inputs: list) -> Variant | None:
         host.vector_bits()
     ):
         return None
-    variant = Variant(lowered, [t.array for t in inputs], begin)
+    written = time.perf_counter()
+    layout = Layout(lowered.groups, lowered.buffers)
+    plan = drawn(layout, host.vector_bits())
+    seconds = {"lowering": written - begin, "writing": time.perf_counter() - written}
+    variant = Variant(plan, Interface.of(lowered, layout), _arrays(inputs), seconds, layout)
     if _log.isEnabledFor(logging.INFO):
-        _log.info("%s\n%s", variant.text(), listing(variant.layout))
+        _log.info("%s\n%s", variant.text(), listing(layout))
     return variant
+
+
+def _kept_variant(identity: str, key: tuple, inputs: list) -> Variant | None:
+    """The machine code that an earlier process has made for such inputs; None if there is none."""
+    begin = time.perf_counter()
+    found = keeping.kept(identity, key)
+    if found is None:
+        return None
+    try:
+        return Variant(*found, _arrays(inputs), {"reading": time.perf_counter() - begin})
+    except LookupError:  # the machine code itself was removed
+        return None
+
+
+def _arrays(inputs: list) -> list:
+    return [t.array for t in inputs]
 
 
 def _typed(graph: Graph, signatures: list[Signature]) -> Graph:
@@ -202,50 +255,50 @@ class Frame:
 
 
 class Variant:
-    """The machine code of a graph for one kind of inputs."""
+    """The machine code of a graph for one kind of inputs, which `arrays` are examples of.
 
-    def __init__(self, lowered: Lowered, arrays: list, begin: float) -> None:
-        self.lowered = lowered
-        nested = time.perf_counter()
-        bits = host.vector_bits()
-        layout = self.layout = Layout(lowered.groups, lowered.buffers)
-        self.arena, self.unshared = layout.arena, layout.unshared
-        self._template = layout.template
-        self.table = Table(layout, bits)
+    `layout` has the loops that it was made of, where it does not come from disk.
+    """
+
+    def __init__(
+        self,
+        plan: Blueprint,
+        interface: Interface,
+        arrays: list,
+        seconds: dict[str, float],
+        layout: Layout | None = None,
+    ) -> None:
+        self.plan = plan
+        self.interface = interface
+        self.layout = layout
+        begin = time.perf_counter()
+        self.table = Table(plan)
         self._records = ctypes.addressof(self.table.records)
         self._frames: list[Frame] = []
-        self._inputs = [
-            (i, buffer.base, register)
-            for i, (buffer, register) in enumerate(
-                zip(lowered.inputs, lowered.input_registers, strict=True)
-            )
-            if buffer is not None
-        ]
-        self._exports: list[Export] = lowered.exports
-        self.seconds = {
-            "lowering": nested - begin,
-            **self.table.seconds,
-            "all": time.perf_counter() - begin,
-        }
+        self._inputs = [(i, base) for i, base in enumerate(interface.bases) if base >= 0]
+        self.seconds = {**seconds, "llvm": time.perf_counter() - begin}
+        self.seconds["all"] = sum(self.seconds.values())
         self.caller = self._make_caller(arrays)
+
+    def _frame(self) -> Frame:
+        return Frame(self.table.template, self.plan.arena, self.plan.grown)
 
     def _make_caller(self, arrays: list) -> Any:
         """What makes whole calls, where all steps are native and results are no inputs."""
-        lowered = self.lowered
-        places = {export.register: i for i, export in enumerate(self._exports)}
+        interface = self.interface
+        places = {export.register: i for i, export in enumerate(interface.exports)}
         if any(isinstance(segment, Call) for segment in self.table.segments) or not all(
-            register in places for register in lowered.output_registers
+            register in places for register in interface.output_registers
         ):
             return None
-        self.order = [places[register] for register in lowered.output_registers]
-        self._in_order = self.order == list(range(len(self._exports)))
-        bases = [-1 if buffer is None else buffer.base for buffer in lowered.inputs]
-        inputs = list(zip(arrays, bases, strict=True))
+        self.order = [places[register] for register in interface.output_registers]
+        self._in_order = self.order == list(range(len(interface.exports)))
+        inputs = list(zip(arrays, interface.bases, strict=True))
         outputs = [
-            (np.empty(export.shape, export.dtype.numpy), export.buffer.base)
-            for export in self._exports
+            (np.empty(export.shape, export.dtype), export.base) for export in interface.exports
         ]
-        template, arena, grown = self._template, self.arena, self.layout.grown
+        plan, template = self.plan, self.table.template
+        arena, grown = plan.arena, plan.grown
         return Caller(
             inputs,
             outputs,
@@ -264,21 +317,21 @@ class Variant:
 
     def run(self, inputs: list) -> tuple | None:
         """The outputs; None where indices were out of range or a step gave something unexpected."""
-        lowered = self.lowered
+        interface = self.interface
         try:
             frame = self._frames.pop()
         except IndexError:
-            frame = Frame(self._template, self.arena, self.layout.grown)
-        registers: list[Any] = [None] * lowered.registers
-        for register, t in zip(lowered.input_registers, inputs, strict=True):
+            frame = self._frame()
+        registers: list[Any] = [None] * interface.registers
+        for register, t in zip(interface.input_registers, inputs, strict=True):
             registers[register] = t
         bases = frame.bases
-        for i, base, _ in self._inputs:
+        for i, base in self._inputs:
             bases[base] = address_of(inputs[i].array)
         inference = thread_state().inference
-        for export in self._exports:
-            array = np.empty(export.shape, export.dtype.numpy)
-            bases[export.buffer.base] = address_of(array)
+        for export in interface.exports:
+            array = np.empty(export.shape, export.dtype)
+            bases[export.base] = address_of(array)
             registers[export.register] = wrap_as(array, inference)
         kept: list[Any] = []
         for segment in self.table.segments:
@@ -290,7 +343,7 @@ class Variant:
             return None  # the frame, whose flag is set, is left to the collector
         if len(self._frames) < MOST_FRAMES:
             self._frames.append(frame)
-        return tuple([registers[i] for i in lowered.output_registers])
+        return tuple([registers[i] for i in interface.output_registers])
 
     def _step(self, call: Call, registers: list, bases: Any, kept: list) -> bool:
         """Call an operator; whether its results are what later steps expect."""
@@ -318,15 +371,13 @@ class Variant:
 
     def text(self) -> str:
         """What was made, in words: loops, calls, memory and times."""
-        lowered, table = self.lowered, self.table
+        interface, table = self.interface, self.table
         lines = [
-            f"{lowered.native} of {lowered.total} nodes in {table.steps} steps with {table.kernels}"
-            f" kernels, vectors of {table.bits} bits; arena {self.arena} bytes"
-            f" ({self.unshared} unshared), {self.layout.moved()} bytes moved;"
+            f"{interface.native} of {interface.total} nodes in {table.steps} steps with"
+            f" {table.kernels} kernels, vectors of {table.bits} bits; arena {self.plan.arena} bytes"
+            f" ({interface.unshared} unshared), {interface.moved} bytes moved;"
             + "".join([f" {name} {seconds * 1e3:.1f} ms" for name, seconds in self.seconds.items()])
         ]
-        for kind, reason in lowered.reasons.items():
+        for kind, reason in interface.reasons.items():
             lines.append(f"  calls {kind}: {reason}")
         return "\n".join(lines)
-
-

@@ -7,14 +7,13 @@ place. So the text depends on their count alone.
 
 from __future__ import annotations
 
-import ctypes
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from . import host
 from .emitter import SIGNATURE, Kernel
-from .frames import ARENA, FLAG, realloc_address
+from .frames import ARENA, FLAG
 from .loops import Call
 
 
@@ -34,6 +33,18 @@ def runner() -> int:
     return Runner.address or _plain_runner().get_function_address("run")
 
 
+class Address(NamedTuple):
+    """What a step is given that is another number in each process: where the runner or `realloc`
+    is, or the records or the addresses (`template`) of a block, which has a number."""
+
+    of: str
+    number: int = 0
+
+
+#: Of a block its number, and how many steps it has.
+_Table = tuple[int, int]
+
+
 class _Text:
     """A kernel as it is written: places of buffers are pointers, numbers are loaded where used."""
 
@@ -42,10 +53,10 @@ class _Text:
         self.places = places
         self.count = 0
         #: What follows the places.
-        self.numbers: list[int] = []
+        self.numbers: list[int | Address] = []
         self.declarations: set[str] = set()
         self.pointers = [self._pointer(k) for k in range(len(places))]
-        self.runner = self.address(runner())
+        self.runner = self.address(Address("runner"))
 
     def value(self, text: str) -> str:
         self.count += 1
@@ -79,12 +90,12 @@ class _Text:
         begin = self.value(f"load ptr, ptr {place}")
         return self.value(f"getelementptr i8, ptr {begin}, i64 {offset}")
 
-    def number(self, given: int) -> str:
+    def number(self, given: int | Address) -> str:
         """A number that is given to the kernel, so that its text does not depend on it."""
         self.numbers.append(given)
         return self._slot(2 * len(self.places) + len(self.numbers) - 1)
 
-    def address(self, given: int) -> str:
+    def address(self, given: Address) -> str:
         """A number that is an address."""
         return self.value(f"inttoptr i64 {self.number(given)} to ptr")
 
@@ -101,11 +112,12 @@ class _Text:
         """Whether what a pointer leads to is true."""
         return self.value(f"icmp ne i8 {self.value(f'load i8, ptr {truth}')}, 0")
 
-    def table(self, name: str, work: str, body: Any, table: Any) -> Callable[[], None]:
+    def table(self, name: str, work: str, body: Any, table: _Table) -> Callable[[], None]:
         """Prepare the addresses of a table; what runs it."""
-        records = self.address(ctypes.addressof(table.records))
-        steps = self.number(table.steps)
-        template = self.address(ctypes.addressof(body.layout.template))
+        number, length = table
+        records = self.address(Address("records", number))
+        steps = self.number(length)
+        template = self.address(Address("template", number))
         words, header = self.number(body.layout.count), self.number(body.header)
         before = self.before
         self.do(f"br label %{name}_copy")
@@ -139,7 +151,7 @@ class _Text:
             self.do(f"store i64 {self.value(f'load i64, ptr {source}')}, ptr {target}")
 
     def block(
-        self, name: str, work: str, body: Any, table: Any, found: list[tuple[str, str]]
+        self, name: str, work: str, body: Any, table: _Table, found: list[tuple[str, str]]
     ) -> None:
         """Run a table whose buffers of some numbers are where pointers lead."""
         run = self.table(name, work, body, table)
@@ -157,7 +169,7 @@ class _Text:
         """
         room_at = self.word(room.base)
         words = [self.word(buffer.base) for buffer, _ in held]
-        realloc = self.address(realloc_address())
+        realloc = self.address(Address("realloc"))
         has = self.value(f"load i64, ptr {room_at}")
         enough = self.value(f"icmp sge i64 {has}, {needed}")
         self.do(f"br i1 {enough}, label %enough, label %grow0")
@@ -185,23 +197,26 @@ class _Text:
         self.do(f"store i64 0, ptr {number}")
         self.do("ret void")
 
-    def kernel(self) -> tuple[Kernel, list[int]]:
+    def kernel(self) -> tuple[Kernel, list[int | Address]]:
         self.lines += ["  ret void", "}"]
         text = "\n".join(self.lines) + "\n"
         return Kernel(text, self.declarations, self.places), self.numbers
 
 
-def control_kernel(call: Call, tables: list[Any]) -> tuple[Kernel, list[int]]:
-    """The kernel of a step that runs tables, and the numbers after its slots."""
+def control_kernel(call: Call, tables: list[_Table]) -> _Kernel:
+    """The kernel of a step that runs tables, and the numbers after its slots.
+
+    Of each table there is the number of its block, and how many steps it has.
+    """
     kernels = {"scan": _scan, "cond": _cond, "while": _while, "rounds": _rounds}
     return kernels[call.name](call.arguments, tables)
 
 
 _MOVE = "declare void @llvm.memmove.p0.p0.i64(ptr, ptr, i64, i1)"
-_Kernel = tuple[Kernel, list[int]]
+_Kernel = tuple[Kernel, list[int | Address]]
 
 
-def _scan(given: dict[str, Any], tables: list[Any]) -> _Kernel:
+def _scan(given: dict[str, Any], tables: list[_Table]) -> _Kernel:
     """A loop through slices; the last of its rounds leaves what it carries in the final buffers."""
     entries, turns, count = given["entries"], given["turns"], given["count"]
     places = [(given["work"], 0), *[place for _, place, _, _ in entries]]
@@ -286,7 +301,7 @@ def _far_end(text: _Text, length: str, step: str) -> str:
     return text.value(f"select i1 {backward}, i64 {distance}, i64 0")
 
 
-def _cond(given: dict[str, Any], tables: list[Any]) -> _Kernel:
+def _cond(given: dict[str, Any], tables: list[_Table]) -> _Kernel:
     """One of two tables, as a truth value says."""
     places = [(given["work"], 0), given["condition"]]
     places += [place for entries in given["entries"] for _, place, _, _ in entries]
@@ -304,7 +319,7 @@ def _cond(given: dict[str, Any], tables: list[Any]) -> _Kernel:
     return text.kernel()
 
 
-def _while(given: dict[str, Any], tables: list[Any]) -> _Kernel:
+def _while(given: dict[str, Any], tables: list[_Table]) -> _Kernel:
     """A loop that goes on as long as its test holds, and keeps nothing of its rounds."""
     turns = given["turns"]
     places = [(given["work"], 0), given["flag"]]
@@ -330,7 +345,7 @@ def _while(given: dict[str, Any], tables: list[Any]) -> _Kernel:
     return text.kernel()
 
 
-def _rounds(given: dict[str, Any], tables: list[Any]) -> _Kernel:
+def _rounds(given: dict[str, Any], tables: list[_Table]) -> _Kernel:
     """A loop of unknown length, each round of which writes what the next begins with behind what
     it began with itself, in memory that grows."""
     turns = given["turns"]
@@ -370,7 +385,7 @@ def _rounds(given: dict[str, Any], tables: list[Any]) -> _Kernel:
 
 
 def _round(
-    text: _Text, given: dict[str, Any], tables: list[Any], work: str, flag: str,
+    text: _Text, given: dict[str, Any], tables: list[_Table], work: str, flag: str,
     pointers: list[str], carried: list[tuple[str, str]],
 ) -> None:  # fmt: skip
     """Ask whether a loop goes on: if so a round is run, and it continues at `head`, else at `done`.

@@ -9,7 +9,6 @@ from __future__ import annotations
 import ctypes
 import logging
 import threading
-import time
 import weakref
 from collections.abc import Sequence
 from typing import Any
@@ -17,15 +16,11 @@ from typing import Any
 import numpy as np
 
 from ...backends.matrices import matrices
-from ...core.scalar.expressions import SIZES
 from . import host
-from .emitter import Emitter, Kernel, shape_of, slots_of
-from .frames import Layout
-from .loops import Call
-from .nests import Nest, Step
-from .products import product_chunks, product_step
-from .rounds import control_kernel
-from .running import running_chunks, running_kernel
+from .blueprint import Blueprint
+from .emitter import Kernel
+from .frames import realloc_address
+from .rounds import Address, runner
 
 
 class Record(ctypes.Structure):
@@ -41,13 +36,14 @@ class Record(ctypes.Structure):
 
 
 class Code:
-    """The address of a compiled kernel, with what keeps it there."""
+    """The address of a compiled kernel, with what keeps it there, and its name in that."""
 
-    __slots__ = ("address", "engine", "__weakref__")
+    __slots__ = ("address", "module", "name", "__weakref__")
 
-    def __init__(self, address: int, engine: Any) -> None:
+    def __init__(self, address: int, module: Any, name: str) -> None:
         self.address = address
-        self.engine = engine
+        self.module = module
+        self.name = name
 
 
 _codes: weakref.WeakValueDictionary[tuple[int, str], Code] = weakref.WeakValueDictionary()
@@ -56,6 +52,8 @@ _log = logging.getLogger("wengert.compiler.llvm")
 #: By itself LLVM does not use the widest vectors of some processors.
 _WIDTHS = '"prefer-vector-width"="512" "min-legal-vector-width"="512"'
 ATTRIBUTES = f"attributes #0 = {{ nounwind {_WIDTHS} }}"
+#: What stands for the name of a module where the kernel is a product of matrices.
+PRODUCTS = "products"
 
 
 def compile_kernels(kernels: Sequence[Kernel], bits: int) -> list[Code]:
@@ -66,7 +64,7 @@ def compile_kernels(kernels: Sequence[Kernel], bits: int) -> list[Code]:
     with _lock:
         found = {k.text: _codes.get((bits, k.text)) for k in kernels}
         if "" in found:
-            found[""] = Code(matrices.step, matrices)
+            found[""] = _product()
         new = [text for text, code in found.items() if code is None]
         if new:
             texts = set(new)
@@ -79,83 +77,70 @@ def compile_kernels(kernels: Sequence[Kernel], bits: int) -> list[Code]:
             ]
             whole = "\n".join([*declarations, *bodies, ATTRIBUTES])
             _log.info("%s", whole)
-            engine = host.compiled(whole, bits)
+            module = host.compiled(whole, bits)
             for i, text in enumerate(new):
-                code = Code(engine.get_function_address(f"kernel{i}"), engine)
-                found[text] = _codes[bits, text] = code
+                found[text] = _codes[bits, text] = _code(module, f"kernel{i}")
         return [found[k.text] for k in kernels]  # type: ignore[misc]
 
 
+def _product() -> Code:
+    return Code(matrices.step, matrices, "")
+
+
+def _code(module: Any, name: str) -> Code:
+    return Code(module.get_function_address(name), module, name)
+
+
+def _kept_codes(places: Sequence[tuple[str, str]], bits: int) -> list[Code]:
+    """The machine code of kernels that are kept on disk; a LookupError where it has gone."""
+    modules: dict[str, Any] = {}
+    for key in {key for key, _ in places if key != PRODUCTS}:
+        modules[key] = host.kept(key, bits)
+        if modules[key] is None:
+            raise LookupError(f"there is no machine code {key} any more")
+    return [_code(modules[key], name) if name else _product() for key, name in places]
+
+
 class Table:
-    """The steps of a program in memory. `ends` has the numbers of steps after which others follow
-    that are no native ones."""
+    """The steps of a blueprint in memory."""
 
-    def __init__(self, layout: Layout, bits: int) -> None:
-        begin = time.perf_counter()
-        self.bits = bits
-        self.layout = layout
-        steps, buffers = layout.steps, layout.buffers
+    def __init__(self, plan: Blueprint) -> None:
+        self.bits = plan.bits
+        self.segments = plan.segments
+        self.uses_blas = plan.uses_blas
+        self.steps = len(plan.steps)
+        self._constants = plan.constants
+        #: The addresses of constants in their places; the others are filled in by calls.
+        self.template: Any = (ctypes.c_void_p * plan.count)()
+        for base, value in plan.constants:
+            self.template[base] = value.ctypes.data
         #: The tables of blocks, which steps of this one run.
-        self.inner: list[Table] = []
-        kinds = [buffer.kind for buffer in buffers]
-        self.segments: list[tuple[int, int] | Call] = []
-        made: list[tuple[Kernel, list[int], Step]] = []
-        start = 0
-        written_for: dict[tuple, Kernel] = {}
-        functions: dict[str, set[str]] = {}
-        for step in steps:
-            if isinstance(step, Call) and step.name == "eager":
-                if len(made) > start:
-                    self.segments.append((start, len(made)))
-                start = len(made)
-                self.segments.append(step)
-                continue
-            if isinstance(step, Nest):
-                slots = slots_of(step)
-                shape = shape_of(step, kinds, slots)
-                known = written_for.get(shape)
-                if known is None:
-                    known = written_for[shape] = Emitter(step, kinds, bits // 8, functions).emit()
-                kernel = Kernel(known.text, known.declarations, slots)
-                numbers: list[int] = []
-            elif step.name == "gemm":
-                kernel, numbers = product_step(step)
-            elif step.name == "running":
-                kernel, numbers = running_kernel(step)
-            else:
-                tables = [Table(body.layout, bits) for body in step.arguments["bodies"]]
-                self.inner += tables
-                kernel, numbers = control_kernel(step, tables)
-            places = []
-            for buffer, offset in kernel.slots:
-                where = buffers[buffer]
-                places += [where.base, where.offset + offset * SIZES[where.kind]]
-            made.append((kernel, places + numbers, step))
-        if len(made) > start:
-            self.segments.append((start, len(made)))
-        written = time.perf_counter()
-        self.codes = compile_kernels([kernel for kernel, _, _ in made], bits)
-        self.slots = [np.array(slots, np.int64) for _, slots, _ in made]
-        self.records = (Record * max(len(made), 1))()
-        for i, (code, numbers_of, (_, _, step)) in enumerate(
-            zip(self.codes, self.slots, made, strict=True)
-        ):
-            rows, chunk, parts = (
-                (step.rows, step.chunk, step.parts)
-                if isinstance(step, Nest)
-                else _chunks(step)
-            )
-            self.records[i] = Record(code.address, numbers_of.ctypes.data, rows, chunk, parts)
-        self.uses_blas: bool = any(
-            isinstance(step, Call) and step.name == "gemm" for _, _, step in made
-        ) or any(table.uses_blas for table in self.inner)
-        self.kernels = len({kernel.text for kernel, _, _ in made})
-        self.steps = len(made)
-        self.seconds = {"writing": written - begin, "llvm": time.perf_counter() - written}
+        self.inner = [Table(each) for each in plan.inner]
+        if plan.kernels:
+            self.codes = compile_kernels(plan.kernels, plan.bits)
+            plan.places = [_place(code) for code in self.codes]
+        else:
+            self.codes = _kept_codes(plan.places, plan.bits)
+        self.kernels = len(self.codes)
+        self.records = (Record * max(self.steps, 1))()
+        self._words: list[Any] = []
+        for i, step in enumerate(plan.steps):
+            words = np.array([self._word(each) for each in step.words], np.int64)
+            self._words.append(words)
+            address = self.codes[step.kernel].address
+            self.records[i] = Record(address, words.ctypes.data, *step[2:])
+
+    def _word(self, word: int | Address) -> int:
+        """What a kernel reads for a word of a plan."""
+        if isinstance(word, int):
+            return word
+        if word.of == "runner":
+            return runner()
+        if word.of == "realloc":
+            return realloc_address()
+        inner = self.inner[word.number]
+        return ctypes.addressof(inner.records if word.of == "records" else inner.template)
 
 
-def _chunks(call: Call) -> tuple[int, int, int]:
-    """The rows of a step that is no nest, how many make a chunk, and how many chunks there are."""
-    if call.name == "gemm":
-        return product_chunks(call)
-    return running_chunks(call) if call.name == "running" else (1, 1, 1)
+def _place(code: Code) -> tuple[str, str]:
+    return (code.module.key if code.name else PRODUCTS), code.name

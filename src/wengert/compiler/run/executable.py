@@ -24,6 +24,7 @@ from ...tape.saved import Freed, unpack_item
 from ..autodiff.differentiate import (
     Gradient,
     NotDifferentiable,
+    Wiring,
     add_vjps,
     differentiate,
     joint_graph,
@@ -31,7 +32,9 @@ from ..autodiff.differentiate import (
 from ..interpret.draws import drawing_again, generators_of, states_of
 from ..interpret.program import Program
 from ..ir.graph import Graph
+from ..ir.identity import identity_of
 from ..ir.types import TensorType
+from ..native import keeping
 from ..native.program import NativeProgram, uncollected
 from ..native.runtime import Reversal
 from ..passes.barriers import drop_derivatives
@@ -97,7 +100,28 @@ class Executable:
     @functools.cached_property
     def program(self) -> Any:
         """The graph without gradients, after the passes."""
-        return self.make(optimized(drop_derivatives(self.graph.copy()), self.passes))
+        return self.ready(lambda: drop_derivatives(self.graph.copy()), "values")
+
+    @functools.cached_property
+    def identity(self) -> str | None:
+        """What the graph is known by on disk; None where nothing of it is kept there."""
+        if self.make is not NativeProgram or not keeping.is_wanted():
+            return None
+        own, passes = identity_of(self.graph), names_of(self.passes)
+        if own is None or passes is None:
+            return None
+        return keeping.name_of(own, *passes, repr(self.recompute))
+
+    def ready(self, build: Callable[[], Graph], *purpose: str) -> Any:
+        """A graph made ready to run, after the passes. `purpose` tells it apart from others that
+        are made of this one; if its code is on disk, it is not built."""
+
+        def built() -> Graph:
+            return optimized(build(), self.passes)
+
+        if self.identity is None:
+            return self.make(built())
+        return NativeProgram.kept(keeping.name_of(self.identity, *purpose), built)
 
     @functools.cached_property
     def generators(self) -> tuple[Generator, ...]:
@@ -119,7 +143,7 @@ class Executable:
         if needs not in self._differentiable:
             compiled = self.differentiated(needs)
             try:
-                leads_on = bool(compiled.gradient.output_vjps)
+                leads_on = bool(compiled.wiring.output_vjps)
             except NotDifferentiable:
                 self._differentiable[needs] = self.in_groups(needs)
             else:
@@ -165,6 +189,13 @@ def optimized(graph: Graph, passes: Sequence[Pass]) -> Graph:
     return graph
 
 
+def names_of(passes: Sequence[Pass]) -> list[str] | None:
+    """The names of passes, by which another process finds the same; None if a program has some."""
+    package = __name__.partition(".")[0] + "."
+    names = [f"{each.__module__}.{each.__qualname__}" for each in passes]
+    return names if all(each.startswith(package) for each in names) else None
+
+
 class Differentiated:
     """An executable with gradients for some of its inputs."""
 
@@ -184,16 +215,33 @@ class Differentiated:
         return differentiate(graph, once=True, recompute=executable.recompute)
 
     @functools.cached_property
+    def wiring(self) -> Wiring:
+        """How forward and reverse go together, which disks may know before either is made."""
+        identity = self.executable.identity
+        if identity is None:
+            return self.gradient
+        name = keeping.name_of(identity, "wiring", repr(self.needs))
+        known = keeping.kept_fields(name)
+        if known is None:
+            gradient = self.gradient
+            keeping.keep_fields(name, {each: getattr(gradient, each) for each in Wiring.FIELDS})
+            return gradient
+        wiring = Wiring()
+        wiring.__dict__.update(known)
+        return wiring
+
+    @functools.cached_property
     def f(self) -> Any:
         """The outputs, and what `df` needs."""
-        graph = drop_derivatives(self.gradient.f.copy())
-        return self.executable.make(optimized(graph, self.executable.passes))
+        return self.executable.ready(
+            lambda: drop_derivatives(self.gradient.f.copy()), "forward", repr(self.needs)
+        )
 
     @functools.cached_property
     def route(self) -> tuple[list[int], list[int], list[int]]:
         """Of a backward that is not recorded: the outputs whose gradients it takes, the saved
         tensors it reads, and for each input where its gradient is among the results, or -1."""
-        gradient, count = self.gradient, len(self.needs)
+        gradient, count = self.wiring, len(self.needs)
         made = {place: i for i, place in enumerate(gradient.df_output_vjps)}
         temporaries = range(count, count + len(gradient.df_input_captured_outputs))
         return (
@@ -223,9 +271,12 @@ class Differentiated:
         try:
             program = self._reverse[defined]
         except KeyError:
+            place = device_of(grads)
             with uncollected():
-                graph = drop_derivatives(reverse_graph(self.gradient, defined, device_of(grads)))
-                program = self.executable.make(optimized(graph, self.executable.passes))
+                program = self.executable.ready(
+                    lambda: drop_derivatives(reverse_graph(self.gradient, defined, place)),
+                    "reverse", repr(self.needs), repr(defined), str(place),
+                )  # fmt: skip
             self._reverse[defined] = program
         results = program(*[g for g in grads if g is not None], *kept)
         if Reversal is not None and all(defined):
@@ -271,20 +322,20 @@ class CompiledFunction(Function):
 
     @staticmethod
     def forward(ctx: Any, compiled: Differentiated, *inputs: Tensor) -> Any:  # type: ignore[override]
-        gradient, executable = compiled.gradient, compiled.executable
+        wiring, executable = compiled.wiring, compiled.executable
         states = states_of(executable.generators) if executable.generators else ()
         outputs = compiled.f(*inputs)
-        real = outputs[: gradient.f_real_outputs]
+        real = outputs[: wiring.f_real_outputs]
         if len(real) > 1:
             real = distinct(real)
-        kept = [outputs[i] for i in gradient.df_input_captured_outputs]
+        kept = [outputs[i] for i in wiring.df_input_captured_outputs]
         others = [None if isinstance(value, Tensor) else value for value in kept]
         ctx.save_for_backward(
             *(executable.before_changes(inputs) if executable.mutated else inputs),
             *[value if isinstance(value, Tensor) else None for value in kept],
         )
         ctx.call = (compiled, states, others)
-        differentiable = gradient.output_vjps
+        differentiable = wiring.output_vjps
         if len(differentiable) < len(real):
             ctx.mark_non_differentiable(
                 *[t for i, t in enumerate(real) if t is not None and i not in differentiable]

@@ -72,17 +72,17 @@ def lane_for(made: Any, args: tuple, modes: tuple) -> Any:
 
 def _recording(compiled: Differentiated, needs: list[bool], order: list[int]) -> Any:
     """How calls of a differentiated graph are recorded; None where that takes more."""
-    gradient, executable = compiled.gradient, compiled.executable
-    count = gradient.f_real_outputs
+    wiring, executable = compiled.wiring, compiled.executable
+    count = wiring.f_real_outputs
     if executable.generators or executable.mutated or not count:
         return None
     if len(set(order[:count])) < count:
         return None
-    kept = [order[i] for i in gradient.df_input_captured_outputs]
+    kept = [order[i] for i in wiring.df_input_captured_outputs]
     return Recording(
         CompiledFunction._plan,
         order[:count],
-        [i in gradient.output_vjps for i in range(count)],
+        [i in wiring.output_vjps for i in range(count)],
         kept,
         (False, *needs),
         (False, *[True] * len(needs)),
