@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ...core.scalar.expressions import SIZES
-from .emitter import Emitter, Kernel, shape_of, slots_of
+from .emitter import Kernel, kernel_of
 from .frames import Layout
 from .loops import Call
 from .nests import Nest, Step
@@ -72,7 +72,7 @@ def drawn(layout: Layout, bits: int) -> Blueprint:
         bits, layout.count, layout.arena, layout.grown, layout.constants, [], [], [], False
     )
     numbers: dict[str, int] = {}
-    written_for: dict[tuple, Kernel] = {}
+    written: dict[tuple, Kernel] = {}
     functions: dict[str, set[str]] = {}
     start = 0
 
@@ -88,12 +88,7 @@ def drawn(layout: Layout, bits: int) -> Blueprint:
             continue
         further: Sequence[int | Address] = ()
         if isinstance(step, Nest):
-            slots = slots_of(step)
-            shape = shape_of(step, kinds, slots)
-            known = written_for.get(shape)
-            if known is None:
-                known = written_for[shape] = Emitter(step, kinds, bits // 8, functions).emit()
-            kernel = Kernel(known.text, known.declarations, slots)
+            kernel, further = kernel_of(step, kinds, bits // 8, functions, written)
         elif step.name == "gemm":
             kernel, further = product_step(step)
             made.uses_blas = True

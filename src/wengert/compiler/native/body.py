@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from ...core.scalar.expressions import SIZES, is_float, is_signed
 from ...core.scalar.functions import FORMATS
 from .loops import Access, Loop
+from .numbers import name_of as name_of_number
 from .text import MEMORY, REGISTER, Text, constant, in_memory, lanes, name_of, vector
 
 if TYPE_CHECKING:
@@ -72,7 +73,10 @@ class Body:
         return self.text.value(f"fneg {vector(kind, self.width)} {self.known[args[0]]}")
 
     def _const(self, kind: str, args: tuple) -> str:
-        return constant(args[0], kind, self.width)
+        name = self.emitter.numbers.constant(self.loop, kind, args[0])
+        if name is None:
+            return constant(args[0], kind, self.width)
+        return self.emitter.splat(name, kind, self.width)
 
     def _load(self, kind: str, args: tuple) -> str:
         access = args[0]
@@ -332,7 +336,8 @@ class Body:
             if SIZES[kind] < 8:
                 word = "sext" if is_signed(kind) else "zext"
                 value = text.value(f"{word} {vector(kind, width)} {value} to {whole}")
-            size = lanes(str(length), "i64", width)
+            place = self.emitter.numbers.place("i64", length)
+            size = self.emitter.splat(name_of_number(place), "i64", width)
             zero = lanes("0", "i64", width)
             negative = text.value(f"icmp slt {whole} {value}, {zero}")
             wrapped = text.value(f"add {whole} {value}, {size}")

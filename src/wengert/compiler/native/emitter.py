@@ -12,9 +12,13 @@ from typing import Any
 from ...core.scalar.expressions import SIZES, is_float, is_signed
 from .loops import Access, Loop, Reduction, accesses_in
 from .nests import Nest
+from .numbers import KINDS as READABLE
+from .numbers import Numbers, reading
 from .rows import LONG, Rows
 from .text import MEMORY, REGISTER, Text, identity, in_memory, lanes, vector
 
+#: The bits of a float64 that powers of two have not.
+_MANTISSA = (1 << 52) - 1
 #: Up to this length it decides how a loop is written.
 _SHORT = 64
 SIGNATURE = "(ptr %bases, ptr %slots, i64 %lo, i64 %hi, i64 %part)"
@@ -45,6 +49,25 @@ class Kernel:
         self.slots = slots
 
 
+def kernel_of(
+    nest: Nest,
+    kinds: Sequence[str],
+    vector_bytes: int,
+    functions: dict[str, set[str]],
+    written: dict[tuple, Kernel],
+) -> tuple[Kernel, list[int]]:
+    """The kernel of a nest, and the numbers behind its slots. `written` has kernels by what their
+    text depends on: nests that differ in nothing but buffers and such numbers share it."""
+    slots, numbers = slots_of(nest), Numbers()
+    likeness = likeness_of(nest, kinds, slots, numbers)
+    shape = (likeness, numbers.choose(likeness))
+    known = written.get(shape)
+    if known is None:
+        emitter = Emitter(nest, kinds, vector_bytes, numbers, functions)
+        known = written[shape] = emitter.emit()
+    return Kernel(known.text, known.declarations, slots), numbers.words
+
+
 def slots_of(nest: Nest) -> list[tuple[int, int]]:
     """The buffers with offsets that a nest touches, in the order in which it names them."""
     return list(
@@ -54,8 +77,11 @@ def slots_of(nest: Nest) -> list[tuple[int, int]]:
     )
 
 
-def shape_of(nest: Nest, kinds: Sequence[str], slots: list[tuple[int, int]]) -> tuple:
-    """What the text of a nest depends on: nests of one shape share it.
+def likeness_of(
+    nest: Nest, kinds: Sequence[str], slots: list[tuple[int, int]], numbers: Numbers
+) -> tuple:
+    """What the text of a nest depends on, but for constants that it might read, which are noted in
+    `numbers`.
 
     Of the extent of the outer loop, which is given when a kernel is called, only what decides on
     the width of vectors and on unrolling counts.
@@ -65,6 +91,9 @@ def shape_of(nest: Nest, kinds: Sequence[str], slots: list[tuple[int, int]]) -> 
     def placed(access: Access) -> tuple:
         return places[access.buffer, access.offset], access.strides
 
+    def read(lengths: tuple[int, ...]) -> tuple[int, ...]:
+        return tuple([numbers.place("i64", length) for length in lengths])
+
     found = []
     for loop in nest.loops:
         outer = loop.space[0]
@@ -73,17 +102,29 @@ def shape_of(nest: Nest, kinds: Sequence[str], slots: list[tuple[int, int]]) -> 
         rank_one = len(loop.space) == 1 and not nest.row_wise
         space = ((outer if rank_one else 0), *loop.space[1:])
         code: list[Any] = []
-        for instruction, used in zip(loop.code, loop.used(), strict=True):
+        # To divide by a power of two is to multiply, as long as it is known.
+        divisors = {args[1] for name, _, args in loop.code if name == "div"}
+        for at, (instruction, used) in enumerate(zip(loop.code, loop.used(), strict=True)):
             name, kind, args = instruction
             if not used:
                 code.append(None)
-            elif name in ("load", "gather"):
-                code.append((name, kind, placed(args[0]), args[1:]))
+            elif name == "load":
+                code.append((name, kind, placed(args[0])))
+            elif name == "gather":
+                access, steps, lengths, *operands = args
+                code.append((name, kind, placed(access), steps, read(lengths), *operands))
             elif name == "dot":
                 code.append((name, kind, args[0], placed(args[1]), placed(args[2]), args[3:]))
+            elif name == "const" and kind in READABLE and not (
+                at in divisors and is_float(kind) and args[0] & _MANTISSA == 0
+            ):
+                numbers.add_constant(loop, kind, args[0])
+                code.append((name, kind))
             else:
                 code.append(instruction)
-        stores = tuple([(placed(s.access), *s[1:]) for s in loop.stores])
+        stores = tuple(
+            [(placed(s.access), *s[1:4], read(s.lengths), s.adds) for s in loop.stores]
+        )
         reductions = tuple(
             [
                 (r.name, r.value, r.dims, placed(r.access),
@@ -92,8 +133,7 @@ def shape_of(nest: Nest, kinds: Sequence[str], slots: list[tuple[int, int]]) -> 
             ]
         )  # fmt: skip
         found.append((space, tuple(code), stores, reductions))
-    split = nest.parts > 1
-    return tuple(found), nest.row_wise, split, tuple([kinds[buffer] for buffer, _ in slots])
+    return tuple(found), nest.row_wise, tuple([kinds[buffer] for buffer, _ in slots])
 
 
 class Emitter:
@@ -104,8 +144,10 @@ class Emitter:
         nest: Nest,
         kinds: Sequence[str],
         vector_bytes: int,
+        numbers: Numbers | None = None,
         functions: dict[str, set[str]] | None = None,
     ) -> None:
+        self.numbers = Numbers() if numbers is None else numbers
         #: The functions that kernels call, by their names.
         self.functions = {} if functions is None else functions
         self.nest = nest
@@ -122,7 +164,7 @@ class Emitter:
             rows = Rows(self, nest.loops[0])
             rows.enter(0)
             length = nest.loops[0].space[0]
-            if length <= _SHORT and nest.parts == 1:
+            if length <= _SHORT:  # so few are never split
                 rows.along([], 0, length)
             else:
                 rows.along([], "%lo", "%hi")
@@ -137,7 +179,8 @@ class Emitter:
 
             text.loop("%lo", "%hi", 1, [], row)
         text.do("ret void")
-        lines = [*kernel_head(len(self.slots)), *text.lines, "}"]
+        head = [*kernel_head(len(self.slots)), *reading(self.numbers.kinds, len(self.slots))]
+        lines = [*head, *text.lines, "}"]
         return Kernel("\n".join(lines) + "\n", text.declarations, self.slots)
 
     def pointer(self, buffer: int, offset: int = 0) -> str:
