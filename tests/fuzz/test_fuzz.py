@@ -10,9 +10,11 @@ from fuzz.checking import against_pytorch, check, rounding_decides
 from fuzz.comparison import differences
 from fuzz.declared import TABLE
 from fuzz.declared.tangents import tells_the_slope
+from fuzz.flavours import write
 from fuzz.program import Program, Step
 from fuzz.report import Report
 from fuzz.runner import execute
+from fuzz.subjects import transforms
 from fuzz.supervision import supervise
 
 #: The same programs each time, so that the suite finds what a change breaks; `make fuzz` takes new
@@ -35,6 +37,16 @@ def test_programs_of_the_suite(monkeypatch):
 def test_a_number_is_a_program():
     first, again = (check(1, 7)[0].program.text for _ in range(2))
     assert first == again
+
+
+def test_chunks_are_not_nested(monkeypatch):
+    """Hundreds of chunks, each of which goes through dozens of chunks, take minutes."""
+    chosen = {name: transforms.TRANSFORMS[name] for name in ("chunked", "vjp")}
+    monkeypatch.setattr(transforms, "TRANSFORMS", chosen)
+    counts = {
+        write(1, number, wengert, "transformed")[0].text.count("chunk_size") for number in range(20)
+    }
+    assert counts == {0, 1}
 
 
 @pytest.mark.parametrize(
