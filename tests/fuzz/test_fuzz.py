@@ -154,9 +154,14 @@ ONLY_PYTORCH = "(2 if torch.__name__ == 'torch' else 3)"
             "t4 = torch.linalg.det(x3)\n    x3 = t4.frac()\n    t4.mul_(t4)",
             "torch.func.jacfwd(f4)(t1)",
         ),
+        (
+            "t4 = torch.fft.fft(x3)\n    t5 = x3.detach().view(4)\n    t5.mul_(2)\n"
+            "    x3 = t4.real",
+            "torch.func.grad(f3)(t1)",
+        ),
     ],
     ids=["changed by itself", "saved in vain", "saved for a view", "by definition",
-         "shared tangents", "two reasons"],
+         "shared tangents", "two reasons", "shared by detach"],
 )
 def test_variants_of_a_program_tell_why_it_differs(body, call, factor, agrees):
     """A variant explains a difference only if PyTorch then computes what we do."""
