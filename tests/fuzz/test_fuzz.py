@@ -176,6 +176,20 @@ def test_variants_of_a_program_tell_why_it_differs(body, call, factor, agrees):
     assert (against_pytorch(Program([Step(step) for step in steps])) is None) is agrees
 
 
+@pytest.mark.parametrize(("change", "agrees"), [("0", True), ("torch.__name__ == 'torch'", False)])
+def test_the_gradient_of_nothing_is_not_the_operand(change, agrees):
+    pytest.importorskip("torch")
+    steps = [
+        "t1 = torch.zeros(0, requires_grad=True)",
+        "t2 = t1.movedim(-1, 0)",
+        "t3 = t2.cummax(0)[0]",
+        "t3.backward(t3)",
+        "t2.backward(t2)",
+        f"if {change}:\n    t1.detach().add_(1)",
+    ]
+    assert (against_pytorch(Program([Step(step) for step in steps])) is None) is agrees
+
+
 @pytest.mark.parametrize(("factor", "agrees"), [("1", True), (ONLY_PYTORCH, False)])
 def test_results_in_rows_tell_that_strides_decide(factor, agrees):
     pytest.importorskip("torch")
