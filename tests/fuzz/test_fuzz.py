@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import wengert
-from fuzz.checking import against_pytorch, check, rounding_decides
+from fuzz.checking import against_itself, against_pytorch, check, rounding_decides
 from fuzz.comparison import differences
 from fuzz.declared import TABLE
 from fuzz.declared.tangents import tells_the_slope
@@ -174,6 +174,20 @@ def test_variants_of_a_program_tell_why_it_differs(body, call, factor, agrees):
         f"r5 = {call}",
     ]
     assert (against_pytorch(Program([Step(step) for step in steps])) is None) is agrees
+
+
+ONLY_PLAIN = "(2 if 'jacfwd' in jacobian.__code__.co_names else 3)"
+
+
+@pytest.mark.parametrize(("factor", "agrees"), [("1", True), (ONLY_PLAIN, False)])
+def test_strides_of_a_view_tell_why_forward_mode_sees_more(factor, agrees):
+    steps = [
+        "t1 = torch.ones(4)",
+        "def f2(x3):\n    t4 = x3[:2]\n    t5 = t4.as_strided((2,), (1,), 1)\n    return t5",
+        f"r6 = jacobian(f2)(t1) * {factor}",
+    ]
+    program = Program([Step(step) for step in steps], ours=True)
+    assert (against_itself(program) is None) is agrees
 
 
 @pytest.mark.parametrize(("change", "agrees"), [("0", True), ("torch.__name__ == 'torch'", False)])
