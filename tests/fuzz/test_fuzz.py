@@ -176,6 +176,24 @@ def test_variants_of_a_program_tell_why_it_differs(body, call, factor, agrees):
     assert (against_pytorch(Program([Step(step) for step in steps])) is None) is agrees
 
 
+@pytest.mark.parametrize(
+    ("seen", "agrees"),
+    [("g", True), (f"g * {ONLY_PYTORCH}", False), ("g / (torch.__name__ == 'torch')", False)],
+)
+def test_a_hook_may_see_that_pytorch_drops_what_is_not_a_number(seen, agrees):
+    """Its rule of logcumsumexp takes a gradient that is none for zero."""
+    pytest.importorskip("torch")
+    steps = [
+        "t1 = torch.tensor([0.5, 1.0, 2.0], dtype=torch.float64, requires_grad=True)",
+        "t2 = t1 * 1",
+        f"def h3(g):\n    log.append(({seen}).tolist())",
+        "k4 = t2.register_hook(h3)",
+        "t5 = t2.logcumsumexp(0)",
+        "t5.backward(torch.tensor([1.0, float('nan'), 1.0], dtype=torch.float64))",
+    ]
+    assert (against_pytorch(Program([Step(step) for step in steps])) is None) is agrees
+
+
 ONLY_PLAIN = "(2 if 'jacfwd' in jacobian.__code__.co_names else 3)"
 
 
