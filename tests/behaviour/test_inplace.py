@@ -801,6 +801,15 @@ def test_out_argument_under_no_grad(lib):
     assert not result.requires_grad
 
 
+def test_out_argument_under_no_grad_of_what_is_returned_as_it_is(lib):
+    x = lib.ones(2, requires_grad=True)
+    result = lib.empty(2)
+    with lib.no_grad():
+        lib.conj_physical(x, out=result)
+    assert result.tolist() == [1.0, 1.0]
+    assert not result.requires_grad
+
+
 # Inference tensors
 
 

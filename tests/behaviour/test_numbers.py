@@ -189,6 +189,16 @@ def test_number_to_the_power_of_a_scalar(lib, number, exponent, dtype):
     assert abs(out.item() - number**exponent) < 1e-2
 
 
+@pytest.mark.parametrize("dtype", ["int8", "int64", "float32"])
+def test_logarithm_of_a_narrow_base_has_the_precision_of_the_power(lib, dtype):
+    base = lib.tensor([3], dtype=getattr(lib, dtype))
+    exponent = lib.tensor([1.1], dtype=lib.float64, requires_grad=True)
+    (slope,) = lib.autograd.grad(base**exponent, exponent, create_graph=True)
+    (curvature,) = lib.autograd.grad(slope, exponent)
+    expected = [3**1.1 * math.log(3) ** order for order in (1, 2)]
+    assert [slope.item(), curvature.item()] == pytest.approx(expected, rel=1e-14)
+
+
 @pytest.mark.parametrize("name", ["trapezoid", "cumulative_trapezoid"])
 def test_places_of_more_dimensions_than_samples(lib, name):
     """`dim` counts the dimensions of the samples, from the first on."""

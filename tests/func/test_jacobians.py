@@ -218,3 +218,23 @@ def test_hessian_through_layer_norm(lib):
     assert lib.allclose(found, lib.autograd.functional.hessian(f, x))
     assert lib.allclose(found, found.t())
     assert lib.allclose(found[0], lib.tensor([0.7241, -0.1810, -0.5431], dtype=lib.float64), 1e-3)
+
+
+def test_between_the_elements_of_a_view_forward_mode_alone_sees_memory(lib):
+    def f(x):
+        return x.as_strided((2,), (2,)).as_strided((2,), (1,))
+
+    x = lib.ones(3)
+    assert lib.func.jacrev(f)(x).tolist() == [[1.0, 0.0, 0.0], [0.0, 0.0, 0.0]]
+    assert lib.func.jacfwd(f)(x).tolist() == [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]
+
+
+def test_what_overlaps_itself_is_changed_in_forward_mode_alone(lib):
+    def f(x):
+        y = (x * 1).as_strided((2,), (0,))
+        y.index_put_((lib.tensor([0]),), y[1] * 2)
+        return y
+
+    assert lib.func.jacfwd(f)(lib.ones(1)).tolist() == [[2.0], [2.0]]
+    with pytest.raises(RuntimeError, match="more than one element of the written-to tensor"):
+        lib.func.jacrev(f)(lib.ones(1))

@@ -103,6 +103,21 @@ def _index_reduce(
     )
 
 
+def _cummax(lib: Any, x: Any, dim: int) -> Any:
+    return lib.cummax(x, dim)  # of a copy: the gradient of nothing is the operand itself
+
+
+def _cummin(lib: Any, x: Any, dim: int) -> Any:
+    return lib.cummin(x, dim)
+
+
+def _logcumsumexp(lib: Any, x: Any, dim: int) -> Any:
+    if x.numel() == 0 or x.dim() == 0:
+        return lib.logcumsumexp(x, dim)
+    parts = [x.narrow(dim, 0, end + 1).logsumexp(dim) for end in range(x.shape[dim])]
+    return lib.stack(parts, dim)
+
+
 def _as_strided_scatter(
     lib: Any, x: Any, src: Any, size: Any, stride: Any, storage_offset: int | None = None
 ) -> Any:
@@ -168,7 +183,8 @@ BY_HAND: dict[str, Callable] = {
     "batch_norm": _batch_norm, "instance_norm": _instance_norm, "atan2": _atan2, "cdist": _cdist,
     "arctan2": _atan2, "pdist": _pdist, "scatter_reduce": _scatter_reduce,
     "index_reduce": _index_reduce, "as_strided_scatter": _as_strided_scatter,
-    "matrix_exp": _matrix_exp,
+    "matrix_exp": _matrix_exp, "cummax": _cummax, "cummin": _cummin,
+    "logcumsumexp": _logcumsumexp,
 }  # fmt: skip
 METHODS = re.compile(rf"\b([a-z]\d+)\.({'|'.join(BY_HAND)})\(")
 CHANGES = re.compile(rf"\b([a-z]\d+)\.({'|'.join(BY_HAND)})_\(")

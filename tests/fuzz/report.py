@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
+import signal
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -14,6 +16,8 @@ from fuzz.program import Program
 from fuzz.runner import Failure
 from fuzz.shrinking import apart, shrink
 
+#: The exit code of a process whose program has reached the limit of the processor's time.
+OUT_OF_TIME = -getattr(signal, "SIGPROF", math.inf)
 #: A pattern of programs whose differences are left out, for a look at the others.
 LEAVE: list[str] = []
 
@@ -84,7 +88,8 @@ class Report:
             return
         key = ("crash", number)
         self.times[key] += 1
-        self.found[key] = f"# program {number} of seed {self.seed} ends the process with {code}\n"
+        what = "takes too long" if code == OUT_OF_TIME else f"ends the process with {code}"
+        self.found[key] = f"# program {number} of seed {self.seed} {what}\n"
         if self.printing:
             print(self.found[key], flush=True)
 

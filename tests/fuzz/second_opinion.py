@@ -109,7 +109,8 @@ class InRows(Copying):
 NAMES = re.compile(r"\b[dgrtx]\d+\b")
 #: A line that names what it computes, shares no memory secretly and changes nothing.
 COMPUTED = re.compile(
-    r"^( *(?:t\d+, )*t\d+ = )(?!.*(?:[a-z0-9]_\(|out=|checkpoint|\.data\b))(.*)$", re.MULTILINE
+    r"^( *(?:t\d+, )*t\d+ = )(?!.*(?:[a-z0-9]_\(|out=|checkpoint|\.data\b|\.detach\())(.*)$",
+    re.MULTILINE,
 )
 
 

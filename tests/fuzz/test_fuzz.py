@@ -6,13 +6,15 @@ from pathlib import Path
 import pytest
 
 import wengert
-from fuzz.checking import against_pytorch, check, rounding_decides
+from fuzz.checking import against_itself, against_pytorch, check, rounding_decides
 from fuzz.comparison import differences
 from fuzz.declared import TABLE
 from fuzz.declared.tangents import tells_the_slope
+from fuzz.flavours import write
 from fuzz.program import Program, Step
 from fuzz.report import Report
 from fuzz.runner import execute
+from fuzz.subjects import transforms
 from fuzz.supervision import supervise
 
 #: The same programs each time, so that the suite finds what a change breaks; `make fuzz` takes new
@@ -35,6 +37,16 @@ def test_programs_of_the_suite(monkeypatch):
 def test_a_number_is_a_program():
     first, again = (check(1, 7)[0].program.text for _ in range(2))
     assert first == again
+
+
+def test_chunks_are_not_nested(monkeypatch):
+    """Hundreds of chunks, each of which goes through dozens of chunks, take minutes."""
+    chosen = {name: transforms.TRANSFORMS[name] for name in ("chunked", "vjp")}
+    monkeypatch.setattr(transforms, "TRANSFORMS", chosen)
+    counts = {
+        write(1, number, wengert, "transformed")[0].text.count("chunk_size") for number in range(20)
+    }
+    assert counts == {0, 1}
 
 
 @pytest.mark.parametrize(
@@ -142,9 +154,14 @@ ONLY_PYTORCH = "(2 if torch.__name__ == 'torch' else 3)"
             "t4 = torch.linalg.det(x3)\n    x3 = t4.frac()\n    t4.mul_(t4)",
             "torch.func.jacfwd(f4)(t1)",
         ),
+        (
+            "t4 = torch.fft.fft(x3)\n    t5 = x3.detach().view(4)\n    t5.mul_(2)\n"
+            "    x3 = t4.real",
+            "torch.func.grad(f3)(t1)",
+        ),
     ],
     ids=["changed by itself", "saved in vain", "saved for a view", "by definition",
-         "shared tangents", "two reasons"],
+         "shared tangents", "two reasons", "shared by detach"],
 )
 def test_variants_of_a_program_tell_why_it_differs(body, call, factor, agrees):
     """A variant explains a difference only if PyTorch then computes what we do."""
@@ -155,6 +172,52 @@ def test_variants_of_a_program_tell_why_it_differs(body, call, factor, agrees):
         "def f3(x):\n    return f2(x).sin().sum()",
         "def f4(x):\n    return torch.func.jvp(f2, (x,), (x.sin(),))[1]",
         f"r5 = {call}",
+    ]
+    assert (against_pytorch(Program([Step(step) for step in steps])) is None) is agrees
+
+
+@pytest.mark.parametrize(
+    ("seen", "agrees"),
+    [("g", True), (f"g * {ONLY_PYTORCH}", False), ("g / (torch.__name__ == 'torch')", False)],
+)
+def test_a_hook_may_see_that_pytorch_drops_what_is_not_a_number(seen, agrees):
+    """Its rule of logcumsumexp takes a gradient that is none for zero."""
+    pytest.importorskip("torch")
+    steps = [
+        "t1 = torch.tensor([0.5, 1.0, 2.0], dtype=torch.float64, requires_grad=True)",
+        "t2 = t1 * 1",
+        f"def h3(g):\n    log.append(({seen}).tolist())",
+        "k4 = t2.register_hook(h3)",
+        "t5 = t2.logcumsumexp(0)",
+        "t5.backward(torch.tensor([1.0, float('nan'), 1.0], dtype=torch.float64))",
+    ]
+    assert (against_pytorch(Program([Step(step) for step in steps])) is None) is agrees
+
+
+ONLY_PLAIN = "(2 if 'jacfwd' in jacobian.__code__.co_names else 3)"
+
+
+@pytest.mark.parametrize(("factor", "agrees"), [("1", True), (ONLY_PLAIN, False)])
+def test_strides_of_a_view_tell_why_forward_mode_sees_more(factor, agrees):
+    steps = [
+        "t1 = torch.ones(4)",
+        "def f2(x3):\n    t4 = x3[:2]\n    t5 = t4.as_strided((2,), (1,), 1)\n    return t5",
+        f"r6 = jacobian(f2)(t1) * {factor}",
+    ]
+    program = Program([Step(step) for step in steps], ours=True)
+    assert (against_itself(program) is None) is agrees
+
+
+@pytest.mark.parametrize(("change", "agrees"), [("0", True), ("torch.__name__ == 'torch'", False)])
+def test_the_gradient_of_nothing_is_not_the_operand(change, agrees):
+    pytest.importorskip("torch")
+    steps = [
+        "t1 = torch.zeros(0, requires_grad=True)",
+        "t2 = t1.movedim(-1, 0)",
+        "t3 = t2.cummax(0)[0]",
+        "t3.backward(t3)",
+        "t2.backward(t2)",
+        f"if {change}:\n    t1.detach().add_(1)",
     ]
     assert (against_pytorch(Program([Step(step) for step in steps])) is None) is agrees
 

@@ -177,7 +177,7 @@ def check_out(name: str, out: Any, recorded: bool = False) -> None:
     if not isinstance(out, Tensor):
         raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
     state = thread_state()
-    if recorded or out.requires() and state.grad_enabled:
+    if state.grad_enabled and (recorded or out.requires()):
         raise RuntimeError(
             f"{name}(): functions with out=... arguments don't support automatic differentiation, "
             "but one of the arguments requires grad."

@@ -381,7 +381,8 @@ def _pow_self(t: Tensor, self: Any, other: Any) -> Tensor:
 def _pow_other(t: Tensor, self: Any, other: Tensor, out: Tensor) -> Tensor:
     if isinstance(self, Tensor):
         grows = (self == 0) & (real_part(other) >= 0)
-        base = self.to(out.dtype) if out.is_complex() else self  # negative ones have a logarithm
+        # In the dtype of the result, negative numbers may have a logarithm, and no digits are lost.
+        base = self if self.dtype is out.dtype else self.to(out.dtype)
         # A logarithm of zero beside the zeros chosen would make their own derivatives NaN.
         logarithm = operator_named("where").call((grows, 1, base)).log()
         return _zero_where(grows, t * (out * logarithm))

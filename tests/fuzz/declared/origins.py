@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterable
 
 import wengert
-from fuzz.comparison import Difference
+from fuzz.comparison import Difference, differences
 from fuzz.declared.looking import VIEW_METHODS, is_gradient
+from fuzz.program import Program, Step
 from fuzz.runner import execute
 from operators.declared import EXPRESSIONS, NODES, VIEWS
 
@@ -115,6 +116,29 @@ def memory_of(text: str) -> dict[str, str]:
         base = next(filter(None, others))
         roots[alias] = roots.get(base, base)
     return roots
+
+
+#: The name of what a view by strides is taken of.
+STRIDED = re.compile(r"\b\w+(?=\.as_strided\()(?<!torch)|(?<=torch\.as_strided\()\w+")
+
+
+def strides_of_view_decide(d: Difference) -> bool:
+    """Whether both forms of a program agree once each view by strides is one of the whole memory.
+
+    Such a view of a view shows the same elements then.
+    """
+    roots = memory_of(d.program.text)
+
+    def of_whole(operand: re.Match) -> str:
+        return roots.get(operand[0], operand[0])
+
+    steps = [Step(STRIDED.sub(of_whole, step.source)) for step in d.program.steps]
+    program = Program(steps, d.program.ours)
+    ours, theirs = execute(program, wengert), execute(program, wengert, plain=True)
+    return not ours[d.step].error and not any(
+        other.field == d.field and other.name == d.name
+        for other in differences(program, ours, theirs)
+    )
 
 
 def asks_beside_compiled(d: Difference) -> bool:

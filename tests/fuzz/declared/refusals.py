@@ -7,6 +7,12 @@ import re
 from fuzz.declared.entry import Declared
 from fuzz.declared.looking import after, has_empty, kinds, raises, refused, refused_by_us
 
+#: Functions that PyTorch computes and then copies to `out=`, in sight of derivatives.
+COPIED_TO_OUT = re.compile(
+    r"\.(inner|tensordot|(nan)?quantile|ndtr|pinv|matrix_power|(matrix_|nuclear_)?norm|cond|"
+    r"tensorinv|tensorsolve)\(.*out="
+)
+
 TABLE: list[Declared] = [
     Declared(
         "diff of nothing is nothing, with out= too.",
@@ -103,8 +109,10 @@ TABLE: list[Declared] = [
         and bool(re.search(r"got \d+ tensors and \d+ gradients", d.ours.message)),
     ),
     Declared(
-        "Every function with out= refuses arguments that require grad.",
+        "Every function with out= refuses arguments that require grad or have tangents.",
         lambda d: d.field == "error" and d.ours is not None
-        and "arguments don't support automatic differentiation" in d.ours.message,
+        and "arguments don't support automatic differentiation" in d.ours.message
+        or refused_by_us(d, "does not support it because it is an out= function")
+        and bool(COPIED_TO_OUT.search(d.source)),
     ),
 ]  # fmt: skip

@@ -7,7 +7,7 @@ import re
 from fuzz.declared.entry import Declared
 from fuzz.declared.looking import after, changes, is_gradient, raises, refused, refused_by_us
 from fuzz.declared.numbers import numbers
-from fuzz.declared.origins import history
+from fuzz.declared.origins import history, strides_of_view_decide
 
 TABLE: list[Declared] = [
     Declared(
@@ -40,6 +40,15 @@ TABLE: list[Declared] = [
         and "modified by an inplace operation" in d.theirs.message
         or d.program.ours and d.program.uses("jacobian", "linearized") and bool(d.before)
         and d.field in ("values", "version") and not is_gradient(d) and changes(d),
+    ),
+    Declared(
+        "Of a view by strides, reverse mode sees what its operand shows and changes none that "
+        "overlaps itself; forward mode sees and changes memory.",
+        lambda d: d.program.ours and d.program.uses("jacobian")
+        and (d.field == "values" and is_gradient(d) and "as_strided(" in d.program.text
+             and strides_of_view_decide(d)
+             or refused_by_us(d, "more than one element of the written-to tensor")
+             and bool(re.search(r"as_strided\(|expand|broadcast_to\(", d.program.text))),
     ),
     Declared(
         "Gradients that are batched do not escape into .grad.",
