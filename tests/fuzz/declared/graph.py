@@ -11,10 +11,12 @@ from fuzz.declared.looking import (
     RESHAPED,
     after,
     changes,
+    finds_change,
     has_empty,
     is_gradient,
     not_floating,
     raises,
+    records_inference,
     refused,
     refused_by_us,
     strip,
@@ -112,7 +114,8 @@ TABLE: list[Declared] = [
         or (raises(d, "A view was created in no_grad mode")
             or refused_by_us(d, "A view was created in no_grad mode"))
         and bool(re.match(r"\s*[dgr]\d+[.\[ ]|.*\.apply\([dgr]\d", d.source)
-                 or re.search(r"= [dgr]\d", naming(d, first_word(d.source)))),
+                 or re.search(r"= (forward_ad\.unpack_dual\()?[dgr]\d",
+                              naming(d, first_word(d.source)))),
     ),
     Declared(
         "The graph and the memory of a gradient are those of our rules.",
@@ -195,8 +198,7 @@ TABLE: list[Declared] = [
     ),
     Declared(
         "Whether an operand or a copy of it is saved can differ in functions made of others.",
-        lambda d: (raises(d, "modified by an inplace operation")
-                   or refused_by_us(d, "modified by an inplace operation"))
+        lambda d: (raises(d, "modified by an inplace operation") or finds_change(d))
         and (d.program.uses("tensordot", "kron", "einsum", "chain_matmul",
                             "scaled_dot_product_attention", "binary_cross_entropy_with_logits",
                             "ndtr")
@@ -258,6 +260,12 @@ TABLE: list[Declared] = [
         "are refused.",
         lambda d: d.field == "error" and d.theirs is None and d.program.uses("inference_mode")
         and "Inference tensors cannot be saved" in d.ours.message,
+    ),
+    Declared(
+        "An inference tensor that requires grad is recorded by every operator that returns no "
+        "view.",
+        lambda d: d.field == "message" and "Inference tensors cannot be saved" in d.ours.message
+        and "does not require grad" in d.theirs.message and records_inference(d),
     ),
     Declared(
         "Integer tensors never require grad.",
