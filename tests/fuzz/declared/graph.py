@@ -29,7 +29,8 @@ from fuzz.declared.origins import (
     changing,
     first_word,
     frees_a_graph,
-    goes_on_uncompiled,
+    goes_on_plainly,
+    goes_without_integers,
     hears_other_nodes,
     history,
     leading_to,
@@ -222,7 +223,7 @@ TABLE: list[Declared] = [
         "A compiled function is one node, through which all its results lead to all its arguments",
         lambda d: d.program.uses("compiled")
         and refused_by_us(d, "through the graph a second time")
-        and frees_a_graph(d) and goes_on_uncompiled(d),
+        and frees_a_graph(d) and goes_on_plainly(d),
     ),
     Declared(
         "What a compiled function returns or changes is not made of what it returns or changes "
@@ -269,12 +270,14 @@ TABLE: list[Declared] = [
     ),
     Declared(
         "Integer tensors never require grad.",
-        lambda d: d.field in ("requires_grad", "leaf", "node", "retains_grad")
-        and (not_floating(d) or d.integers)
-        or d.field == "log" and d.integers
-        or d.field in ("error", "message") and d.integers
-        or refused(d, "Autograd not support dtype", "INTERNAL ASSERT FAILED")
+        lambda d: d.field in ("requires_grad", "leaf", "node", "retains_grad") and not_floating(d)
+        or refused(d, "Autograd not support dtype")
+        or d.integers and goes_without_integers(d)
         or d.field == "error" and d.theirs is None and bool(ASSIGNED.search(d.program.text))
         and bool(re.search("does not require grad|doesn't require grad", d.ours.message)),
+    ),
+    Declared(
+        "Where an assertion inside PyTorch fails, there is a result.",
+        lambda d: refused(d, "INTERNAL ASSERT FAILED"),
     ),
 ]  # fmt: skip

@@ -129,6 +129,12 @@ def has_empty(d: Difference) -> bool:
     return any(0 in tensor[shape] for seen in runs for tensor in _tensors(seen.made))
 
 
+def has_raised(d: Difference, phrase: str) -> bool:
+    """Whether we have raised with this phrase so far."""
+    seen = execute(d.program, wengert)[: d.step + 1]
+    return any(step.error and phrase in step.error.message for step in seen)
+
+
 def records_inference(d: Difference) -> bool:
     """Whether a tensor that was made in inference mode requires grad, as programs see it."""
     return any(
