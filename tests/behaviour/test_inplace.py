@@ -4,6 +4,8 @@ import math
 
 import pytest
 
+import wengert
+
 MODIFIED = "modified by an inplace operation"
 LEAF = "leaf Variable that requires grad"
 
@@ -614,6 +616,12 @@ def test_expanded_target_is_refused(lib):
     x = (lib.ones(3, requires_grad=True) * 1).expand(2, 3)
     with pytest.raises(RuntimeError, match="single memory location"):
         x.mul_(2)
+
+
+def test_strides_of_single_rows_do_not_tell_elements_apart():
+    x = wengert.full((2,), 3.0).as_strided((1, 2), (2, 1))
+    x /= x.as_strided((1, 2), (1, 1))
+    assert x.tolist() == [[1, 1]]
 
 
 # Item assignment

@@ -16,7 +16,16 @@ from fuzz.declared.tangents import tells_the_slope
 from fuzz.flavours import write
 from fuzz.judging import first_difference
 from fuzz.program import Program, Step
-from fuzz.runner import FIELDS, Nudged, Seen, execute, execute_in_threads, spread
+from fuzz.runner import (
+    FIELDS,
+    Nudged,
+    Nudges,
+    Seen,
+    execute,
+    execute_in_threads,
+    nudged_results,
+    spread,
+)
 from fuzz.variants import COMPUTED, explained
 
 try:
@@ -54,25 +63,41 @@ def against_pytorch(program: Program) -> Difference | None:
     return None if rounded or too_coarse(program, found, ours, theirs) else found
 
 
+#: What is said of narrow dtypes, and the same of wide ones.
+WIDE = (
+    (re.compile(r"\btorch\.(b?float16|bfloat16|half|float32|float)\b"), "torch.float64"),
+    (re.compile(r"\btorch\.complex64\b"), "torch.complex128"),
+    (re.compile(r"\.(half|bfloat16|float)\(\)"), ".double()"),
+)
+NARROW = ("float32", "float16", "bfloat16", "complex64")
+
+
 def too_coarse(
     program: Program, found: Difference, ours: list[Seen], theirs: list[Seen]
 ) -> bool:
-    """Whether single precision is too coarse for a value, so that both libraries have it wrong.
+    """Whether a dtype is too coarse for a value, so that PyTorch has it wrong.
 
-    In double precision they agree, and neither agrees with that in single precision.
+    In double precision both libraries agree, and PyTorch does not agree with that otherwise.
     """
-    if found.dtype != "float32" or found.field != "values":
+    if found.dtype not in NARROW or found.field != "values":
         return False
-    wide = Program([Step(step.source.replace("float32", "float64")) for step in program.steps])
+    wide = Program([Step(_widened(step.source)) for step in program.steps])
     runs = (ours, theirs, *(_run_wide(wide, lib) for lib in (wengert, torch)))
     parts = [_values(dict(seen[found.step].made).get(found.name)) for seen in runs]
-    precision = Precision("float32")
-    for mine, other, *both in zip(*parts):
-        if not precision.same(mine, other):
-            return precision.same(*both) and not any(
-                precision.same(value, exact) for value, exact in zip((mine, other), both)
-            )
-    return False
+    precision, exact = Precision(program.text), Precision("")
+    precision.meet(found.dtype)
+    differing = [
+        exact.same(*both) and not precision.same(other, both[1])
+        for mine, other, *both in zip(*parts)
+        if not precision.same(mine, other)
+    ]
+    return bool(differing) and all(differing)
+
+
+def _widened(source: str) -> str:
+    for narrow, wide in WIDE:
+        source = narrow.sub(wide, source)
+    return source
 
 
 def _run_wide(program: Program, lib: Any) -> list[Seen]:
@@ -91,8 +116,7 @@ def _values(seen: Any) -> list:
     return [value for part in seen or () for value in _values(part)]
 
 
-#: Relative changes of the numbers of a program that its dtypes hardly represent.
-NUDGES = {"float64": 4e-15, "float32": 2e-6, "half": 4e-3}
+#: Parts of the nudges that numbers get, of which one has to decide.
 SHARES = (1.0, 0.8, 0.6)
 
 
@@ -100,23 +124,39 @@ def rounding_decides(program: Program, found: Difference, lib: Any, seen: list[S
     """Whether numbers that hardly differ give one library values that differ as much.
 
     Both larger and smaller ones must: a jump of a function at a number is no matter of rounding.
+    They are the numbers of the program, or also those that it makes of integers.
     """
-    nudge = NUDGES[Precision(program.text).kind]
-    return all(
-        any(nudge_decides(program, found, lib, seen, sign * share * nudge) for share in SHARES)
-        for sign in (1, -1)
+    return any(
+        all(
+            any(decide(program, found, lib, seen, sign * share) for share in SHARES)
+            for sign in (1, -1)
+        )
+        for decide in (nudged_numbers_decide, nudged_results_decide)
     )
 
 
-def nudge_decides(
-    program: Program, found: Difference, lib: Any, seen: list[Seen], nudge: float
+def nudged_numbers_decide(
+    program: Program, found: Difference, lib: Any, seen: list[Seen], scale: float
 ) -> bool:
     """Whether the library gives other values once the numbers of a program are nudged."""
-    others = execute(program, lib, through=Nudged(lib, nudge))
+    others = execute(program, lib, through=Nudged(lib, Nudges(program.text, scale)))
     return any(
         other.field in (found.field, "error") and other.step <= found.step
         for other in differences(program, seen, others)
     )
+
+
+def nudged_results_decide(
+    program: Program, found: Difference, lib: Any, seen: list[Seen], scale: float
+) -> bool:
+    """Whether the library gives other values once numbers that are made of integers are too."""
+    nudges = Nudges(program.text, scale)
+    with nudged_results(lib, nudges):
+        others = execute(program, lib, through=Nudged(lib, nudges))
+    for other in differences(program, seen, others):
+        if other.field in (found.field, "error"):
+            return other.field == found.field and other.step <= found.step
+    return False
 
 
 def against_itself(program: Program) -> Difference | None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import re
 import threading
+from collections.abc import Iterator
 from typing import Any
 
 from fuzz.program import HELPERS, Program, Step
@@ -95,32 +98,85 @@ class Failure:
         return f"{self.kind}: {self.message[:150]}"
 
 
-class Nudged:
-    """A library whose tensors of numbers get slightly larger or smaller ones, each by its share."""
+#: Relative changes that a dtype hardly represents.
+NUDGES = {
+    "float64": 4e-15, "complex128": 4e-15, "float32": 2e-6, "complex64": 2e-6, "float16": 4e-3,
+    "half": 4e-3, "bfloat16": 1.6e-2,
+}  # fmt: skip
 
-    def __init__(self, lib: Any, nudge: float) -> None:
-        self._lib = lib
-        self._nudge = nudge
+
+class Nudges:
+    """How far numbers are moved: each by its share, as its dtype needs and all of a program do."""
+
+    def __init__(self, text: str, scale: float) -> None:
+        said = [NUDGES[name] for name in NUDGES if re.search(rf"\b{name}\b", text)]
+        self._least = max(said, default=0.0)
+        self._scale = scale
         self._count = 0
+
+    def of(self, dtype: Any) -> float:
+        """The whole nudge of a dtype."""
+        return self._scale * max(self._least, NUDGES.get(str(dtype).rpartition(".")[2], 0.0))
+
+    def share(self) -> float:
+        """That of the next number, else ratios of numbers would stay as they are."""
+        self._count += 1
+        return 0.5 + self._count * 0.618 % 0.5
+
+
+class Nudged:
+    """A library whose tensors of numbers get slightly larger or smaller ones."""
+
+    def __init__(self, lib: Any, nudges: Nudges) -> None:
+        self._lib = lib
+        self._nudges = nudges
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._lib, name)
 
     def tensor(self, data: Any, **options: Any) -> Any:
-        return self._lib.tensor(self._nudged(data), **options)
+        nudge = self._nudges.of(self._lib.tensor(data, **options).dtype)
+        return self._lib.tensor(self._nudged(data, nudge), **options)
 
     def linspace(self, *args: Any, **options: Any) -> Any:
         # Also what is zero, which it may be by rounding.
-        return self._lib.linspace(*args, **options) * (1 + self._nudge) + self._nudge
+        made = self._lib.linspace(*args, **options)
+        nudge = self._nudges.of(made.dtype)
+        return made * (1 + nudge) + nudge
 
-    def _nudged(self, data: Any) -> Any:
+    def _nudged(self, data: Any, nudge: float) -> Any:
         if isinstance(data, list):
-            return [self._nudged(item) for item in data]
+            return [self._nudged(item, nudge) for item in data]
         if not isinstance(data, (float, complex)):
             return data
-        self._count += 1
-        share = 0.5 + self._count * 0.618 % 0.5  # else ratios of numbers would stay as they are
-        return data * (1 + share * self._nudge)
+        return data * (1 + self._nudges.share() * nudge)
+
+
+@contextlib.contextmanager
+def nudged_results(lib: Any, nudges: Nudges) -> Iterator[None]:
+    """Where numbers that a function makes of integers are slightly larger or smaller.
+
+    Whole ones stay, such as those of a cast, which are no matter of rounding.
+    """
+
+    def is_inexact(value: Any) -> bool:
+        if isinstance(value, (tuple, list)):
+            return any(is_inexact(part) for part in value)
+        return isinstance(value, lib.Tensor) and (value.is_floating_point() or value.is_complex())
+
+    class Mode(lib.overrides.TorchFunctionMode):
+        def __torch_function__(self, function, types, args=(), kwargs=None):
+            found = function(*args, **(kwargs or {}))
+            if function is lib.tensor or isinstance(found, (tuple, list)) or not is_inexact(found):
+                return found
+            if found.requires_grad or is_inexact((*args, *(kwargs or {}).values())):
+                return found
+            with lib._C.DisableTorchFunction():
+                nudge = nudges.share() * nudges.of(found.dtype)
+                return found.where(found == found.real.round(), found * (1 + nudge))
+
+    with Mode():
+        yield
 
 
 class Run:

@@ -20,6 +20,7 @@ from fuzz.supervision import supervise
 #: The same programs each time, so that the suite finds what a change breaks; `make fuzz` takes new
 #: ones with each commit.
 SEED = 20
+ONLY_PYTORCH = "(2 if torch.__name__ == 'torch' else 3)"
 PROGRAMS = 2500 if wengert.__compiled__ else 800
 
 
@@ -61,6 +62,39 @@ def test_rounding_decides_where_numbers_that_hardly_differ_do(source, decides):
     found = next(differences(program, seen, other))
     assert found.field == "values"
     assert rounding_decides(program, found, wengert, seen) is decides
+
+
+@pytest.mark.parametrize(
+    ("made", "result", "decides"),
+    [
+        ("[2], dtype=torch.int64", "(t1.sqrt() * 1e16).sin()", True),
+        ("[2], dtype=torch.int64", "(t1.double() * 1e16).sin()", False),
+        ("[2], dtype=torch.int64", "t1.sqrt() * 3", False),
+        ("[0.01], dtype=torch.bfloat16", "(t1 * 1e4).sin()", True),
+        ("[0.01], dtype=torch.bfloat16", "(t1 * 3).sin()", False),
+    ],
+)
+def test_numbers_made_of_integers_and_very_short_ones_are_nudged_too(made, result, decides):
+    steps = [f"t1 = torch.tensor({made})", f"t2 = {result}"]
+    program = Program([Step(step) for step in steps])
+    seen = execute(program, wengert)
+    other = execute(Program([Step(steps[0]), Step(f"t2 = {result} + 1")]), wengert)
+    found = next(differences(program, seen, other))
+    assert found.field == "values"
+    assert rounding_decides(program, found, wengert, seen) is decides
+
+
+@pytest.mark.parametrize(("factor", "agrees"), [("1", True), (ONLY_PYTORCH, False)])
+@pytest.mark.parametrize("made", ["dtype=torch.float16", "dtype=torch.float32).half("])
+def test_a_narrow_dtype_may_be_too_coarse_for_pytorch(made, factor, agrees):
+    """Where a second derivative of atan2 overflows there, ours must agree in double precision."""
+    pytest.importorskip("torch")
+    steps = [
+        f"t1 = torch.tensor([[0.8, -0.041]], {made})",
+        "def f2(x):\n    return weigh(torch.atan2(x, x))",
+        f"r3 = torch.autograd.functional.hessian(f2, t1) + ({factor} - 1)",
+    ]
+    assert (against_pytorch(Program([Step(step) for step in steps])) is None) is agrees
 
 
 @pytest.mark.parametrize(("factor", "expected"), [("1", True), ("3", False)])
@@ -132,9 +166,6 @@ def test_a_tensor_that_is_saved_in_vain_may_be_changed(result, agrees):
         "g5 = torch.autograd.grad(t3.sum(), t1)[0]",
     ]
     assert (against_pytorch(Program([Step(step) for step in steps])) is None) is agrees
-
-
-ONLY_PYTORCH = "(2 if torch.__name__ == 'torch' else 3)"
 
 
 @pytest.mark.parametrize(("factor", "agrees"), [("1", True), (ONLY_PYTORCH, False)])

@@ -81,9 +81,17 @@ def _share(target: Any, source: Any, apart: bool) -> bool:
     if not (is_dense(target) and is_dense(source)):
         return False
     return apart or not (
-        target.strides == source.strides
+        _same_steps(target, source)
         and target.nbytes == source.nbytes
         and backend.address(target) == backend.address(source)
+    )
+
+
+def _same_steps(one: Any, other: Any) -> bool:
+    """Whether strides are the same, but for those of single rows, which mean nothing."""
+    return one.strides == other.strides or (
+        one.shape == other.shape
+        and all(a == b or n == 1 for a, b, n in zip(one.strides, other.strides, one.shape))
     )
 
 

@@ -11,10 +11,12 @@ from fuzz.declared.looking import (
     RESHAPED,
     after,
     changes,
+    finds_change,
     has_empty,
     is_gradient,
     not_floating,
     raises,
+    records_inference,
     refused,
     refused_by_us,
     strip,
@@ -27,7 +29,8 @@ from fuzz.declared.origins import (
     changing,
     first_word,
     frees_a_graph,
-    goes_on_uncompiled,
+    goes_on_plainly,
+    goes_without_integers,
     hears_other_nodes,
     history,
     leading_to,
@@ -112,7 +115,8 @@ TABLE: list[Declared] = [
         or (raises(d, "A view was created in no_grad mode")
             or refused_by_us(d, "A view was created in no_grad mode"))
         and bool(re.match(r"\s*[dgr]\d+[.\[ ]|.*\.apply\([dgr]\d", d.source)
-                 or re.search(r"= [dgr]\d", naming(d, first_word(d.source)))),
+                 or re.search(r"= (forward_ad\.unpack_dual\()?[dgr]\d",
+                              naming(d, first_word(d.source)))),
     ),
     Declared(
         "The graph and the memory of a gradient are those of our rules.",
@@ -195,8 +199,7 @@ TABLE: list[Declared] = [
     ),
     Declared(
         "Whether an operand or a copy of it is saved can differ in functions made of others.",
-        lambda d: (raises(d, "modified by an inplace operation")
-                   or refused_by_us(d, "modified by an inplace operation"))
+        lambda d: (raises(d, "modified by an inplace operation") or finds_change(d))
         and (d.program.uses("tensordot", "kron", "einsum", "chain_matmul",
                             "scaled_dot_product_attention", "binary_cross_entropy_with_logits",
                             "ndtr")
@@ -220,7 +223,7 @@ TABLE: list[Declared] = [
         "A compiled function is one node, through which all its results lead to all its arguments",
         lambda d: d.program.uses("compiled")
         and refused_by_us(d, "through the graph a second time")
-        and frees_a_graph(d) and goes_on_uncompiled(d),
+        and frees_a_graph(d) and goes_on_plainly(d),
     ),
     Declared(
         "What a compiled function returns or changes is not made of what it returns or changes "
@@ -260,13 +263,21 @@ TABLE: list[Declared] = [
         and "Inference tensors cannot be saved" in d.ours.message,
     ),
     Declared(
+        "An inference tensor that requires grad is recorded by every operator that returns no "
+        "view.",
+        lambda d: d.field == "message" and "Inference tensors cannot be saved" in d.ours.message
+        and "does not require grad" in d.theirs.message and records_inference(d),
+    ),
+    Declared(
         "Integer tensors never require grad.",
-        lambda d: d.field in ("requires_grad", "leaf", "node", "retains_grad")
-        and (not_floating(d) or d.integers)
-        or d.field == "log" and d.integers
-        or d.field in ("error", "message") and d.integers
-        or refused(d, "Autograd not support dtype", "INTERNAL ASSERT FAILED")
+        lambda d: d.field in ("requires_grad", "leaf", "node", "retains_grad") and not_floating(d)
+        or refused(d, "Autograd not support dtype")
+        or d.integers and goes_without_integers(d)
         or d.field == "error" and d.theirs is None and bool(ASSIGNED.search(d.program.text))
         and bool(re.search("does not require grad|doesn't require grad", d.ours.message)),
+    ),
+    Declared(
+        "Where an assertion inside PyTorch fails, there is a result.",
+        lambda d: refused(d, "INTERNAL ASSERT FAILED"),
     ),
 ]  # fmt: skip

@@ -38,6 +38,16 @@ def goes_on(d: Difference) -> bool:
     return d.ours is None or d.field == "error" and d.ours.message == "first call"
 
 
+def finds_change(d: Difference) -> bool:
+    """Whether we find that what is saved was changed, and PyTorch does not, or meets a hook."""
+    return (
+        d.field == "error"
+        and (d.theirs is None or d.theirs.message == "first call")
+        and d.ours is not None
+        and "modified by an inplace operation" in d.ours.message
+    )
+
+
 def is_refused_change(d: Difference) -> bool:
     """Whether PyTorch alone finds that what it has saved was changed, or has found it earlier."""
     changed = "modified by an inplace operation"
@@ -114,13 +124,30 @@ def has_empty(d: Difference) -> bool:
     """Whether the program makes a tensor without elements, or may in one of its functions."""
     if re.search(r"tensor\(\[+\]|\(0,|, 0[,)]|\[[2-9]:\]|\[:0\]", d.program.text):
         return True
-    return any(0 in shape for seen in execute(d.program, wengert) for shape in _shapes(seen.made))
+    shape = FIELDS.index("shape")
+    runs = execute(d.program, wengert)
+    return any(0 in tensor[shape] for seen in runs for tensor in _tensors(seen.made))
 
 
-def _shapes(seen: object) -> Iterator[tuple]:
-    """The shapes of tensors among nested lists of what was seen."""
+def has_raised(d: Difference, phrase: str) -> bool:
+    """Whether we have raised with this phrase so far."""
+    seen = execute(d.program, wengert)[: d.step + 1]
+    return any(step.error and phrase in step.error.message for step in seen)
+
+
+def records_inference(d: Difference) -> bool:
+    """Whether a tensor that was made in inference mode requires grad, as programs see it."""
+    return any(
+        tensor[FIELDS.index("inference")] and tensor[FIELDS.index("requires_grad")]
+        for seen in execute(d.program, wengert)
+        for tensor in _tensors(seen.made)
+    )
+
+
+def _tensors(seen: object) -> Iterator[tuple]:
+    """The tensors among nested lists of what was seen."""
     if isinstance(seen, tuple) and len(seen) == len(FIELDS):
-        yield seen[FIELDS.index("shape")]
+        yield seen
     elif isinstance(seen, (tuple, list)):
         for part in seen:
-            yield from _shapes(part)
+            yield from _tensors(part)

@@ -67,7 +67,7 @@ TABLE: list[Declared] = [
     ),
     Declared(
         "Strides that nothing depends on may differ",
-        lambda d: d.field == "stride" and None in d.ours and None in d.theirs,
+        lambda d: d.field == "stride" and None in d.ours and 1 in d.ours and 1 in d.theirs,
         harmless=True,
     ),
     Declared(

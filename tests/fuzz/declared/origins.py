@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from importlib import import_module
 
 import wengert
 from fuzz.comparison import Difference, differences
 from fuzz.declared.looking import VIEW_METHODS, is_gradient
 from fuzz.program import Program, Step
-from fuzz.runner import execute
+from fuzz.runner import Run, execute
 from operators.declared import EXPRESSIONS, NODES, VIEWS
 
 #: Another name for a tensor, or what may return it as it is.
@@ -170,9 +171,28 @@ def frees_a_graph(d: Difference) -> bool:
     )
 
 
-def goes_on_uncompiled(d: Difference) -> bool:
-    """Whether the step raises nothing where nothing is compiled."""
+def goes_on_plainly(d: Difference) -> bool:
+    """Whether the step raises nothing where nothing is compiled or batched."""
     return execute(d.program, wengert, plain=True)[d.step].error is None
+
+
+def goes_without_integers(d: Difference) -> bool:
+    """Whether the difference is gone where PyTorch detaches integers that require grad."""
+    lib = import_module("torch")
+    ours, theirs = execute(d.program, wengert), execute(d.program, lib, place=detach_integers)
+    return not any(
+        (other.step, other.field, other.name) == (d.step, d.field, d.name)
+        for other in differences(d.program, ours, theirs)
+    )
+
+
+def detach_integers(run: Run) -> None:
+    """Detach the tensors of a run that require grad and are not of floating point."""
+    for name, value in run.space.items():
+        if not isinstance(value, run.lib.Tensor) or value.is_floating_point():
+            continue
+        if value.requires_grad and not value.is_complex():
+            run.space[name] = value.detach()
 
 
 def calls(names: Iterable[str]) -> re.Pattern:

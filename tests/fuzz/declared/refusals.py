@@ -5,7 +5,17 @@ from __future__ import annotations
 import re
 
 from fuzz.declared.entry import Declared
-from fuzz.declared.looking import after, has_empty, kinds, raises, refused, refused_by_us
+from fuzz.declared.looking import (
+    after,
+    goes_on,
+    has_empty,
+    has_raised,
+    kinds,
+    raises,
+    refused,
+    refused_by_us,
+)
+from fuzz.declared.origins import leading_to
 
 #: Functions that PyTorch computes and then copies to `out=`, in sight of derivatives.
 COPIED_TO_OUT = re.compile(
@@ -45,7 +55,9 @@ TABLE: list[Declared] = [
                            "Expected a proper Tensor but got None", "but got .*Half")
         or raises(d, "derivative for .* is not implemented", "AD with .* does not support it",
                    "does not support automatic differentiation for outputs",
-                   "Batching rule not implemented"),
+                   "Batching rule not implemented")
+        # Another node raises here, once more is done.
+        or d.field in ("grad", "log") and after(d, "not implemented for"),
     ),
     Declared(
         "What PyTorch refuses as not implemented is refused as a RuntimeError, or the other way.",
@@ -56,7 +68,10 @@ TABLE: list[Declared] = [
     ),
     Declared(
         "A gradient has the shape of its value: PyTorch loses track where src exceeds index.",
-        lambda d: refused(d, "returned an invalid gradient at index"),
+        lambda d: raises(d, r"Function \w*Scatter\w* returned an invalid gradient at index",
+                         # So it does where there is no index.
+                         r"returned an invalid gradient at index \d - got \[(.*, )?0[,\]]")
+        and goes_on(d),
     ),
     Declared(
         "A vectorized jacobian may have no elements.",
@@ -66,7 +81,7 @@ TABLE: list[Declared] = [
     ),
     Declared(
         "An operand keeps its shape when it is changed in place",
-        lambda d: "addbmm_" in d.program.text
+        lambda d: "addbmm_" in leading_to(d) and has_raised(d, "doesn't match the broadcast shape")
         and (refused_by_us(d, "doesn't match the broadcast shape") or d.field == "shape"
              or d.field == "message" and "doesn't match the broadcast shape" in d.ours.message
              # PyTorch refuses a tangent of another shape when the value has one already.

@@ -7,7 +7,7 @@ import re
 from fuzz.declared.entry import Declared
 from fuzz.declared.looking import after, changes, is_gradient, raises, refused, refused_by_us
 from fuzz.declared.numbers import numbers
-from fuzz.declared.origins import history, strides_of_view_decide
+from fuzz.declared.origins import goes_on_plainly, history, strides_of_view_decide
 
 TABLE: list[Declared] = [
     Declared(
@@ -93,8 +93,8 @@ TABLE: list[Declared] = [
         # Whether such a view is moved once more depends on where its batch dimension is.
         or d.program.uses("vmap")
         and d.program.uses("no_grad", "set_grad_enabled", "inference_mode")
-        and (refused_by_us(d, "does not require grad and does not have a grad_fn")
-             or refused(d, "does not require grad and does not have a grad_fn")),
+        and refused_by_us(d, "does not require grad and does not have a grad_fn")
+        and goes_on_plainly(d),
     ),
     Declared(
         "A tangent has the dtype of its primal.",
