@@ -49,6 +49,29 @@ def _cholesky_inverse(lib: Any, x: Any, upper: bool = False) -> Any:
     return lib.linalg.inv(lower @ lower.mH)
 
 
+def _householder_product(lib: Any, x: Any, tau: Any) -> Any:
+    unit = lib.eye(*x.shape[-2:], dtype=x.dtype, device=x.device)
+    vectors, y = x.tril(-1) + unit, unit
+    for i in reversed(range(tau.shape[-1])):
+        vector, factor = vectors[..., i : i + 1], tau[..., i, None, None]
+        y = y - factor * (vector @ (vector.mH @ y))
+    return y.expand(x.shape).clone()
+
+
+Solved = namedtuple("Solved", "solution cloned_coefficient")
+
+
+def _triangular_solve(
+    lib: Any, b: Any, a: Any, upper: bool = True, transpose: bool = False,
+    unitriangular: bool = False,
+) -> Solved:  # fmt: skip
+    turned = a.mT if transpose else a
+    solution = lib.linalg.solve_triangular(
+        turned, b, upper=upper != transpose, unitriangular=unitriangular
+    )
+    return Solved(solution, a.expand(*solution.shape[:-2], *a.shape[-2:]).clone())
+
+
 def _matrix_exp(lib: Any, x: Any) -> Any:
     wide = lib.float32 if x.dtype in (lib.float16, lib.bfloat16) else x.dtype
     return lib.matrix_exp(x.to(wide)).to(x.dtype)
@@ -168,7 +191,8 @@ BY_HAND: dict[str, Callable] = {
     "batch_norm": _batch_norm, "instance_norm": _instance_norm, "atan2": _atan2, "cdist": _cdist,
     "arctan2": _atan2, "pdist": _pdist, "scatter_reduce": _scatter_reduce,
     "index_reduce": _index_reduce, "as_strided_scatter": _as_strided_scatter,
-    "matrix_exp": _matrix_exp,
+    "matrix_exp": _matrix_exp, "householder_product": _householder_product,
+    "orgqr": _householder_product, "triangular_solve": _triangular_solve,
 }  # fmt: skip
 METHODS = re.compile(rf"\b([a-z]\d+)\.({'|'.join(BY_HAND)})\(")
 CHANGES = re.compile(rf"\b([a-z]\d+)\.({'|'.join(BY_HAND)})_\(")

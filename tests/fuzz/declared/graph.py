@@ -11,7 +11,6 @@ from fuzz.declared.looking import (
     RESHAPED,
     after,
     changes,
-    has_empty,
     is_gradient,
     not_floating,
     raises,
@@ -153,18 +152,6 @@ TABLE: list[Declared] = [
             or refused(d, "A view was created in no_grad mode")
             or d.field == "value" and "allow_unused" in d.source and changes(d))
         and bool(OTHER_VIEWS.search(d.program.text)),
-    ),
-    Declared(
-        "Some functions are made of other operators, and their graphs show it.",
-        lambda d: d.field in ("requires_grad", "leaf") and "triangular_solve(" in made_by(d)
-        # Without reflections it is the identity, whatever is given.
-        or d.field in ("requires_grad", "leaf") and has_empty(d)
-        and bool(re.search(r"householder_product|orgqr", made_by(d)))
-        or d.field in ("grad", "log") and d.program.uses("triangular_solve")
-        or d.program.uses("triangular_solve") and refused(d, "'NoneType'")
-        or d.program.uses("triangular_solve")
-        and refused_by_us(d, "appears to not have been used in the graph",
-                          "'tensor' must be Tensor, not NoneType"),
     ),
     Declared(
         "Parts of complex numbers are found again when their tensor is reshaped in place",
