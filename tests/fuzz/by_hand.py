@@ -49,6 +49,29 @@ def _cholesky_inverse(lib: Any, x: Any, upper: bool = False) -> Any:
     return lib.linalg.inv(lower @ lower.mH)
 
 
+def _maximum(lib: Any, x: Any, y: Any) -> Any:
+    both = lib.result_type(x, y)
+    if not both.is_floating_point:
+        return lib.maximum(x, y)
+    x, y = x.to(both), y.to(both)
+    # Of equal operands it is half of each; one that is not a number leaves both their gradients.
+    return lib.where(x == y, (x + y) / 2, lib.where(x > y, x, lib.where(x < y, y, x + y)))
+
+
+def _minimum(lib: Any, x: Any, y: Any) -> Any:
+    if not lib.result_type(x, y).is_floating_point:
+        return lib.minimum(x, y)
+    return -_maximum(lib, -x, -y)
+
+
+def _fmax(lib: Any, x: Any, y: Any) -> Any:
+    return lib.where((x >= y) | (y != y), x, y)
+
+
+def _fmin(lib: Any, x: Any, y: Any) -> Any:
+    return lib.where((x <= y) | (y != y), x, y)
+
+
 def _householder_product(lib: Any, x: Any, tau: Any) -> Any:
     unit = lib.eye(*x.shape[-2:], dtype=x.dtype, device=x.device)
     vectors, y = x.tril(-1) + unit, unit
@@ -192,7 +215,8 @@ BY_HAND: dict[str, Callable] = {
     "arctan2": _atan2, "pdist": _pdist, "scatter_reduce": _scatter_reduce,
     "index_reduce": _index_reduce, "as_strided_scatter": _as_strided_scatter,
     "matrix_exp": _matrix_exp, "householder_product": _householder_product,
-    "orgqr": _householder_product, "triangular_solve": _triangular_solve,
+    "orgqr": _householder_product, "triangular_solve": _triangular_solve, "maximum": _maximum,
+    "minimum": _minimum, "fmax": _fmax, "fmin": _fmin,
 }  # fmt: skip
 METHODS = re.compile(rf"\b([a-z]\d+)\.({'|'.join(BY_HAND)})\(")
 CHANGES = re.compile(rf"\b([a-z]\d+)\.({'|'.join(BY_HAND)})_\(")
