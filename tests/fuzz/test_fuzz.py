@@ -179,8 +179,16 @@ def test_variants_of_a_program_tell_why_it_differs(body, call, factor, agrees):
             "t3.sum().backward()",
         ],
         ["t2 = torch.triangular_solve(t1, t1.detach())[1]"],
+        [
+            "forward_ad = torch.autograd.forward_ad",
+            "level = forward_ad.enter_dual_level()",
+            "t2 = forward_ad.make_dual(t1.detach(), t1.detach())",
+            "t3 = t1.to(torch.complex128)",
+            "t3.copy_(t2)",
+            "t4 = torch.view_as_real(t3)",
+        ],
     ],
-    ids=["both have a tangent", "a hook that fails", "the coefficient"],
+    ids=["both have a tangent", "a hook that fails", "the coefficient", "a real tangent"],
 )
 def test_definitions_tell_why_functions_differ(steps, number):
     pytest.importorskip("torch")
