@@ -208,6 +208,16 @@ def _normalized_channels(x: Any, dims: list[int], weight: Any, bias: Any, eps: f
     return _normalized(x, dims, weight, bias, eps)
 
 
+def _copied_parts(view: str) -> Callable:
+    """Copies of views, each with a node of its own."""
+
+    def compute(lib: Any, x: Any, *args: Any, **options: Any) -> tuple:
+        parts = getattr(lib, view)(x, *args, **options)
+        return tuple(part.clone(memory_format=lib.contiguous_format) for part in parts)
+
+    return compute
+
+
 BY_HAND: dict[str, Callable] = {
     "det": _det, "logdet": _logdet, "slogdet": _slogdet, "native_layer_norm": _native_layer_norm,
     "cholesky_inverse": _cholesky_inverse, "polar": _polar, "layer_norm": _layer_norm,
@@ -216,7 +226,11 @@ BY_HAND: dict[str, Callable] = {
     "index_reduce": _index_reduce, "as_strided_scatter": _as_strided_scatter,
     "matrix_exp": _matrix_exp, "householder_product": _householder_product,
     "orgqr": _householder_product, "triangular_solve": _triangular_solve, "maximum": _maximum,
-    "minimum": _minimum, "fmax": _fmax, "fmin": _fmin,
+    "minimum": _minimum, "fmax": _fmax, "fmin": _fmin, "unbind_copy": _copied_parts("unbind"),
+    "split_copy": _copied_parts("split"), "unsafe_split": _copied_parts("split"),
+    "split_with_sizes_copy": _copied_parts("split_with_sizes"),
+    "unsafe_split_with_sizes": _copied_parts("split_with_sizes"),
+    "unsafe_chunk": _copied_parts("chunk"),
 }  # fmt: skip
 METHODS = re.compile(rf"\b([a-z]\d+)\.({'|'.join(BY_HAND)})\(")
 CHANGES = re.compile(rf"\b([a-z]\d+)\.({'|'.join(BY_HAND)})_\(")

@@ -135,10 +135,7 @@ TABLE: list[Declared] = [
         and bool(OTHER_NODES.search(d.program.text))
         # A node that saves nothing, such as a view on top of what was computed, frees nothing.
         or refused_by_us(d, "through the graph a second time")
-        and frees_a_graph(d) and bool(OTHER_NODES.search(history(d)))
-        or bool(re.search(r"(split|split_with_sizes|unbind)_copy\(|unsafe_\w+\(", d.program.text))
-        and (d.field == "log" or d.field == "error" and d.ours is None)
-        and "register_" in d.program.text,
+        and frees_a_graph(d) and bool(OTHER_NODES.search(history(d))),
     ),
     Declared(
         "Some functions are made of other operators, and their graphs show it.",
