@@ -235,6 +235,34 @@ def test_differences_of_values_tell_which_tangent_is_right():
     assert not tells_the_slope(next(differences(program, wrong, right)))
 
 
+@pytest.mark.parametrize(
+    ("made", "agrees"),
+    [
+        ("{0} = torch.autograd.grad(torch.trace(t1), t1)[0]", True),
+        (
+            "with torch.no_grad():\n"
+            "    {0} = torch.zeros(2, 2)\n"
+            "    {0} = {0}[:] if torch.__name__ == 'torch' else {0}",
+            False,
+        ),
+    ],
+)
+def test_a_dual_tensor_made_of_a_gradient_may_be_a_view(made, agrees):
+    """That of a trace is a view in PyTorch, which refuses to change it; others must agree."""
+    pytest.importorskip("torch")
+    name = "g2" if agrees else "t2"
+    steps = [
+        "t1 = torch.ones(2, 2, requires_grad=True)",
+        made.format(name),
+        "forward_ad = torch.autograd.forward_ad",
+        "level = forward_ad.enter_dual_level()",
+        f"t3 = forward_ad.make_dual({name}, torch.ones(2, 2))",
+        "t4 = t3.as_strided((2,), (1,), 0)",
+        "t4.mul_(t1[0])",
+    ]
+    assert (against_pytorch(Program([Step(step) for step in steps])) is None) is agrees
+
+
 @pytest.mark.parametrize(("factor", "agrees"), [("1", True), (ONLY_PYTORCH, False)])
 def test_graphs_of_gradients_save_what_our_rules_read(factor, agrees):
     """The rule of atan2 reads both operands, of which PyTorch's second derivative needs one."""

@@ -23,6 +23,7 @@ from fuzz.declared.origins import (
     OTHER_NODES,
     OTHER_VIEWS,
     asks_beside_compiled,
+    changes_memory_of_gradient,
     changing,
     first_word,
     frees_a_graph,
@@ -111,7 +112,8 @@ TABLE: list[Declared] = [
         or (raises(d, "A view was created in no_grad mode")
             or refused_by_us(d, "A view was created in no_grad mode"))
         and bool(re.match(r"\s*[dgr]\d+[.\[ ]|.*\.apply\([dgr]\d", d.source)
-                 or re.search(r"= [dgr]\d", naming(d, first_word(d.source)))),
+                 or re.search(r"= [dgr]\d", naming(d, first_word(d.source)))
+                 or changes_memory_of_gradient(d)),
     ),
     Declared(
         "The graph and the memory of a gradient are those of our rules.",
