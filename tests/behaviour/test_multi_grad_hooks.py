@@ -57,6 +57,22 @@ def test_tensor_not_on_the_way_to_the_inputs_is_not_waited_for(lib):
     assert log == [[[1.0, 2.0], None, [1.0, 1.0]]]
 
 
+@pytest.mark.parametrize("accumulate", [False, True])
+@pytest.mark.parametrize("kind", ["leaf", "result"])
+def test_what_is_asked_for_and_out_of_reach_is_not_waited_for(lib, kind, accumulate):
+    a, log, engine = leaf(lib), [], lib._C
+    b, c = a * 2, leaf(lib) if kind == "leaf" else a * 3
+    outside = lib.autograd.graph.get_gradient_edge(c).node
+    register(lib, (b, c), noting(log))
+    b.register_hook(lambda g: log.append(engine._will_engine_execute_node(outside)))
+    if accumulate:
+        b.sum().backward(inputs=[a, c])
+    else:
+        found = lib.autograd.grad(b.sum(), [a, c], allow_unused=True)
+        assert found[1] is None
+    assert log == [[[1.0, 1.0], None], False]
+
+
 def test_hook_is_not_called_without_any_gradient(lib):
     a, b, log = leaf(lib), leaf(lib), []
     register(lib, (a,), noting(log))

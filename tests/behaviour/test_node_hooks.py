@@ -338,3 +338,12 @@ class TestGradientsThatNobodyAsksFor:
         seen = self.seen_by_hook(y)
         y.sum().backward(inputs=[y])
         assert seen == [(None, None)]
+
+
+@pytest.mark.parametrize("shape", [(0,), (1,), (), (1, 2)])
+def test_a_block_that_requires_no_gradient_has_one_of_its_shape(lib, shape):
+    seen = []
+    y = lib.block_diag(lib.ones(shape), lib.ones(2, requires_grad=True))
+    y.grad_fn.register_hook(lambda inputs, outputs: seen.append(tuple(inputs[0].shape)))
+    y.sum().backward()
+    assert seen == [shape]

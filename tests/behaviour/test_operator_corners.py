@@ -501,6 +501,24 @@ def test_threshold_of_bytes(lib):
         lib.nn.functional.threshold(bytes_, 0, 300)
 
 
+def test_third_derivative_where_hardswish_is_zero(lib):
+    x = lib.tensor(-3.7, dtype=lib.float64, requires_grad=True)
+    y = lib.nn.functional.hardswish(x)
+    found = y**y  # the second derivative of the power is not a number
+    for _ in range(3):
+        (found,) = lib.autograd.grad(found, x, create_graph=True)
+        assert found.item() == 0
+
+
+@pytest.mark.parametrize("number", [-4.0, -3.0, 3.0, 4.0])
+def test_where_hardswish_is_straight_it_has_no_second_derivative(lib, number):
+    x = lib.tensor(number, requires_grad=True)
+    t = lib.tensor(math.nan, requires_grad=True)
+    (gradient,) = lib.autograd.grad(lib.nn.functional.hardswish(x), x, t, create_graph=True)
+    (second,) = lib.autograd.grad(gradient, x)
+    assert second.item() == 0
+
+
 def test_second_derivative_of_huber_loss_at_its_width(lib):
     x = lib.tensor([-2.0, -1.0, 0.5, 1.0, 2.0], requires_grad=True)
     loss = lib.nn.functional.huber_loss(x, lib.zeros(5), reduction="sum")

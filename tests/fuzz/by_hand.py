@@ -49,6 +49,52 @@ def _cholesky_inverse(lib: Any, x: Any, upper: bool = False) -> Any:
     return lib.linalg.inv(lower @ lower.mH)
 
 
+def _maximum(lib: Any, x: Any, y: Any) -> Any:
+    both = lib.result_type(x, y)
+    if not both.is_floating_point:
+        return lib.maximum(x, y)
+    x, y = x.to(both), y.to(both)
+    # Of equal operands it is half of each; one that is not a number leaves both their gradients.
+    return lib.where(x == y, (x + y) / 2, lib.where(x > y, x, lib.where(x < y, y, x + y)))
+
+
+def _minimum(lib: Any, x: Any, y: Any) -> Any:
+    if not lib.result_type(x, y).is_floating_point:
+        return lib.minimum(x, y)
+    return -_maximum(lib, -x, -y)
+
+
+def _fmax(lib: Any, x: Any, y: Any) -> Any:
+    return lib.where((x >= y) | (y != y), x, y)
+
+
+def _fmin(lib: Any, x: Any, y: Any) -> Any:
+    return lib.where((x <= y) | (y != y), x, y)
+
+
+def _householder_product(lib: Any, x: Any, tau: Any) -> Any:
+    unit = lib.eye(*x.shape[-2:], dtype=x.dtype, device=x.device)
+    vectors, y = x.tril(-1) + unit, unit
+    for i in reversed(range(tau.shape[-1])):
+        vector, factor = vectors[..., i : i + 1], tau[..., i, None, None]
+        y = y - factor * (vector @ (vector.mH @ y))
+    return y.expand(x.shape).clone()
+
+
+Solved = namedtuple("Solved", "solution cloned_coefficient")
+
+
+def _triangular_solve(
+    lib: Any, b: Any, a: Any, upper: bool = True, transpose: bool = False,
+    unitriangular: bool = False,
+) -> Solved:  # fmt: skip
+    turned = a.mT if transpose else a
+    solution = lib.linalg.solve_triangular(
+        turned, b, upper=upper != transpose, unitriangular=unitriangular
+    )
+    return Solved(solution, a.expand(*solution.shape[:-2], *a.shape[-2:]).clone())
+
+
 def _matrix_exp(lib: Any, x: Any) -> Any:
     wide = lib.float32 if x.dtype in (lib.float16, lib.bfloat16) else x.dtype
     return lib.matrix_exp(x.to(wide)).to(x.dtype)
@@ -177,6 +223,16 @@ def _normalized_channels(x: Any, dims: list[int], weight: Any, bias: Any, eps: f
     return _normalized(x, dims, weight, bias, eps)
 
 
+def _copied_parts(view: str) -> Callable:
+    """Copies of views, each with a node of its own."""
+
+    def compute(lib: Any, x: Any, *args: Any, **options: Any) -> tuple:
+        parts = getattr(lib, view)(x, *args, **options)
+        return tuple(part.clone(memory_format=lib.contiguous_format) for part in parts)
+
+    return compute
+
+
 BY_HAND: dict[str, Callable] = {
     "det": _det, "logdet": _logdet, "slogdet": _slogdet, "native_layer_norm": _native_layer_norm,
     "cholesky_inverse": _cholesky_inverse, "polar": _polar, "layer_norm": _layer_norm,
@@ -184,7 +240,13 @@ BY_HAND: dict[str, Callable] = {
     "arctan2": _atan2, "pdist": _pdist, "scatter_reduce": _scatter_reduce,
     "index_reduce": _index_reduce, "as_strided_scatter": _as_strided_scatter,
     "matrix_exp": _matrix_exp, "cummax": _cummax, "cummin": _cummin,
-    "logcumsumexp": _logcumsumexp,
+    "logcumsumexp": _logcumsumexp, "householder_product": _householder_product,
+    "orgqr": _householder_product, "triangular_solve": _triangular_solve, "maximum": _maximum,
+    "minimum": _minimum, "fmax": _fmax, "fmin": _fmin, "unbind_copy": _copied_parts("unbind"),
+    "split_copy": _copied_parts("split"), "unsafe_split": _copied_parts("split"),
+    "split_with_sizes_copy": _copied_parts("split_with_sizes"),
+    "unsafe_split_with_sizes": _copied_parts("split_with_sizes"),
+    "unsafe_chunk": _copied_parts("chunk"),
 }  # fmt: skip
 METHODS = re.compile(rf"\b([a-z]\d+)\.({'|'.join(BY_HAND)})\(")
 CHANGES = re.compile(rf"\b([a-z]\d+)\.({'|'.join(BY_HAND)})_\(")

@@ -1,11 +1,13 @@
 """Random programs do what they do on PyTorch, or where there is none, what they plainly mean."""
 
+import itertools
 import math
 from pathlib import Path
 
 import pytest
 
 import wengert
+from fuzz.by_hand import BY_HAND
 from fuzz.checking import against_itself, against_pytorch, check, rounding_decides
 from fuzz.comparison import differences
 from fuzz.declared import TABLE
@@ -253,6 +255,55 @@ def test_the_gradient_of_nothing_is_not_the_operand(change, agrees):
     assert (against_pytorch(Program([Step(step) for step in steps])) is None) is agrees
 
 
+@pytest.mark.parametrize("number", ["1", ONLY_PYTORCH])
+@pytest.mark.parametrize(
+    "steps",
+    [
+        [
+            "forward_ad = torch.autograd.forward_ad",
+            "level = forward_ad.enter_dual_level()",
+            "t2 = forward_ad.make_dual(t1.detach(), t1.detach())",
+            "t3 = torch.maximum(t2, torch.full_like(t2, torch.nan))",
+            "d4 = forward_ad.unpack_dual(t3).tangent",
+        ],
+        [
+            "t2 = torch.tensor([0.7], dtype=torch.float64, requires_grad=True)",
+            "t3 = torch.linalg.householder_product(t1, t2)",
+            "k4 = t1.register_hook(lambda: None)",
+            "t3.sum().backward()",
+        ],
+        ["t2 = torch.triangular_solve(t1, t1.detach())[1]"],
+        [
+            "forward_ad = torch.autograd.forward_ad",
+            "level = forward_ad.enter_dual_level()",
+            "t2 = forward_ad.make_dual(t1.detach(), t1.detach())",
+            "t3 = t1.to(torch.complex128)",
+            "t3.copy_(t2)",
+            "t4 = torch.view_as_real(t3)",
+        ],
+    ],
+    ids=["both have a tangent", "a hook that fails", "the coefficient", "a real tangent"],
+)
+def test_definitions_tell_why_functions_differ(steps, number):
+    pytest.importorskip("torch")
+    made = "torch.tensor([[0.4, 0.3], [0.1, 0.3]], dtype=torch.float64, requires_grad=True)"
+    steps = [f"t1 = {made}", *steps, f"t9 = torch.tensor({number})"]
+    assert (against_pytorch(Program([Step(step) for step in steps])) is None) is (number == "1")
+
+
+EXTREMES = [1.0, 2.0, 0.0, math.inf, -math.inf, math.nan]
+
+
+@pytest.mark.parametrize("name", ["maximum", "minimum", "fmax", "fmin"])
+def test_definitions_of_extrema_have_the_gradients_of_the_functions(name):
+    torch = pytest.importorskip("torch")
+    for pair in itertools.product(EXTREMES, repeat=2):
+        x, y = (torch.tensor(number, requires_grad=True) for number in pair)
+        values = getattr(torch, name)(x, y), BY_HAND[name](torch, x, y)
+        found = [[value, *torch.autograd.grad(value, [x, y])] for value in values]
+        assert torch.equal(*(torch.stack(row).nan_to_num(7.0) for row in found)), pair
+
+
 @pytest.mark.parametrize(("factor", "agrees"), [("1", True), (ONLY_PYTORCH, False)])
 def test_results_in_rows_tell_that_strides_decide(factor, agrees):
     pytest.importorskip("torch")
@@ -276,6 +327,34 @@ def test_differences_of_values_tell_which_tangent_is_right():
     wrong = execute(Program([*program.steps[:3], Step(steps[3] + " * 2")]), wengert)
     assert tells_the_slope(next(differences(program, right, wrong)))
     assert not tells_the_slope(next(differences(program, wrong, right)))
+
+
+@pytest.mark.parametrize(
+    ("made", "agrees"),
+    [
+        ("{0} = torch.autograd.grad(torch.trace(t1), t1)[0]", True),
+        (
+            "with torch.no_grad():\n"
+            "    {0} = torch.zeros(2, 2)\n"
+            "    {0} = {0}[:] if torch.__name__ == 'torch' else {0}",
+            False,
+        ),
+    ],
+)
+def test_a_dual_tensor_made_of_a_gradient_may_be_a_view(made, agrees):
+    """That of a trace is a view in PyTorch, which refuses to change it; others must agree."""
+    pytest.importorskip("torch")
+    name = "g2" if agrees else "t2"
+    steps = [
+        "t1 = torch.ones(2, 2, requires_grad=True)",
+        made.format(name),
+        "forward_ad = torch.autograd.forward_ad",
+        "level = forward_ad.enter_dual_level()",
+        f"t3 = forward_ad.make_dual({name}, torch.ones(2, 2))",
+        "t4 = t3.as_strided((2,), (1,), 0)",
+        "t4.mul_(t1[0])",
+    ]
+    assert (against_pytorch(Program([Step(step) for step in steps])) is None) is agrees
 
 
 @pytest.mark.parametrize(("factor", "agrees"), [("1", True), (ONLY_PYTORCH, False)])

@@ -81,6 +81,8 @@ TRANSFORMS = re.compile(r"\b(torch\.func|vmap|jacobian|linearized)\b")
 LATE = re.compile(r"\b([a-z]\d+)\.(conj\(\)|adjoint\(\)|m?H\b)")
 #: A change of a tensor, and what it is changed by.
 CHANGE = re.compile(r"^(.*(?:\.\w+_\(| [-+*/%]{1,2}= |\] = ))(.*)$", re.MULTILINE)
+#: A copy into a tensor.
+COPY = re.compile(r"\b([a-z]\d+)\.copy_\(([a-z]\d+)\)")
 PRELU = re.compile(r"\b([a-z]\d+)\.prelu\(")
 BOTH = ("torch", "wengert")
 
@@ -125,6 +127,11 @@ VARIANTS = (
     Variant(
         in_forward_mode,
         lambda source: CHANGE.sub(lambda change: change[1] + cloned(change[2]), source),
+    ),
+    # What is written to a tensor is of its dtype, and so is its tangent.
+    Variant(
+        lambda d: d.program.uses(*FORWARD) and bool(COPY.search(d.program.text)),
+        lambda source: COPY.sub(r"\1.copy_(\2.to(\1.dtype))", source),
     ),
     # Copies are saved, so that it does not matter which of operands and results a rule reads.
     Variant(

@@ -170,7 +170,10 @@ hardsigmoid = elementwise(
 hardswish = elementwise(
     "_hardswish(Tensor self) -> Tensor",
     lambda xp, x: x * xp.clip(x + 3, 0, 6) / 6,
-    lambda t, self: where(self <= -3, 0, where(self < 3, t * (self / 3 + 0.5), t)),
+    # Only in the middle is its slope a function of `self`, also where `t` is not a number.
+    lambda t, self: where(
+        self <= -3, 0, t * where((self > -3) & (self < 3), self / 3 + 0.5, 1)
+    ),
     refuses="biuc",
     doc="`x * hardsigmoid(x)`.",
     aten="hardswish",

@@ -283,14 +283,24 @@ def _corners(heights: tuple[int, ...], widths: tuple[int, ...]) -> list[tuple[sl
     return keys
 
 
-def _blocks(g: Tensor, heights: tuple[int, ...], widths: tuple[int, ...]) -> list[Tensor]:
-    return [
-        slice_.call((slice_.call((g, 0, r.start, r.stop, 1)), 1, c.start, c.stop, 1))
-        for r, c in _corners(heights, widths)
-    ]
+def _blocks(
+    g: Tensor, heights: tuple[int, ...], widths: tuple[int, ...], dims: tuple[int, ...]
+) -> list[Tensor]:
+    """The parts of a matrix that its blocks fill, in the shapes of the operands."""
+    blocks = []
+    for (r, c), ndim in zip(_corners(heights, widths), dims, strict=True):
+        block = slice_.call((slice_.call((g, 0, r.start, r.stop, 1)), 1, c.start, c.stop, 1))
+        blocks.append(block if ndim == 2 else reshape(block, (c.stop - c.start,)[:ndim]))
+    return blocks
 
 
-def _block_diag(xp: Any, arrays: list, heights: tuple[int, ...], widths: tuple[int, ...]) -> Any:
+def _block_diag(
+    xp: Any,
+    arrays: list,
+    heights: tuple[int, ...],
+    widths: tuple[int, ...],
+    dims: tuple[int, ...],
+) -> Any:
     out = xp.zeros((sum(heights), sum(widths)), result_dtype(arrays))
     for array, key in zip(arrays, _corners(heights, widths), strict=True):
         out[key] = array
@@ -298,10 +308,10 @@ def _block_diag(xp: Any, arrays: list, heights: tuple[int, ...], widths: tuple[i
 
 
 block_diag_ = linear(
-    "_block_diag(Tensor[] tensors, int[] heights, int[] widths) -> Tensor",
+    "_block_diag(Tensor[] tensors, int[] heights, int[] widths, int[] dims) -> Tensor",
     _block_diag,
-    lambda g, heights, widths: _blocks(g, heights, widths),
-    meta=lambda arrays, heights, widths: meta.empty(
+    lambda g, heights, widths, dims: _blocks(g, heights, widths, dims),
+    meta=lambda arrays, heights, widths, dims: meta.empty(
         (sum(heights), sum(widths)), result_dtype(arrays)
     ),
     batch=batched.block_diag,
@@ -321,8 +331,9 @@ def block_diag(*tensors: Any) -> Tensor:
                 "block_diag: Input tensors must have 2 or fewer dimensions. Input "
                 f"{i} has {item.array.ndim} dimensions"
             )
-    shapes = [((1, 1) + item.array.shape)[-2:] for item in items]
-    return block_diag_.call((items, tuple([s[0] for s in shapes]), tuple([s[1] for s in shapes])))
+    shapes = [item.array.shape for item in items]
+    heights, widths = zip(*[((1, 1) + shape)[-2:] for shape in shapes], strict=True)
+    return block_diag_.call((items, heights, widths, tuple([len(shape) for shape in shapes])))
 
 
 # Taking apart ------------------------------------------------------------------------------------

@@ -259,19 +259,22 @@ def will_engine_execute_node(node: Node) -> bool:
         )
     if task.executed is None:
         return _is_reachable(task, node)
-    if task.captures is not None and node in task.captures:
-        if node.is_accumulator:
-            raise RuntimeError(
-                "A leaf node was passed to _will_engine_execute_node but we are currently running "
-                "autograd.grad(), which captures its gradient: the node does not run then, the "
-                "hooks of its tensor do"
-            )
-        return True
-    return node in task.executed
+    captured = task.captures is not None and node in task.captures
+    if not captured and node not in task.executed:
+        return False
+    if not _is_reachable(task, node):  # what is asked for need not be
+        return False
+    if captured and node.is_accumulator:
+        raise RuntimeError(
+            "A leaf node was passed to _will_engine_execute_node but we are currently running "
+            "autograd.grad(), which captures its gradient: the node does not run then, the "
+            "hooks of its tensor do"
+        )
+    return True
 
 
 def _is_reachable(task: GraphTask, node: Node) -> bool:
-    """Whether a task without `inputs=` meets `node`; the graph is walked at the first question."""
+    """Whether a task meets `node`, run or not; the graph is walked at the first question."""
     if task.reachable is None:
         reachable: set = set()
         stack = list(task.roots or ())

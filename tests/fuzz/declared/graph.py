@@ -21,11 +21,12 @@ from fuzz.declared.looking import (
     refused_by_us,
     strip,
 )
-from fuzz.declared.numbers import differ_by_nan, numbers, numbers_in
+from fuzz.declared.numbers import differ_by_nan, nearly, numbers, numbers_in
 from fuzz.declared.origins import (
     OTHER_NODES,
     OTHER_VIEWS,
     asks_beside_compiled,
+    changes_memory_of_gradient,
     changing,
     first_word,
     frees_a_graph,
@@ -116,7 +117,8 @@ TABLE: list[Declared] = [
             or refused_by_us(d, "A view was created in no_grad mode"))
         and bool(re.match(r"\s*[dgr]\d+[.\[ ]|.*\.apply\([dgr]\d", d.source)
                  or re.search(r"= (forward_ad\.unpack_dual\()?[dgr]\d",
-                              naming(d, first_word(d.source)))),
+                              naming(d, first_word(d.source)))
+                 or changes_memory_of_gradient(d)),
     ),
     Declared(
         "The graph and the memory of a gradient are those of our rules.",
@@ -140,10 +142,7 @@ TABLE: list[Declared] = [
         and bool(OTHER_NODES.search(d.program.text))
         # A node that saves nothing, such as a view on top of what was computed, frees nothing.
         or refused_by_us(d, "through the graph a second time")
-        and frees_a_graph(d) and bool(OTHER_NODES.search(history(d)))
-        or bool(re.search(r"(split|split_with_sizes|unbind)_copy\(|unsafe_\w+\(", d.program.text))
-        and (d.field == "log" or d.field == "error" and d.ours is None)
-        and "register_" in d.program.text,
+        and frees_a_graph(d) and bool(OTHER_NODES.search(history(d))),
     ),
     Declared(
         "Some functions are made of other operators, and their graphs show it.",
@@ -159,16 +158,10 @@ TABLE: list[Declared] = [
         and bool(OTHER_VIEWS.search(d.program.text)),
     ),
     Declared(
-        "Some functions are made of other operators, and their graphs show it.",
-        lambda d: d.field in ("requires_grad", "leaf") and "triangular_solve(" in made_by(d)
-        # Without reflections it is the identity, whatever is given.
-        or d.field in ("requires_grad", "leaf") and has_empty(d)
-        and bool(re.search(r"householder_product|orgqr", made_by(d)))
-        or d.field in ("grad", "log") and d.program.uses("triangular_solve")
-        or d.program.uses("triangular_solve") and refused(d, "'NoneType'")
-        or d.program.uses("triangular_solve")
-        and refused_by_us(d, "appears to not have been used in the graph",
-                          "'tensor' must be Tensor, not NoneType"),
+        "A hook on the node of block_diag sees gradients of the shapes of the operands",
+        lambda d: d.field == "log" and "block_diag(" in d.program.text
+        and bool(re.search(r"\.register_hook|\.node\b", d.program.text))
+        and nearly(d.ours, d.theirs),
     ),
     Declared(
         "Parts of complex numbers are found again when their tensor is reshaped in place",

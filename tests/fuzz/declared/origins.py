@@ -142,6 +142,12 @@ def strides_of_view_decide(d: Difference) -> bool:
     )
 
 
+def changes_memory_of_gradient(d: Difference) -> bool:
+    """Whether what a step begins with shares memory with a gradient: a view, or a dual tensor."""
+    name = first_word(d.source)
+    return memory_of(d.program.text).get(name, name)[:1] in ("d", "g", "r")
+
+
 def asks_beside_compiled(d: Difference) -> bool:
     """Whether gradients are asked for with respect to tensors that a compiled call returned or got,
     none of them a leaf."""

@@ -30,7 +30,7 @@ def stack(operator: Any, args: tuple, dims: tuple) -> tuple[Any, Any]:
 
 def block_diag(operator: Any, args: tuple, dims: tuple) -> tuple[Any, Any]:
     """Each matrix gets zeros on both sides, and the rows are joined."""
-    tensors, heights, widths = args
+    tensors, heights, widths = args[:3]
     size, total = batch_size(args, dims), sum(widths)
     goal = common_dtype(tensors, dims[0])
     pad, join = operator_named("constant_pad_nd").call, operator_named("_cat").call
