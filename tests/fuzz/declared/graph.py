@@ -12,7 +12,6 @@ from fuzz.declared.looking import (
     after,
     changes,
     finds_change,
-    has_empty,
     is_gradient,
     not_floating,
     raises,
