@@ -70,3 +70,30 @@ def test_parts_of_complex_numbers_of_a_reshaped_base(lib, part, unit, reshape):
     (found,) = lib.autograd.grad((view * factors).sum() + (row * 2).sum(), x)
     expected = factors + lib.tensor([[0.0], [2.0]])
     assert (found - unit * expected).abs().max().item() < 1e-6
+
+
+@reshaped
+def test_a_part_of_a_view_that_was_made_before(lib, reshape):
+    base = lib.tensor([[1.0, 2.0], [3.0, 4.0]])
+    view = base.swapaxes(0, 0)
+    reshape(base)
+    x = lib.tensor(5.0, requires_grad=True)
+    view[:1] = x
+    weights = lib.tensor([[1.0, 10.0], [100.0, 1000.0]])
+    for result in (view, base):
+        (found,) = lib.autograd.grad((result * weights).sum(), x, retain_graph=True)
+        turned = result is base and base.dim() == 2
+        assert found.item() == (101 if turned else 11)
+    assert view.tolist() == [[5, 5], [3, 4]]
+
+
+@reshaped
+def test_a_tangent_in_a_part_of_a_view_that_was_made_before(lib, reshape):
+    forward_ad = lib.autograd.forward_ad
+    base = lib.tensor([[1.0, 2.0], [3.0, 4.0]])
+    view = base.swapaxes(0, 0)
+    reshape(base)
+    with forward_ad.dual_level():
+        x = forward_ad.make_dual(lib.tensor(5.0), lib.tensor(7.0))
+        view[:1] = x
+        assert forward_ad.unpack_dual(view).tangent.tolist() == [[7, 7], [0, 0]]

@@ -64,7 +64,8 @@ def rebase_history(t: Tensor, node: Node, written: int = 0) -> None:
         t.needs_grad = True
         return
     base = meta.base
-    if not base.needs_grad and meta.version + 1 != t.version():
+    # A view of a view may have been made of one whose steps had been overtaken.
+    if not base.needs_grad and (meta.version + 1 != t.version() or meta.steps[0] is not None):
         _refit_steps(t)
     before = edges(node)
     node.next_nodes = (*before[:written], edge_node(base), *before[written + 1 :])
