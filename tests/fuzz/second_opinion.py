@@ -191,6 +191,20 @@ def conjugated_at_once(lib: Any) -> Any:
     return Replaced(lib, wrap)
 
 
+def of_rows(lib: Any) -> Any:
+    """The library with losses of operands in row-major order, which their derivatives are in too.
+
+    PyTorch has all derivatives then.
+    """
+
+    def wrap(name: str, function: Any) -> Any:
+        if name not in ("cross_entropy", "nll_loss"):
+            return function
+        return lambda x, *args, **options: function(x.flatten().view(x.shape), *args, **options)
+
+    return Replaced(lib, wrap)
+
+
 def away_from_zero(lib: Any) -> Any:
     """The library with a `prelu` that takes each zero for a small number."""
 

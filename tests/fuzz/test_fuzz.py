@@ -274,6 +274,11 @@ def test_the_gradient_of_nothing_is_not_the_operand(change, agrees):
         ],
         ["t2 = torch.triangular_solve(t1, t1.detach())[1]"],
         [
+            "t2 = (t1 * torch.ones(3, 1, 1)).movedim(1, 0)",
+            "t3 = torch.nn.functional.cross_entropy(t2, torch.tensor([[0, 0], [0, 0]]))",
+            "d4 = derivatives(t3, [t1], 3)",
+        ],
+        [
             "forward_ad = torch.autograd.forward_ad",
             "level = forward_ad.enter_dual_level()",
             "t2 = forward_ad.make_dual(t1.detach(), t1.detach())",
@@ -282,7 +287,8 @@ def test_the_gradient_of_nothing_is_not_the_operand(change, agrees):
             "t4 = torch.view_as_real(t3)",
         ],
     ],
-    ids=["both have a tangent", "a hook that fails", "the coefficient", "a real tangent"],
+    ids=["both have a tangent", "a hook that fails", "the coefficient", "a loss of a view",
+         "a real tangent"],
 )
 def test_definitions_tell_why_functions_differ(steps, number):
     pytest.importorskip("torch")

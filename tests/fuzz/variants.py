@@ -16,7 +16,7 @@ from typing import Any
 import wengert
 from fuzz.by_hand import USES, as_functions, by_hand
 from fuzz.comparison import Difference
-from fuzz.declared.looking import is_refused_change, refused_by_us
+from fuzz.declared.looking import is_refused_change, refused, refused_by_us
 from fuzz.judging import MINOR, READS_LAYOUT, agree, first_difference
 from fuzz.program import Program, Step
 from fuzz.runner import Seen, execute
@@ -27,6 +27,7 @@ from fuzz.second_opinion import (
     away_from_zero,
     cloned,
     conjugated_at_once,
+    of_rows,
     with_copies,
     with_rows,
     without_zeros_of_no_sign,
@@ -108,6 +109,8 @@ VARIANTS = (
         away_from_zero,
         on=BOTH,
     ),
+    # Operands of losses lie in row-major order, and so do their derivatives.
+    Variant(lambda d: refused(d, "grad_input must be contiguous"), library=of_rows),
     # Results lie in row-major order, so that views by strides see the same elements.
     Variant(
         lambda d: d.field not in MINOR and bool(READS_LAYOUT.search(d.program.text)),
