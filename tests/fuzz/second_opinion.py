@@ -16,7 +16,7 @@ from typing import Any
 
 
 class SecondOpinion:
-    """A library whose `func` knows reverse mode only, and takes one row or example at a time."""
+    """A library whose transforms know reverse mode only, and take one row or example at a time."""
 
     def __init__(self, lib: Any) -> None:
         self._lib = lib
@@ -38,6 +38,19 @@ class SecondOpinion:
             grad=own.grad, grad_and_value=own.grad_and_value, vjp=own.vjp, jvp=jvp, jacrev=jacrev,
             jacfwd=jacrev, hessian=hessian, vmap=own.vmap, linearize=own.linearize,
         )  # fmt: skip
+
+        def plainly(function: Callable) -> Callable:
+            def differentiate(f: Callable, inputs: Any, **options: Any) -> Any:
+                for name in ("vectorize", "strategy", "outer_jacobian_strategy"):
+                    options.pop(name, None)
+                return function(f, inputs, **options)
+
+            return differentiate
+
+        self.autograd = Replaced(
+            lib.autograd,
+            lambda name, value: plainly(value) if name in ("jacobian", "hessian") else value,
+        )
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._lib, name)

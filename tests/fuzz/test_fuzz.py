@@ -241,6 +241,20 @@ def test_strides_of_a_view_tell_why_forward_mode_sees_more(factor, agrees):
     assert (against_itself(program) is None) is agrees
 
 
+@pytest.mark.parametrize(("factor", "agrees"), [("1", True), (ONLY_PYTORCH, False)])
+def test_reverse_mode_tells_what_batched_tangents_hide(factor, agrees):
+    """PyTorch's lie as their value does, here in columns, so a view by strides sees others."""
+    pytest.importorskip("torch")
+    steps = [
+        "t1 = torch.ones(3, 2)",
+        "t2 = t1.T",
+        "def f2(x3):\n    t4 = x3[:1]\n    t5 = t4.as_strided((2,), (1,))\n    return t5",
+        "r6 = torch.autograd.functional.jacobian(f2, t2, vectorize=True, strategy='forward-mode')"
+        f" * {factor}",
+    ]
+    assert (against_pytorch(Program([Step(step) for step in steps])) is None) is agrees
+
+
 @pytest.mark.parametrize(("change", "agrees"), [("0", True), ("torch.__name__ == 'torch'", False)])
 def test_the_gradient_of_nothing_is_not_the_operand(change, agrees):
     pytest.importorskip("torch")
