@@ -255,6 +255,23 @@ def test_reverse_mode_tells_what_batched_tangents_hide(factor, agrees):
     assert (against_pytorch(Program([Step(step) for step in steps])) is None) is agrees
 
 
+@pytest.mark.parametrize(("factor", "agrees"), [("1", True), (ONLY_PYTORCH, False)])
+def test_a_chunk_may_be_read_after_another_view_was_changed_by_it(factor, agrees):
+    """PyTorch reads it again for the tangent, and refuses."""
+    pytest.importorskip("torch")
+    steps = [
+        "t1 = torch.ones(2, requires_grad=True)",
+        "forward_ad = torch.autograd.forward_ad",
+        "level = forward_ad.enter_dual_level()",
+        "t2 = forward_ad.make_dual(t1, t1) * 1",
+        "t3 = t2[1:]",
+        "t4, t5 = t2.chunk(2)",
+        "t3.addcmul_(t5, t5)",
+        f"t6 = t3 * {factor}",
+    ]
+    assert (against_pytorch(Program([Step(step) for step in steps])) is None) is agrees
+
+
 @pytest.mark.parametrize(("change", "agrees"), [("0", True), ("torch.__name__ == 'torch'", False)])
 def test_the_gradient_of_nothing_is_not_the_operand(change, agrees):
     pytest.importorskip("torch")

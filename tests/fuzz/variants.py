@@ -67,7 +67,12 @@ def is_computed(d: Difference, pattern: str) -> bool:
 
 def in_forward_mode(d: Difference) -> bool:
     """Whether PyTorch may have read tangents that it has overwritten, or shares with others."""
-    return d.program.uses(*FORWARD) and (d.field in COMPUTED or is_refused_change(d))
+    return d.program.uses(*FORWARD) and (
+        d.field in COMPUTED
+        or is_refused_change(d)
+        # Or it refuses to read an operand that it has changed.
+        or refused(d, "output of a function that returns multiple views")
+    )
 
 
 def in_second_derivatives(d: Difference) -> bool:
