@@ -272,6 +272,21 @@ def test_a_chunk_may_be_read_after_another_view_was_changed_by_it(factor, agrees
     assert (against_pytorch(Program([Step(step) for step in steps])) is None) is agrees
 
 
+@pytest.mark.parametrize(("name", "agrees"), [("g2", True), ("t2", False)])
+def test_the_primal_of_a_gradient_is_a_view_of_it(name, agrees):
+    """The base of that shows only where the gradient is none itself."""
+    pytest.importorskip("torch")
+    steps = [
+        "t1 = torch.ones(1)",
+        f"with torch.no_grad():\n    {name} = torch.zeros(1)\n"
+        f"    {name} = {name} if torch.__name__ == 'torch' else {name}[:]",
+        "forward_ad = torch.autograd.forward_ad",
+        "level = forward_ad.enter_dual_level()",
+        f"t3 = forward_ad.unpack_dual({name}).primal",
+    ]
+    assert (against_pytorch(Program([Step(step) for step in steps])) is None) is agrees
+
+
 @pytest.mark.parametrize(("change", "agrees"), [("0", True), ("torch.__name__ == 'torch'", False)])
 def test_the_gradient_of_nothing_is_not_the_operand(change, agrees):
     pytest.importorskip("torch")

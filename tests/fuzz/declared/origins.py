@@ -26,7 +26,8 @@ SAME = re.compile(
 def names_gradient(d: Difference) -> bool:
     """Whether a name is that of a gradient, or of a tensor that is made of one."""
     text, met = naming(d, d.name), {d.name}
-    of = r"= (?:\w+\.apply\()?"  # a custom Function may return what it is given
+    # A custom Function may return what it is given; the primal of a gradient is a view of it.
+    of = r"= (?:\w+\.apply\(|forward_ad\.unpack_dual\((?=\w+\)\.primal))?"
     while (made_of := re.search(rf"{of}(t\d+)\b", text)) and made_of[1] not in met:
         met.add(made_of[1])
         text = naming(d, made_of[1])
