@@ -152,11 +152,16 @@ class Nudged:
         return data * (1 + self._nudges.share() * nudge)
 
 
+#: Names of Fourier transforms.
+TRANSFORM = re.compile(r"fft[2n]?$|stft$")
+
+
 @contextlib.contextmanager
 def nudged_results(lib: Any, nudges: Nudges) -> Iterator[None]:
     """Where numbers that a function makes of integers are slightly larger or smaller.
 
-    Whole ones stay, such as those of a cast, which are no matter of rounding.
+    Whole ones stay, such as those of a cast, which are no matter of rounding, unless they are those
+    of a Fourier transform.
     """
 
     def is_inexact(value: Any) -> bool:
@@ -173,7 +178,10 @@ def nudged_results(lib: Any, nudges: Nudges) -> Iterator[None]:
                 return found
             with lib._C.DisableTorchFunction():
                 nudge = nudges.share() * nudges.of(found.dtype)
-                return found.where(found == found.real.round(), found * (1 + nudge))
+                moved = found * (1 + nudge)
+                if TRANSFORM.search(function.__name__):
+                    return moved
+                return found.where(found == found.real.round(), moved)
 
     with Mode():
         yield
