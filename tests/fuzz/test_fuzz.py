@@ -11,7 +11,7 @@ from fuzz.by_hand import BY_HAND
 from fuzz.checking import against_itself, against_pytorch, check, rounding_decides
 from fuzz.comparison import differences
 from fuzz.declared import TABLE
-from fuzz.declared.tangents import tells_the_slope
+from fuzz.declared.tangents import in_forward_mode, tells_the_slope
 from fuzz.flavours import write
 from fuzz.program import Program, Step
 from fuzz.report import Report
@@ -327,6 +327,9 @@ def test_differences_of_values_tell_which_tangent_is_right():
     wrong = execute(Program([*program.steps[:3], Step(steps[3] + " * 2")]), wengert)
     assert tells_the_slope(next(differences(program, right, wrong)))
     assert not tells_the_slope(next(differences(program, wrong, right)))
+    missing = execute(Program([*program.steps[:3], Step("d3 = None")]), wengert)
+    assert in_forward_mode(next(differences(program, right, missing)))
+    assert not in_forward_mode(next(differences(program, missing, right)))
 
 
 @pytest.mark.parametrize(
