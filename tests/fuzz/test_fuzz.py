@@ -227,6 +227,42 @@ def test_a_hook_may_see_that_pytorch_drops_what_is_not_a_number(seen, agrees):
     assert (against_pytorch(Program([Step(step) for step in steps])) is None) is agrees
 
 
+@pytest.mark.parametrize(("factor", "agrees"), [("1", True), (ONLY_PYTORCH, False)])
+@pytest.mark.parametrize(
+    "steps",
+    [
+        [
+            "t4, t5 = t3.unbind(0)",
+            "t6 = torch.zeros(1, 2, dtype=torch.float64)",
+            "t6.copy_(t3)",
+            "t6.mul_(t4)",
+            "t7 = t5 * t6",
+        ],
+        [
+            "t4 = torch.tensor([0.5, 0.25], dtype=torch.float16, requires_grad=True)",
+            "t5 = t4[:, None] * t4 @ t4[:, None]",
+            "t5.fmod_(t3[:, None])",
+            "t7 = torch.autograd.grad(t5.sin().sum(), t4)[0]",
+        ],
+    ],
+    ids=["shared by copy_", "of another dtype"],
+)
+def test_variants_tell_why_dual_tensors_are_refused(steps, factor, agrees):
+    torch = pytest.importorskip("torch")
+    steps = [
+        "forward_ad = torch.autograd.forward_ad",
+        "level = forward_ad.enter_dual_level()",
+        "t1 = torch.tensor([1.5, 2.0], dtype=torch.float64, requires_grad=True)",
+        "t3 = forward_ad.make_dual(t1, tangent(t1))",
+        *steps,
+        f"t8 = t7.detach() * {factor}",
+    ]
+    program = Program([Step(step) for step in steps])
+    assert any(seen.error for seen in execute(program, torch))
+    assert not any(seen.error for seen in execute(program, wengert))
+    assert (against_pytorch(program) is None) is agrees
+
+
 ONLY_PLAIN = "(2 if 'jacfwd' in jacobian.__code__.co_names else 3)"
 
 

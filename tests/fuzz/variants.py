@@ -16,7 +16,7 @@ from typing import Any
 import wengert
 from fuzz.by_hand import USES, as_functions, by_hand
 from fuzz.comparison import Difference
-from fuzz.declared.looking import is_refused_change, refused_by_us
+from fuzz.declared.looking import is_refused_change, refused, refused_by_us
 from fuzz.judging import MINOR, READS_LAYOUT, agree, first_difference
 from fuzz.program import Program, Step
 from fuzz.runner import Seen, execute
@@ -25,6 +25,7 @@ from fuzz.second_opinion import (
     InRows,
     SecondOpinion,
     away_from_zero,
+    by_own_dtype,
     cloned,
     conjugated_at_once,
     with_copies,
@@ -66,7 +67,16 @@ def is_computed(d: Difference, pattern: str) -> bool:
 
 def in_forward_mode(d: Difference) -> bool:
     """Whether PyTorch may have read tangents that it has overwritten, or shares with others."""
-    return d.program.uses(*FORWARD) and (d.field in COMPUTED or is_refused_change(d))
+    # A tangent that is shared may be a view, which a change of the other one spoils.
+    spoiled = refused(d, "another view of its base has been modified inplace")
+    return d.program.uses(*FORWARD) and (d.field in COMPUTED or is_refused_change(d) or spoiled)
+
+
+def changes_by_other_dtype(d: Difference) -> bool:
+    """Whether a tensor may have got a tangent of another dtype than its own in PyTorch."""
+    if not d.program.uses(*FORWARD) or not CHANGE.search(d.program.text):
+        return False
+    return d.field in COMPUTED or refused(d, "to have the same dtype, but got")
 
 
 def in_second_derivatives(d: Difference) -> bool:
@@ -133,6 +143,7 @@ VARIANTS = (
         lambda d: d.program.uses(*FORWARD) and bool(COPY.search(d.program.text)),
         lambda source: COPY.sub(r"\1.copy_(\2.to(\1.dtype))", source),
     ),
+    Variant(changes_by_other_dtype, by_own_dtype),
     # Copies are saved, so that it does not matter which of operands and results a rule reads.
     Variant(
         lambda d: (is_refused_change(d) or is_computed(d, r"\.data\b")) and not uses(TRANSFORMS)(d),
