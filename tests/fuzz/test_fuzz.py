@@ -263,6 +263,36 @@ def test_variants_tell_why_dual_tensors_are_refused(steps, factor, agrees):
     assert (against_pytorch(program) is None) is agrees
 
 
+def test_a_view_that_a_function_read_is_freed():
+    """PyTorch refuses to read it, and refuses again; here it is read, and another node refuses."""
+    pytest.importorskip("torch")
+    steps = [
+        "t1 = torch.tensor(0.5, requires_grad=True)",
+        "t2 = t1.exp()",
+        "class Whole(torch.autograd.Function):\n"
+        "    forward = staticmethod(lambda ctx, x: x.view_as(x))\n"
+        "    backward = staticmethod(lambda ctx, g: g)",
+        "t3 = Whole.apply(t2)",
+        "class Changed(torch.autograd.Function):\n"
+        "    @staticmethod\n"
+        "    def forward(ctx, x, y):\n"
+        "        ctx.save_for_backward(y)\n"
+        "        ctx.mark_dirty(x)\n"
+        "        return x.mul_(2)\n"
+        "    @staticmethod\n"
+        "    def backward(ctx, g):\n"
+        "        return g * ctx.saved_tensors[0], None",
+        "t4 = Changed.apply(t2, t3)",
+        "t4.backward()",
+        "t4.backward()",
+    ]
+    program = Program([Step(step) for step in steps])
+    mine = execute(program, wengert)
+    assert "modified by an inplace" in mine[6].error.message
+    assert "a second time" in mine[7].error.message
+    assert against_pytorch(program) is None
+
+
 ONLY_PLAIN = "(2 if 'jacfwd' in jacobian.__code__.co_names else 3)"
 
 
