@@ -157,6 +157,22 @@ def cloned(source: str) -> str:
     return NAMES.sub(copy, source)
 
 
+#: A line that changes the tensor of a name, and what it is changed by.
+CHANGED = re.compile(r"^( *([a-z]\d+)(?:\.\w+_\(| [-+*/%]{1,2}= ))(.*)$", re.MULTILINE)
+
+
+def by_own_dtype(source: str) -> str:
+    """The source of a step that changes tensors of real floats by others of the same dtype."""
+
+    def change(line: re.Match) -> str:
+        other = r"isinstance(\g<0>, torch.Tensor) and \g<0>.is_floating_point()"
+        own = f"{line[2]}.is_floating_point()"
+        cast = rf"(\g<0>.to({line[2]}.dtype) if {other} and {own} else \g<0>)"
+        return line[1] + NAMES.sub(cast, line[3])
+
+    return CHANGED.sub(change, source)
+
+
 class Replaced:
     """A library, or a module of it, some of whose functions have a wrapper around them."""
 

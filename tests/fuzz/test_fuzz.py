@@ -11,7 +11,7 @@ from fuzz.by_hand import BY_HAND
 from fuzz.checking import against_itself, against_pytorch, check, rounding_decides
 from fuzz.comparison import differences
 from fuzz.declared import TABLE
-from fuzz.declared.tangents import tells_the_slope
+from fuzz.declared.tangents import in_forward_mode, tells_the_slope
 from fuzz.flavours import write
 from fuzz.program import Program, Step
 from fuzz.report import Report
@@ -230,6 +230,72 @@ def test_a_hook_may_see_that_pytorch_drops_what_is_not_a_number(seen, agrees):
     assert (against_pytorch(Program([Step(step) for step in steps])) is None) is agrees
 
 
+@pytest.mark.parametrize(("factor", "agrees"), [("1", True), (ONLY_PYTORCH, False)])
+@pytest.mark.parametrize(
+    "steps",
+    [
+        [
+            "t4, t5 = t3.unbind(0)",
+            "t6 = torch.zeros(1, 2, dtype=torch.float64)",
+            "t6.copy_(t3)",
+            "t6.mul_(t4)",
+            "t7 = t5 * t6",
+        ],
+        [
+            "t4 = torch.tensor([0.5, 0.25], dtype=torch.float16, requires_grad=True)",
+            "t5 = t4[:, None] * t4 @ t4[:, None]",
+            "t5.fmod_(t3[:, None])",
+            "t7 = torch.autograd.grad(t5.sin().sum(), t4)[0]",
+        ],
+    ],
+    ids=["shared by copy_", "of another dtype"],
+)
+def test_variants_tell_why_dual_tensors_are_refused(steps, factor, agrees):
+    torch = pytest.importorskip("torch")
+    steps = [
+        "forward_ad = torch.autograd.forward_ad",
+        "level = forward_ad.enter_dual_level()",
+        "t1 = torch.tensor([1.5, 2.0], dtype=torch.float64, requires_grad=True)",
+        "t3 = forward_ad.make_dual(t1, tangent(t1))",
+        *steps,
+        f"t8 = t7.detach() * {factor}",
+    ]
+    program = Program([Step(step) for step in steps])
+    assert any(seen.error for seen in execute(program, torch))
+    assert not any(seen.error for seen in execute(program, wengert))
+    assert (against_pytorch(program) is None) is agrees
+
+
+def test_a_view_that_a_function_read_is_freed():
+    """PyTorch refuses to read it, and refuses again; here it is read, and another node refuses."""
+    pytest.importorskip("torch")
+    steps = [
+        "t1 = torch.tensor(0.5, requires_grad=True)",
+        "t2 = t1.exp()",
+        "class Whole(torch.autograd.Function):\n"
+        "    forward = staticmethod(lambda ctx, x: x.view_as(x))\n"
+        "    backward = staticmethod(lambda ctx, g: g)",
+        "t3 = Whole.apply(t2)",
+        "class Changed(torch.autograd.Function):\n"
+        "    @staticmethod\n"
+        "    def forward(ctx, x, y):\n"
+        "        ctx.save_for_backward(y)\n"
+        "        ctx.mark_dirty(x)\n"
+        "        return x.mul_(2)\n"
+        "    @staticmethod\n"
+        "    def backward(ctx, g):\n"
+        "        return g * ctx.saved_tensors[0], None",
+        "t4 = Changed.apply(t2, t3)",
+        "t4.backward()",
+        "t4.backward()",
+    ]
+    program = Program([Step(step) for step in steps])
+    mine = execute(program, wengert)
+    assert "modified by an inplace" in mine[6].error.message
+    assert "a second time" in mine[7].error.message
+    assert against_pytorch(program) is None
+
+
 ONLY_PLAIN = "(2 if 'jacfwd' in jacobian.__code__.co_names else 3)"
 
 
@@ -382,6 +448,9 @@ def test_differences_of_values_tell_which_tangent_is_right():
     wrong = execute(Program([*program.steps[:3], Step(steps[3] + " * 2")]), wengert)
     assert tells_the_slope(next(differences(program, right, wrong)))
     assert not tells_the_slope(next(differences(program, wrong, right)))
+    missing = execute(Program([*program.steps[:3], Step("d3 = None")]), wengert)
+    assert in_forward_mode(next(differences(program, right, missing)))
+    assert not in_forward_mode(next(differences(program, missing, right)))
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,7 @@ from fuzz.second_opinion import (
     InRows,
     SecondOpinion,
     away_from_zero,
+    by_own_dtype,
     cloned,
     conjugated_at_once,
     of_rows,
@@ -67,12 +68,21 @@ def is_computed(d: Difference, pattern: str) -> bool:
 
 def in_forward_mode(d: Difference) -> bool:
     """Whether PyTorch may have read tangents that it has overwritten, or shares with others."""
-    return d.program.uses(*FORWARD) and (
-        d.field in COMPUTED
-        or is_refused_change(d)
-        # Or it refuses to read an operand that it has changed.
-        or refused(d, "output of a function that returns multiple views")
+    # Such a tangent may be a view, which a change of the other one spoils, or it refuses to read an
+    # operand that it has changed.
+    spoiled = refused(
+        d,
+        "another view of its base has been modified inplace",
+        "output of a function that returns multiple views",
     )
+    return d.program.uses(*FORWARD) and (d.field in COMPUTED or is_refused_change(d) or spoiled)
+
+
+def changes_by_other_dtype(d: Difference) -> bool:
+    """Whether a tensor may have got a tangent of another dtype than its own in PyTorch."""
+    if not d.program.uses(*FORWARD) or not CHANGE.search(d.program.text):
+        return False
+    return d.field in COMPUTED or refused(d, "to have the same dtype, but got")
 
 
 def in_second_derivatives(d: Difference) -> bool:
@@ -141,6 +151,7 @@ VARIANTS = (
         lambda d: d.program.uses(*FORWARD) and bool(COPY.search(d.program.text)),
         lambda source: COPY.sub(r"\1.copy_(\2.to(\1.dtype))", source),
     ),
+    Variant(changes_by_other_dtype, by_own_dtype),
     # Copies are saved, so that it does not matter which of operands and results a rule reads.
     Variant(
         lambda d: (is_refused_change(d) or is_computed(d, r"\.data\b")) and not uses(TRANSFORMS)(d),

@@ -129,7 +129,8 @@ TABLE: list[Declared] = [
     ),
     Declared(
         "scatter_reduce by products has a forward rule that knows include_self.",
-        lambda d: d.field == "values" and is_gradient(d)
+        lambda d: is_gradient(d)
+        and (d.field == "values" or d.field == "value" and d.theirs is None)
         and bool(re.search(r"scatter_reduce.*'prod'", leading_to(d)))
         and in_forward_mode(d),
     ),
