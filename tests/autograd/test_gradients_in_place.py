@@ -1,6 +1,7 @@
 """Gradients that nobody else holds are changed in place while they travel: no one may notice."""
 
 import random
+import warnings
 
 import pytest
 
@@ -83,3 +84,18 @@ def test_a_kept_gradient_stays_as_it_was():
     assert seen[0].tolist() == [7, 7, 7]
     assert middle.grad.tolist() == [35, 35, 35]
     assert x.grad.tolist() == [105, 105, 105]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "complex64"])
+def test_infinite_gradients_add_up_without_a_warning(lib, dtype):
+    """Both where they meet and where they are added to the first; NumPy would warn."""
+    x = lib.zeros(2, dtype=getattr(lib, dtype), requires_grad=True)
+    infinite = lib.full((2,), float("inf"), dtype=x.dtype)
+    gradients = [infinite, infinite, -infinite]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        lib.autograd.backward([x * 1 for _ in gradients], gradients)
+        assert x.grad.isnan().all()
+        x.grad = infinite.clone()
+        x.backward(-infinite)
+    assert x.grad.isnan().all()

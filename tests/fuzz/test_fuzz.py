@@ -247,8 +247,13 @@ def test_a_hook_may_see_that_pytorch_drops_what_is_not_a_number(seen, agrees):
             "t5.fmod_(t3[:, None])",
             "t7 = torch.autograd.grad(t5.sin().sum(), t4)[0]",
         ],
+        [
+            "t7 = torch.tensor([0.0, 1.0], dtype=torch.float32)",
+            "t7.fmod_(t3)",
+            "t7[[0]] = 0.5",
+        ],
     ],
-    ids=["shared by copy_", "of another dtype"],
+    ids=["shared by copy_", "of another dtype", "written in another dtype"],
 )
 def test_variants_tell_why_dual_tensors_are_refused(steps, factor, agrees):
     torch = pytest.importorskip("torch")

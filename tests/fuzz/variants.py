@@ -82,7 +82,7 @@ def changes_by_other_dtype(d: Difference) -> bool:
     """Whether a tensor may have got a tangent of another dtype than its own in PyTorch."""
     if not d.program.uses(*FORWARD) or not CHANGE.search(d.program.text):
         return False
-    return d.field in COMPUTED or refused(d, "to have the same dtype, but got")
+    return d.field in COMPUTED or refused(d, "to have the same dtype, but got", "dtypes match, got")
 
 
 def in_second_derivatives(d: Difference) -> bool:

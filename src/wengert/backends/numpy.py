@@ -49,6 +49,15 @@ def cast_into(target: Any, source: Any) -> None:
         quiet.reset(token)
 
 
+def add_into(target: Any, addend: Any) -> None:
+    """Add to an array in place: the sum of two infinities is a value like others."""
+    token = quiet.set(quiet.ignore)
+    try:
+        target += addend
+    finally:
+        quiet.reset(token)
+
+
 def quiet_context() -> Context:
     """A context in which these warnings are off: `run(function, *arguments)` calls inside of it.
 

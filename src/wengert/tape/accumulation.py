@@ -9,6 +9,7 @@ from typing import Any
 from ..backends.kernels import native_loop
 from ..backends.layout import copied_in_order, is_dense
 from ..backends.loops import loops
+from ..backends.numpy import add_into
 from ..core.arrays import is_level
 from ..core.classes import COMPILED
 from ..core.collector import collector
@@ -122,7 +123,7 @@ def run_post_accumulate_hooks(variable: Tensor) -> None:
 def _add_into(old: Any, new: Any) -> None:
     """Add to a gradient; it may be of another shape by now, or the leaf may."""
     try:
-        old += new
+        add_into(old, new)
     except ValueError:
         raise RuntimeError(
             f"The size of the gradient, {list(new.shape)}, must match the size of the .grad that "

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..backends.loops import loops
+from ..backends.numpy import add_into
 from ..core.frames import frames
 from ..core.loading import load
 from ..core.ndarrays import ndarrays
@@ -433,8 +434,7 @@ def combine(task: GraphTask, old: Tensor, g: Tensor, owned: bool) -> Tensor:
         if _loops.binary_into(0, old.array, g.array):
             return old
         if type(old.array) is _ndarray and type(g.array) is _ndarray:
-            array = old.array
-            array += g.array
+            add_into(old.array, g.array)
             return old
     return operator_named("add").call2(old, g)
 

@@ -114,7 +114,10 @@ TABLE: list[Declared] = [
         "A view of a tensor without elements can be changed where others can, and a view that "
         "was assigned to.",
         lambda d: refused(d, "leaf Variable that requires grad")
-        and (has_empty(d) or bool(ASSIGNED.search(d.program.text)) or changes_view(d)),
+        and (has_empty(d) or bool(ASSIGNED.search(d.program.text)) or changes_view(d))
+        # Once it is changed, backward finds that this was saved.
+        or d.field == "message" and "leaf Variable that requires grad" in d.theirs.message
+        and "modified by an inplace operation" in d.ours.message and has_empty(d),
     ),
     Declared(
         "A change that is refused outside inference mode does not happen.",
