@@ -800,24 +800,6 @@ def test_out_argument_with_gradient_is_refused(lib):
         lib.add(x, x, out=lib.empty(2))
 
 
-def test_out_argument_under_no_grad(lib):
-    x = lib.ones(2, requires_grad=True)
-    result = lib.empty(2)
-    with lib.no_grad():
-        lib.add(x, x, out=result)
-    assert result.tolist() == [2.0, 2.0]
-    assert not result.requires_grad
-
-
-def test_out_argument_under_no_grad_of_what_is_returned_as_it_is(lib):
-    x = lib.ones(2, requires_grad=True)
-    result = lib.empty(2)
-    with lib.no_grad():
-        lib.conj_physical(x, out=result)
-    assert result.tolist() == [1.0, 1.0]
-    assert not result.requires_grad
-
-
 # Inference tensors
 
 

@@ -204,3 +204,21 @@ def test_one_of_all_values_may_go_where_it_comes_from(lib, name, expected):
     x = lib.tensor([2.0, 1.0, 3.0])
     getattr(lib, name)(x, out=x[0])
     assert x.tolist() == [expected, 1, 3]
+
+
+def test_out_argument_under_no_grad(lib):
+    x = lib.ones(2, requires_grad=True)
+    result = lib.empty(2)
+    with lib.no_grad():
+        lib.add(x, x, out=result)
+    assert result.tolist() == [2.0, 2.0]
+    assert not result.requires_grad
+
+
+def test_out_argument_under_no_grad_of_what_is_returned_as_it_is(lib):
+    x = lib.ones(2, requires_grad=True)
+    result = lib.empty(2)
+    with lib.no_grad():
+        lib.conj_physical(x, out=result)
+    assert result.tolist() == [1.0, 1.0]
+    assert not result.requires_grad
