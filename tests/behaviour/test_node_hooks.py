@@ -347,3 +347,25 @@ def test_a_block_that_requires_no_gradient_has_one_of_its_shape(lib, shape):
     y.grad_fn.register_hook(lambda inputs, outputs: seen.append(tuple(inputs[0].shape)))
     y.sum().backward()
     assert seen == [shape]
+
+
+def test_a_changed_view_gives_only_the_gradients_that_are_asked_for(lib):
+    class Changed(lib.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            ctx.mark_dirty(x)
+            return x
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2, g * 3
+
+    x, y = (lib.ones(3, requires_grad=True) for _ in range(2))
+    base = x * 1
+    Changed.apply(base.view(3), y)
+    seen = []
+    base.grad_fn.register_hook(lambda inputs, outputs: seen.append([g is None for g in inputs]))
+    (found,) = lib.autograd.grad(base.sum(), x, retain_graph=True)
+    lib.autograd.grad(base.sum(), [x, y], retain_graph=True)
+    assert found.tolist() == [2, 2, 2]
+    assert seen == [[False, True], [False, False]]

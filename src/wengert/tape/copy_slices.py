@@ -43,7 +43,7 @@ class CopySlices(Node):
         result = copy_in_order(grads, self.order)
         part = replay(result, self.steps)
         if self.inner.plan.custom:
-            through = self.inner.run(part.clone())
+            through = self._run_custom(part.clone())
         else:
             through = self._run_rules(part.clone(), result.array)
         new = through[self.written]
@@ -60,6 +60,17 @@ class CopySlices(Node):
         needed = thread_state().needed
         asked = following is not None and (needed is None or following in needed)
         through[self.written] = result if asked else None
+        return through
+
+    def _run_custom(self, part: Tensor) -> list:
+        """Pass the gradient of the changed part through a Function. Hooks see none of the gradients
+        that nobody has asked for."""
+        through: list = self.inner.run(part)
+        needed = thread_state().needed
+        if needed is not None:
+            for number, following in enumerate(self.next_nodes):
+                if number != self.written and following not in needed:
+                    through[number] = None
         return through
 
     def _run_rules(self, part: Tensor, base_array: Any) -> list:

@@ -1,5 +1,7 @@
 """Folding and pooling of constants."""
 
+import pytest
+
 import wengert
 from compiler.support import assert_becomes, assert_unchanged, graph, typed
 from wengert.compiler.passes import eliminate_dead_code, fold_constants, pool_constants
@@ -134,3 +136,17 @@ def test_large_constants_are_compared_by_identity():
     given.register_output(total)
     pool_constants(given)
     assert total.node.inputs[1] is total.node.inputs[2] is not total.node.inputs[3]
+
+
+@pytest.mark.parametrize("backend", ["interpreter", "native"])
+@pytest.mark.parametrize("factor", [0, 1])
+def test_equal_constants_that_lie_otherwise_stay_apart(backend, factor):
+    def function():
+        numbers = wengert.tensor([[[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]]) * factor
+        rows = numbers.expand(2, 2, 3).repeat_interleave(2, 0)
+        rows.copy_(rows)
+        return rows
+
+    compiled = wengert.compile(function, backend=backend, fullgraph=True)
+    assert compiled().tolist() == function().tolist()
+    assert compiled().stride() == function().stride()

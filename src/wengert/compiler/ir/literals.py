@@ -75,10 +75,11 @@ def _tensor_text(value: Tensor, large: Iterable[Tensor]) -> str:
 
 
 def literal_key(value: Any) -> Any:
-    """A key that tells apart all literals that differ: 1, 1.0 and True, 0.0 and -0.0."""
+    """A key that tells apart all literals that differ: 1, 1.0 and True, 0.0 and -0.0, tensors of
+    the same elements that lie otherwise in memory."""
     if isinstance(value, Tensor):
         place, array = of_array(value.array), transfer(value.array, CPU)
-        return ("tensor", str(place), str(array.dtype), array.shape, array.tobytes())
+        return ("tensor", str(place), str(array.dtype), array.shape, array.strides, array.tobytes())
     if isinstance(value, (tuple, list)):
         return tuple([literal_key(item) for item in value])
     return (type(value), repr(value))
