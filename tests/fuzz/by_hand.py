@@ -164,6 +164,13 @@ def _logcumsumexp(lib: Any, x: Any, dim: int) -> Any:
     return lib.stack(parts, dim)
 
 
+def _cross(lib: Any, x: Any, y: Any, dim: int | None = None) -> Any:
+    if dim is None:
+        dim = [i for i, n in enumerate(x.shape) if n == 3][0]
+    x, y = lib.broadcast_tensors(x, y)
+    return x.roll(-1, dim) * y.roll(-2, dim) - x.roll(-2, dim) * y.roll(-1, dim)
+
+
 def _as_strided_scatter(
     lib: Any, x: Any, src: Any, size: Any, stride: Any, storage_offset: int | None = None
 ) -> Any:
@@ -240,7 +247,7 @@ BY_HAND: dict[str, Callable] = {
     "arctan2": _atan2, "pdist": _pdist, "scatter_reduce": _scatter_reduce,
     "index_reduce": _index_reduce, "as_strided_scatter": _as_strided_scatter,
     "matrix_exp": _matrix_exp, "cummax": _cummax, "cummin": _cummin,
-    "logcumsumexp": _logcumsumexp, "householder_product": _householder_product,
+    "logcumsumexp": _logcumsumexp, "cross": _cross, "householder_product": _householder_product,
     "orgqr": _householder_product, "triangular_solve": _triangular_solve, "maximum": _maximum,
     "minimum": _minimum, "fmax": _fmax, "fmin": _fmin, "unbind_copy": _copied_parts("unbind"),
     "split_copy": _copied_parts("split"), "unsafe_split": _copied_parts("split"),

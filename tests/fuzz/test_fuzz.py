@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -428,6 +429,16 @@ def test_definitions_of_extrema_have_the_gradients_of_the_functions(name):
         values = getattr(torch, name)(x, y), BY_HAND[name](torch, x, y)
         found = [[value, *torch.autograd.grad(value, [x, y])] for value in values]
         assert torch.equal(*(torch.stack(row).nan_to_num(7.0) for row in found)), pair
+
+
+@pytest.mark.parametrize("dim", [None, -1])
+def test_the_definition_of_cross_is_that_of_the_function(dim):
+    torch = pytest.importorskip("torch")
+    x, y = torch.randn(3, 2, 3, requires_grad=True), torch.randn(3)
+    y = y.reshape((3, 1, 1) if dim is None else (1, 1, 3))
+    found = [function(x, y, dim) for function in (torch.cross, partial(BY_HAND["cross"], torch))]
+    slopes = [torch.autograd.grad(each.sin().sum(), x)[0] for each in found]
+    assert torch.allclose(*found) and torch.allclose(*slopes)
 
 
 @pytest.mark.parametrize(("factor", "agrees"), [("1", True), (ONLY_PYTORCH, False)])
