@@ -27,6 +27,7 @@ from fuzz.declared.origins import (
     asks_beside_compiled,
     changes_memory_of_gradient,
     changing,
+    fails_plainly,
     first_word,
     frees_a_graph,
     goes_on_plainly,
@@ -219,8 +220,10 @@ TABLE: list[Declared] = [
     Declared(
         "A compiled function is one node, through which all its results lead to all its arguments",
         lambda d: d.program.uses("compiled")
-        and refused_by_us(d, "through the graph a second time")
-        and frees_a_graph(d) and goes_on_plainly(d),
+        and (refused_by_us(d, "through the graph a second time") and goes_on_plainly(d)
+             or d.field == "message" and "through the graph a second time" in d.ours.message
+             and "appears to not have been used" in d.theirs.message and fails_plainly(d, d.theirs))
+        and frees_a_graph(d),
     ),
     Declared(
         "What a compiled function returns or changes is not made of what it returns or changes "

@@ -10,7 +10,7 @@ import wengert
 from fuzz.comparison import Difference, differences
 from fuzz.declared.looking import VIEW_METHODS, is_gradient
 from fuzz.program import Program, Step
-from fuzz.runner import Run, execute
+from fuzz.runner import Failure, Run, execute
 from operators.declared import EXPRESSIONS, NODES, VIEWS
 
 #: Another name for a tensor, or what may return it as it is.
@@ -181,6 +181,12 @@ def frees_a_graph(d: Difference) -> bool:
 def goes_on_plainly(d: Difference) -> bool:
     """Whether the step raises nothing where nothing is compiled or batched."""
     return execute(d.program, wengert, plain=True)[d.step].error is None
+
+
+def fails_plainly(d: Difference, failure: Failure) -> bool:
+    """Whether the step fails like this where nothing is compiled or batched."""
+    error = execute(d.program, wengert, plain=True)[d.step].error
+    return error is not None and error.message[:60] == failure.message[:60]
 
 
 def goes_without_integers(d: Difference) -> bool:
