@@ -113,6 +113,25 @@ def test_import_declares_only_the_core():
     assert not later & set(loaded.split())
 
 
+def test_a_trace_with_an_error_function_does_without_scipy():
+    """Importing it takes longer than all else in a first call; loops have an erf of their own."""
+    run_alone("""
+import sys, wengert
+from wengert.compiler import trace
+
+def loss(x):
+    return wengert.nn.functional.gelu(x).erf().sum()
+
+trace(wengert.func.grad(loss), wengert.ones(50))
+value = wengert.tensor(0.5, dtype=wengert.float64).erf().item()
+assert value == 0.5204998778130465, value
+for dtype in (wengert.float32, wengert.float16, wengert.bfloat16):
+    assert wengert.tensor([[0.5]], dtype=dtype).erf().dtype is dtype
+assert wengert.tensor([2]).erf().tolist() == [wengert.tensor(2.0).erf().item()]
+assert "scipy" not in sys.modules
+""")
+
+
 @pytest.mark.parametrize("frozen", [False, True])
 def test_import_leaves_the_collector_as_it_was(frozen):
     run_alone(f"""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -56,9 +57,7 @@ class NumpyBackend(Backend):
         return memory if memory.strides == strides else np.ndarray(shape, dtype, memory, 0, strides)
 
     def special(self, name: str) -> Any:
-        from scipy import special
-
-        return getattr(special, name)
+        return _erf if name == "erf" else _of_scipy(name)
 
     def scipy_linalg(self, name: str) -> Any:
         from scipy import linalg
@@ -76,6 +75,20 @@ class NumpyBackend(Backend):
 
     def restore(self, token: Any) -> None:
         quiet.reset(token)
+
+
+def _of_scipy(name: str) -> Any:
+    from scipy import special
+
+    return getattr(special, name)
+
+
+def _erf(x: Any) -> Any:
+    """The error function. For one element, which is all that a trace computes, it does without
+    SciPy, whose import takes longer than all else in a first call."""
+    if x.size == 1 and x.dtype.kind == "f":
+        return np.full(x.shape, math.erf(x.item()), x.dtype)
+    return _of_scipy("erf")(x)
 
 
 def is_plain(array: Any) -> bool:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Iterator
 from typing import Any
 
 from ...core.tensor import Tensor
 from ...dispatch.declaration import Declaration
+from .blocks import Block
 from .graph import Graph
-from .literals import HOLE, is_printable, literal_key
-from .nodes import Node
-from .printer import Printer
+from .literals import HOLE, is_printable, literal_key, literal_text
+from .nodes import Node, Value
 
 _PACKAGE = __name__.partition(".")[0] + "."
+#: Classes of literals that `repr` tells apart.
+_PLAIN = frozenset((int, float, complex, bool, str, type(None), type(HOLE)))
 
 
 def identity_of(graph: Graph) -> str | None:
@@ -23,32 +24,67 @@ def identity_of(graph: Graph) -> str | None:
     None where another process could not tell: a graph with operators that a program has declared,
     or with literals that have no text.
     """
-    digest = hashlib.sha256()
-    for node in graph.all_nodes():
+    try:
+        said = _Wording().block(graph.block)
+    except _Untold:
+        return None
+    return hashlib.sha256(repr(said).encode()).hexdigest()
+
+
+class _Untold(Exception):
+    """A graph has something that means nothing to another process."""
+
+
+class _Wording:
+    """Says what there is to a graph in nested tuples of texts and numbers; values are numbered."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[Value, int] = {}
+        self.types: dict[Any, str] = {}
+
+    def block(self, block: Block) -> tuple:
+        inputs = self.defined(block.param_node._outputs)
+        nodes = [self.node(node) for node in block.nodes()]
+        return inputs, nodes, self.used(block.return_node)
+
+    def node(self, node: Node) -> tuple:
         meaning = _meaning(node)
         if meaning is None:
-            return None
-        digest.update(meaning.encode())
-        for value in _literals(node):
-            if isinstance(value, Tensor):
-                for part in literal_key(value):
-                    digest.update(part if isinstance(part, bytes) else repr(part).encode())
-            elif value is not HOLE and not is_printable(value):
-                return None
-    text = Printer(graph.block.names(), [], False).block(graph.block, "graph", "")
-    digest.update(text.encode())
-    return digest.hexdigest()
+            raise _Untold
+        blocks = [self.block(each) for each in node.blocks]
+        return (
+            node.kind, meaning, self.used(node), self.literal(node.arguments),
+            [(name, self.literal(value)) for name, value in node.attributes.items()],
+            blocks, self.defined(node._outputs),
+        )  # fmt: skip
 
+    def used(self, node: Node) -> list[int]:
+        """The numbers of the values that a node reads."""
+        return [self.numbers[value] for value in node._inputs]
 
-def _literals(node: Node) -> Iterator[Any]:
-    """What a node has apart from its inputs, with what lies in tuples."""
-    waiting = [*(node.arguments or ()), *node.attributes.values()]
-    while waiting:
-        value = waiting.pop()
-        if isinstance(value, (tuple, list)):
-            waiting += value
-        else:
-            yield value
+    def defined(self, values: list[Value]) -> list[str]:
+        """The types of new values, which are numbered in this order."""
+        found = []
+        for value in values:
+            self.numbers[value] = len(self.numbers)
+            text = self.types.get(value.type)
+            if text is None:
+                text = self.types[value.type] = str(value.type)
+            found.append(text)
+        return found
+
+    def literal(self, value: Any) -> Any:
+        kind = type(value)
+        if kind in _PLAIN:
+            return value
+        if kind is tuple or kind is list:
+            return (kind.__name__, [self.literal(item) for item in value])
+        if isinstance(value, Tensor):
+            *said, elements = literal_key(value)
+            return (*said, hashlib.sha256(elements).hexdigest())
+        if not is_printable(value):
+            raise _Untold
+        return (kind.__name__, literal_text(value))
 
 
 def _meaning(node: Node) -> str | None:

@@ -27,19 +27,19 @@ Names = dict[Value, str]
 @text_of.register
 def _graph_text(graph: Graph) -> str:
     """The text of a graph."""
-    return Printer(graph.block.names(), large_constants(graph)).block(graph.block, "graph", "")
+    return _Printer(graph.block.names(), large_constants(graph)).block(graph.block, "graph", "")
 
 
 @text_of.register
 def _block_text(block: Block) -> str:
     """The text of a block, with the names its values have in the whole graph."""
-    return Printer(block.graph.block.names(), []).block(block, "block", "")
+    return _Printer(block.graph.block.names(), []).block(block, "block", "")
 
 
 @text_of.register
 def _node_text(node: Node) -> str:
     """The text of a node, with the names its values have in the whole graph."""
-    return Printer(node.graph.block.names(), []).node(node, "").rstrip("\n")
+    return _Printer(node.graph.block.names(), []).node(node, "").rstrip("\n")
 
 
 @text_of.register
@@ -58,14 +58,10 @@ def large_constants(graph: Graph) -> list[Tensor]:
     return found
 
 
-class Printer:
-    """Writes blocks and nodes, with the names that values have. Nodes say where in a program they
-    come from if `shows_sources`."""
-
-    def __init__(self, names: Names, large: list[Tensor], shows_sources: bool = True) -> None:
+class _Printer:
+    def __init__(self, names: Names, large: list[Tensor]) -> None:
         self.names = names
         self.large = large
-        self.shows_sources = shows_sources
 
     def name(self, value: Value) -> str:
         return "%" + self.names.get(value, "?")
@@ -88,7 +84,7 @@ class Printer:
             inside = [f"{k}={literal_text(v, self.large)}" for k, v in node.attributes.items()]
             text += f"[{', '.join(inside)}]"
         text += f"({self.call(node)})"
-        if self.shows_sources and node.source is not None:
+        if node.source is not None:
             text += "  # " + " ".join(node.source.split())
         text += "\n"
         for block in node.blocks:
