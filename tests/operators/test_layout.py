@@ -147,19 +147,29 @@ def _compared(operation, among=LAYOUTS):
                 yield sample, layouts, want
 
 
+def _check(operation, sample, layouts, want):
+    try:
+        got = _layouts_of(wengert, operation, sample, layouts)
+    except wengert.linalg.LinAlgError:
+        # A matrix whose rows or columns are one in memory is singular, which rounding hides on some
+        # processors.
+        if not {_expanded, _columns_expanded} & {*layouts}:
+            raise
+    else:
+        assert got == want, (sample, [layout.__name__ for layout in layouts])
+
+
 @each(lambda o: o.name not in DECLARED)
 def test_results_are_laid_out_as_in_pytorch(operation):
     for sample, layouts, want in _compared(operation):
-        got = _layouts_of(wengert, operation, sample, layouts)
-        assert got == want, (sample, [layout.__name__ for layout in layouts])
+        _check(operation, sample, layouts, want)
 
 
 @pytest.mark.full
 @each(lambda o: o.name not in DECLARED and o.operands > 1)
 def test_results_of_all_pairs_of_layouts_are_laid_out_as_in_pytorch(operation):
     for sample, layouts, want in _compared(operation, OTHER_LAYOUTS):
-        got = _layouts_of(wengert, operation, sample, layouts)
-        assert got == want, (sample, [layout.__name__ for layout in layouts])
+        _check(operation, sample, layouts, want)
 
 
 @each(lambda o: not o.needs_data)

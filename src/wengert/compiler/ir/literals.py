@@ -79,7 +79,9 @@ def literal_key(value: Any) -> Any:
     the same elements that lie otherwise in memory."""
     if isinstance(value, Tensor):
         place, array = of_array(value.array), transfer(value.array, CPU)
-        return ("tensor", str(place), str(array.dtype), array.shape, array.strides, array.tobytes())
+        # Strides lead from one element to the next, where there is a next one.
+        steps = [s for n, s in zip(array.shape, array.strides, strict=True) if n > 1 and array.size]
+        return ("tensor", str(place), str(array.dtype), array.shape, *steps, array.tobytes())
     if isinstance(value, (tuple, list)):
         return tuple([literal_key(item) for item in value])
     return (type(value), repr(value))
