@@ -346,6 +346,13 @@ def test_a_batched_number_beside_half_precision_leaves_the_type(lib):
     assert found[:, 0].tolist() == [0.5, 2.0]
 
 
+@pytest.mark.parametrize("exponent", [-0.3, -1, -2, -1 + 1j])
+def test_a_negative_power_of_a_complex_zero_is_infinite(lib, exponent):
+    zero, exponents = lib.zeros(1, dtype=lib.complex128), lib.tensor([exponent])
+    for power in (zero**exponent, zero**exponents, 0j**exponents):
+        assert str(power.item()) == "(inf+nanj)"
+
+
 def test_a_negative_base_of_a_complex_power(lib):
     base = lib.tensor([-0.3, 0.4])
     exponent = lib.tensor(0.609j, requires_grad=True)

@@ -122,7 +122,8 @@ class InRows(Copying):
 NAMES = re.compile(r"\b[dgrtx]\d+\b")
 #: A line that names what it computes, shares no memory secretly and changes nothing.
 COMPUTED = re.compile(
-    r"^( *(?:t\d+, )*t\d+ = )(?!.*(?:[a-z0-9]_\(|out=|checkpoint|\.data\b|\.detach\())(.*)$",
+    r"^( *(?:t\d+, )*t\d+ = )"
+    r"(?!.*(?:[a-z0-9]_\(|out=|checkpoint|\.data\b|\.detach\(|requires_grad=))(.*)$",
     re.MULTILINE,
 )
 
@@ -188,10 +189,10 @@ class Replaced:
 
 
 def without_zeros_of_no_sign(lib: Any) -> Any:
-    """The library with transforms and inverses whose small parts are zero, which has no sign."""
+    """The library with transforms, factors, inverses whose small parts are zero, of no sign."""
 
     def wrap(name: str, function: Any) -> Any:
-        if not re.fullmatch(r"i?[rh]?fft\w?|i?stft|cholesky_inverse|inv|solve", name):
+        if not re.fullmatch(r"i?[rh]?fft\w?|i?stft|cholesky(_inverse)?|inv|solve", name):
             return function
 
         def transform(*args: Any, **options: Any) -> Any:

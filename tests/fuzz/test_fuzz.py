@@ -122,6 +122,7 @@ def test_a_second_opinion_decides_where_pytorch_contradicts_itself(factor, expec
     [
         ("torch.fft.fft(t1.detach() * 0 - 1)", "t2**0.5", True),
         ("torch.fft.fft(t1)", "t2 * (2 if torch.__name__ == 'torch' else 3)", False),
+        ("torch.linalg.cholesky(torch.ones(1, 1, dtype=torch.cdouble)) - 4", "t2**0.5", True),
         ("torch.prelu(t1, t1[:1])", "derivatives(t2, [t1], 2)", True),
         ("t1.prelu(t1[:1])", "derivatives(t2, [t1], 2)", True),
         ("t1.prelu(t1[:1])", "t2 * (2 if torch.__name__ == 'torch' else 3)", False),
@@ -226,6 +227,21 @@ def test_a_hook_may_see_that_pytorch_drops_what_is_not_a_number(seen, agrees):
         "k4 = t2.register_hook(h3)",
         "t5 = t2.logcumsumexp(0)",
         "t5.backward(torch.tensor([1.0, float('nan'), 1.0], dtype=torch.float64))",
+    ]
+    assert (against_pytorch(Program([Step(step) for step in steps])) is None) is agrees
+
+
+@pytest.mark.parametrize(("seen", "agrees"), [("g", True), (f"g * {ONLY_PYTORCH}", False)])
+def test_a_change_leads_past_a_hook_of_a_nameless_view(seen, agrees):
+    """The sum is a view in PyTorch, of what has no name and gets the change."""
+    pytest.importorskip("torch")
+    steps = [
+        "t1 = torch.tensor([[0.5, 0.8]], requires_grad=True)",
+        "t2 = t1.sum_to_size(2)",
+        f"def h3(g):\n    log.append(({seen}).tolist())",
+        "k4 = t2.register_hook(h3)",
+        "t2 /= 2",
+        "t2.sum().backward()",
     ]
     assert (against_pytorch(Program([Step(step) for step in steps])) is None) is agrees
 

@@ -16,7 +16,8 @@ from typing import Any
 import wengert
 from fuzz.by_hand import USES, as_functions, by_hand
 from fuzz.comparison import Difference
-from fuzz.declared.looking import is_refused_change, refused, refused_by_us
+from fuzz.declared.looking import changes, is_refused_change, refused, refused_by_us
+from fuzz.declared.origins import OTHER_VIEWS
 from fuzz.judging import MINOR, READS_LAYOUT, agree, first_difference
 from fuzz.program import Program, Step
 from fuzz.runner import Seen, execute
@@ -78,6 +79,15 @@ def in_forward_mode(d: Difference) -> bool:
     return d.program.uses(*FORWARD) and (d.field in COMPUTED or is_refused_change(d) or spoiled)
 
 
+def hears_nameless_base(d: Difference) -> bool:
+    """Whether a hook may be on a view that PyTorch makes of a result without a name.
+
+    A change in place leads past such a hook.
+    """
+    heard = d.field in ("log", "grad") and bool(OTHER_VIEWS.search(d.program.text))
+    return heard and changes(d)
+
+
 def changes_by_other_dtype(d: Difference) -> bool:
     """Whether a tensor may have got a tangent of another dtype than its own in PyTorch."""
     if not d.program.uses(*FORWARD) or not CHANGE.search(d.program.text):
@@ -114,7 +124,7 @@ VARIANTS = (
     ),
     # Zeros have a sign, or are none.
     Variant(
-        lambda d: is_computed(d, r"fft\w?\(|stft\(|cholesky_inverse|inv\b|solve"),
+        lambda d: is_computed(d, r"fft\w?\(|stft\(|cholesky|inv\b|solve"),
         library=without_zeros_of_no_sign,
         on=BOTH,
     ),
@@ -135,9 +145,10 @@ VARIANTS = (
     ),
     # Reverse mode and loops stand in place of transforms.
     Variant(uses(TRANSFORMS), library=SecondOpinion, plain=True),
-    # Tensors are computed from copies, so that no two share their tangent and none is saved.
+    # Tensors are computed from copies, so that no two share their tangent, none is saved and none
+    # is a view of what has no name.
     Variant(
-        lambda d: in_forward_mode(d) or is_refused_change(d),
+        lambda d: in_forward_mode(d) or is_refused_change(d) or hears_nameless_base(d),
         with_copies,
         Copying,
     ),

@@ -334,9 +334,10 @@ def _power(xp: Any, x: Any, y: Any) -> Any:
         shorter = _shorter_power(xp, x, exponent) if isinstance(exponent, _NUMBERS) else None
         if shorter is not None:
             return shorter
-    if xp.result_type(x, y).kind in "iu":
+    kind = xp.result_type(x, y).kind
+    if kind in "iu":
         return _integer_power(xp, x, y)
-    return xp.power(x, y)
+    return _complex_power(xp, x, y) if kind == "c" else xp.power(x, y)
 
 
 def _power_dtype(args: tuple, count: int) -> tuple:
@@ -355,6 +356,12 @@ def _integer_power(xp: Any, x: Any, y: Any) -> Any:
     out = xp.power(x, xp.where(negative, 0, y))
     unit = xp.where(x == 1, 1, xp.where(x == -1, xp.where(y % 2 == 0, 1, -1), 0))
     return xp.where(negative, unit, out).astype(x.dtype)
+
+
+def _complex_power(xp: Any, x: Any, y: Any) -> Any:
+    """Powers of complex numbers; those of zero by exponents below zero are infinite."""
+    out = xp.power(x, y)
+    return xp.where((x == 0) & (y.real < 0), out.dtype.type(complex(math.inf, math.nan)), out)
 
 
 def real_part(x: Any) -> Any:
