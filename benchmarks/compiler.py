@@ -1,10 +1,11 @@
-"""Graphs: the time to differentiate and to compile long ones, and what a compiled call costs."""
+"""Graphs: the time to differentiate and to compile long ones, and what compiled calls cost."""
 
 from __future__ import annotations
 
 import gc
 import sys
 from collections.abc import Callable
+from functools import partial
 from time import perf_counter, process_time
 from typing import Any
 
@@ -179,24 +180,64 @@ def calls(lib: Any) -> list[dict]:
         function, args = build(lib)
         compiled = lib.compile(function)
         for backward in (False, True) if args[1].requires_grad else (False,):
-            ways = [_call(f, args, backward) for f in (function, compiled)]
-            best = [float("inf")] * 2
-            for _ in range(300):
-                for i, way in enumerate(ways):
-                    start = perf_counter()
-                    way()
-                    best[i] = min(best[i], perf_counter() - start)
             title = build.__name__.replace("_", ", ")
-            rows.append(
-                {
-                    "name": f"{title} {'and backward' if backward else 'forward'}",
-                    "eager_us": best[0] * 1e6,
-                    "compiled_us": best[1] * 1e6,
-                }
-            )
+            name = f"{title} {'and backward' if backward else 'forward'}"
+            ways = (_call(function, args, backward), _call(compiled, args, backward))
+            rows.append(in_turns(name, *ways))
+    print_turns("call", rows)
+    return rows
+
+
+def transforms(lib: Any) -> list[dict]:
+    """The table of transforms of a function, and of the same function compiled."""
+    from wengert.func import grad, hessian, jacrev, jvp, vmap
+
+    x, batch = lib.linspace(-1, 1, 8), lib.linspace(-1, 1, 512).reshape(64, 8)
+    w, v = lib.linspace(-1, 1, 256).reshape(8, 32), lib.linspace(-1, 1, 32)
+
+    def network(x: Any) -> Any:
+        return (x @ w).tanh().mul(v).sum().square()
+
+    long = lib.linspace(-1, 1, 1000)
+
+    def rosenbrock(x: Any) -> Any:
+        return (100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2).sum()
+
+    cases: dict[str, tuple[Callable, Callable]] = {
+        "grad": (network, lambda f: grad(f)(x)),
+        "vmap": (network, lambda f: vmap(f)(batch)),
+        "vmap(grad)": (network, lambda f: vmap(grad(f))(batch)),
+        "jvp": (network, lambda f: jvp(f, (x,), (x,))),
+        "jvp(grad)": (network, lambda f: jvp(grad(f), (x,), (x,))),
+        "jacrev(grad)": (network, lambda f: jacrev(grad(f))(x)),
+        "hessian": (network, lambda f: hessian(f)(x)),
+        "vmap(hessian)": (network, lambda f: vmap(hessian(f))(batch)),
+        "Rosenbrock 1000, jvp(grad)": (rosenbrock, lambda f: jvp(grad(f), (long,), (long,))),
+        "Rosenbrock 50, hessian": (rosenbrock, lambda f: hessian(f)(long[:50])),
+    }
+    rows = []
+    for name, (function, transform) in cases.items():
+        ways = [partial(transform, f) for f in (function, lib.compile(function))]
+        rows.append(in_turns(name, *ways))
+    print_turns("transform", rows)
+    return rows
+
+
+def in_turns(name: str, eager: Callable[[], Any], compiled: Callable[[], Any]) -> dict:
+    """A row of the least times of two ways."""
+    best = [float("inf")] * 2
+    for _ in range(300):
+        for i, way in enumerate((eager, compiled)):
+            start = perf_counter()
+            way()
+            best[i] = min(best[i], perf_counter() - start)
+    return {"name": name, "eager_us": best[0] * 1e6, "compiled_us": best[1] * 1e6}
+
+
+def print_turns(what: str, rows: list[dict]) -> None:
     print()
     print_table(
-        ("call", "eager us", "compiled us", "ratio"),
+        (what, "eager us", "compiled us", "ratio"),
         [
             (
                 row["name"],
@@ -207,7 +248,6 @@ def calls(lib: Any) -> list[dict]:
             for row in rows
         ],
     )
-    return rows
 
 
 def _call(function: Callable, args: tuple, backward: bool) -> Callable[[], Any]:
@@ -234,6 +274,7 @@ def main() -> int:
         "differentiate": rows,
         "compile": compiled,
         "calls": calls(lib),
+        "transforms": transforms(lib),
     }
     return finish(options, report, verdicts + in_proportion)
 

@@ -69,7 +69,7 @@ def attach_outputs(
         for t in outputs:
             if isinstance(t, Tensor) and t.view_meta is not None:
                 t.view_meta.creation = VIEW_MULTI_OUTPUT
-    if state.dual_level >= 0 and state.forward_grad_enabled:
+    if state.dual_level >= 0 and state.forward_grad_enabled and not state.tangents_aside:
         push_tangents(node, state, args, raw, tuple(outputs), constant, dirty)
     return tuple(outputs)
 

@@ -11,7 +11,8 @@ from ..core.tensor import Tensor
 from ..dispatch.operator import Operator
 from ..transforms.batching.moving import at_front, batch_size, padded, with_batch
 from .copying import pack
-from .declare import linear
+from .declare import primitive
+from .getitem import tangent_of
 from .pointwise import new_zeros
 
 __all__ = []
@@ -59,7 +60,7 @@ def _write_view_batched(operator: Any, args: tuple, dims: tuple) -> tuple[Any, i
     return out, 0
 
 
-write_view: Operator = linear(
+write_view: Operator = primitive(
     "_write_view(Tensor self, Tensor src, str[] steps) -> Tensor",
     _write_view,
     {
@@ -68,6 +69,10 @@ write_view: Operator = linear(
         ),
         "src": lambda g, steps: view_by(pack.call1(g), steps),
     },
+    lambda tangents, self, src, steps: write_view.call(
+        (tangent_of(tangents, "self", self), tangent_of(tangents, "src", src), steps)
+    ),
+    widens=False,
     meta=lambda x, src, steps: x.copy("K"),
     batch=_write_view_batched,
     doc="A copy in which the view that the steps lead to has other values.",

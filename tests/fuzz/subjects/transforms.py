@@ -74,6 +74,10 @@ def nested(w: Writer) -> None:
     f = w.function([x], INNER, w.rng.randrange(0, 3) if begin else w.rng.randrange(1, 5), begin)
     if f is None:
         return
+    if w.chance(0.25):
+        c = w.fresh("c")
+        w.emit(f"{c} = compiled({f})")
+        f = c
     dtype = dtype_of(w.value(x))
     names = list(TRANSFORMS | OURS if w.ours else TRANSFORMS)
     if dtype.startswith("complex"):

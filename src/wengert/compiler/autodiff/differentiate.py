@@ -183,12 +183,14 @@ def joint_graph(
 
 
 def add_vjps(graph: Graph, gradient: Gradient, defined: Sequence[bool] | None = None) -> list:
-    """The first arguments of `df`: inputs for gradients that are given, zeros for the others."""
+    """The first arguments of `df`: inputs for gradients that are given, zeros for the others.
+
+    `defined` may end with the real outputs; without it all of these have gradients.
+    """
     given = []
     flags = iter(defined or ())
     for i in gradient.df_input_vjps:
-        real = i < gradient.f_real_outputs
-        if real and (defined is None or next(flags)):
+        if i < gradient.f_real_outputs if defined is None else next(flags, False):
             given.append(graph.add_input(without_grad(gradient.f.outputs[i].type)))
         else:
             given.append(graph.insert(prim.AUTOGRAD_ZERO))

@@ -10,6 +10,11 @@ STOP_GRADIENT = "wengert::_stop_gradient"
 WITH_VALUE = "wengert::_with_value"
 
 
+def has_barriers(graph: Graph) -> bool:
+    """Whether some value lets no gradient pass though an operator computes it."""
+    return any(node.kind in (STOP_GRADIENT, WITH_VALUE) for node in graph.all_nodes())
+
+
 def drop_barriers(graph: Graph) -> Graph:
     """Let every use of a barrier use the value that it has."""
     for node in list(graph.all_nodes()):

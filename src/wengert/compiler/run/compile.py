@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import logging
@@ -17,11 +18,14 @@ from typing import Any
 
 import numpy as np
 
+from ...autograd.grad_mode import is_grad_enabled, set_grad_enabled
 from ...backends.geometry import may_share_memory, offset_of
+from ...core.arrays import LevelArray
 from ...core.classes import COMPILED
 from ...core.state import thread_state
 from ...core.tensor import Tensor
 from ...core.trees.pytree import tree_flatten, tree_map_only
+from ...dispatch.levels import OutsideAllLevels
 from ..interpret.program import Program
 from ..ir.graph import Graph
 from ..native.program import uncollected
@@ -49,6 +53,7 @@ from .guards import (
 from .lanes import lane_for
 from .surroundings import Surroundings
 from .tracing import DifferentiableLevel
+from .transformed import GraphOperator, examples_of, has_dual_level, is_plain
 from .walk import has_attributes
 
 _recompiles = logging.getLogger("wengert.compiler.recompiles")
@@ -168,6 +173,36 @@ class Compilation:
         self.calls += 1
         return self.traced.finish(inputs, self.executable(*inputs))
 
+    @functools.cached_property
+    def operator(self) -> GraphOperator | None:
+        """The graph as an operator inside transforms; None where these must see each operator, and
+        what the function does beside computing its results."""
+        traced, executable = self.traced, self.executable
+        if (
+            traced.mutated
+            or traced.gradients
+            or traced.given_gradients
+            or traced.offsets
+            or traced.identified
+            or traced.store is not None
+            or self.surroundings.unwatchable is not None
+            or executable.generators
+            or any(type(t.array) is LevelArray for t in traced.captured)
+            or not is_plain(executable.graph)
+        ):
+            return None
+        strides: list[tuple[int, ...] | None] = [None] * len(executable.graph.outputs)
+        for recipe in traced.recipes:
+            if not recipe.is_input and recipe.before is None:
+                strides[recipe.index] = recipe.strides
+        return GraphOperator(executable, strides)
+
+    def inside(self, inputs: list[Tensor]) -> Any:
+        """The result inside transforms."""
+        assert self.operator is not None
+        self.calls += 1
+        return self.traced.finish(inputs, self.operator(*inputs))
+
 
 class Refused:
     """Why calls of a kind run uncompiled."""
@@ -225,8 +260,11 @@ class Compiled(Entry):
     def take(self, args: tuple, kwargs: dict[str, Any]) -> Any:
         """The result of a call."""
         state = thread_state()
-        if state.levels or state.modes or state.function_modes or state.dual_level >= 0:
+        levels = state.levels
+        if state.modes or state.function_modes or has_dual_level(state):
             return self.function(*args, **kwargs)  # what is around must see each operator
+        if any(level.traces for level in levels):
+            return self.function(*args, **kwargs)  # its nodes are nodes of the graph around
         if kwargs and self._sorts_keywords:
             kwargs = dict(sorted(kwargs.items()))
         leaves: Sequence[Any] = args
@@ -249,6 +287,8 @@ class Compiled(Entry):
                     made = self._compiled(exact, key, args, kwargs, tensors)
         if made is None:
             return self._uncompiled(key, args, kwargs)
+        if levels:
+            return self._inside(made, args, kwargs, tensors, leaves)
         if not made.is_spent:
             inputs = made.inputs(tensors, leaves)
             if not made.shares_changes(inputs):
@@ -262,6 +302,17 @@ class Compiled(Entry):
                 return result
         elif all(each.is_spent for each in self.compilations):
             self._run_plain()
+        return self.function(*args, **kwargs)
+
+    def _inside(
+        self, made: Compilation, args: tuple, kwargs: dict[str, Any], tensors: list[Tensor],
+        leaves: Sequence[Any],
+    ) -> Any:  # fmt: skip
+        """The result of a call inside transforms."""
+        operator = made.operator
+        if operator is not None and operator.serves():
+            with uncollected():
+                return made.inside(made.inputs(tensors, leaves))
         return self.function(*args, **kwargs)
 
     def _run_plain(self) -> None:
@@ -428,6 +479,11 @@ class Compiled(Entry):
         snapshot = Snapshot(self.function, objects)
         stores = Stores(snapshot, surroundings)
         args, kwargs = tree_map_only(np.ndarray, np.copy, (args, kwargs))
+        outside: Any = contextlib.nullcontext()
+        if thread_state().levels:
+            args, kwargs = examples_of((args, kwargs))
+            outside = OutsideAllLevels()
+        grad_enabled = is_grad_enabled()
 
         def stored() -> list[Any]:
             floats.put_back()
@@ -436,7 +492,7 @@ class Compiled(Entry):
         try:
             if floats:
                 args, kwargs = floats.put(args, kwargs)
-            with surroundings.watching():
+            with outside, set_grad_enabled(grad_enabled), surroundings.watching():
                 # What the function sets of context variables ends with the copy.
                 traced = copy_context().run(
                     record, DifferentiableLevel(), self.function, args, kwargs, True, stored

@@ -438,9 +438,10 @@ def device_of(grads: Sequence[Tensor | None]) -> Any:
 
 
 def reverse_graph(gradient: Gradient, defined: Sequence[bool], device: Any = None) -> Graph:
-    """`df` as a graph of those gradients of real outputs that are defined, and of what `df` keeps.
+    """`df` as a graph of those gradients that are defined, and of what `df` keeps.
 
-    Gradients of temporaries arise in higher orders only, which go through `joint_graph`.
+    `defined` may end with the real outputs, since gradients of temporaries arise in higher orders
+    only.
     """
     graph = Graph()
     given = add_vjps(graph, gradient, defined)

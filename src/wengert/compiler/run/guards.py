@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ...backends.placement import of_array
+from ...core.arrays import LevelArray
 from ...core.devices import device
 from ...core.dtypes import dtype, get_default_dtype
 from ...core.state import anomaly, thread_state
@@ -55,7 +56,9 @@ def tensor_key(t: Tensor) -> TensorKey:
     array = t.array
     strides = None if array.flags.c_contiguous else array.strides
     needs: Any = requires_of(t)
-    if needs and t.node is None:
+    if type(array) is LevelArray:
+        needs = "inside"  # of a transform; what it stands for may require one
+    elif needs and t.node is None:
         needs = "leaf"  # which must not be changed in place
     if type(t) is Tensor and type(array) is _ndarray:
         return TensorKey((array.shape, array.dtype, strides, needs))
@@ -157,6 +160,8 @@ def _leaf_differences(old: Any, new: Any) -> list[str]:
 def _shown_part(name: str, value: Any) -> str:
     if name == "strides" and value is None:
         return "contiguous"
+    if name == "requires_grad" and value == "inside":
+        return "that of a transform"
     if name == "requires_grad" and value:
         return "True, as a leaf" if value == "leaf" else "True, as a result"
     return str(value)

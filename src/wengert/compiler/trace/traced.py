@@ -12,6 +12,7 @@ from typing import Any
 from ...autograd.function_node import Error
 from ...autograd.grad_mode import is_grad_enabled, set_grad_enabled
 from ...backends.layout import copied_in_order
+from ...core.arrays import LevelArray
 from ...core.tensor import Tensor, bump_version, requires_of, set_fields
 from ...core.trees.pytree import TreeSpec, tree_flatten, tree_unflatten
 from ..interpret.program import run
@@ -62,7 +63,8 @@ class Recipe:
                     found.copy_(outputs[self.history])
             else:
                 found = (inputs if self.is_input else outputs)[self.index]
-                if self.strides is not None and found.array.strides != self.strides:
+                apart = type(found.array) is not LevelArray  # whose elements lie elsewhere
+                if self.strides is not None and found.array.strides != self.strides and apart:
                     set_fields(found, array=copied_in_order(found.array, self.strides))
             if self.is_spent and is_grad_enabled():
                 set_fields(found, node=Error(_SPENT, (found,)), needs_grad=True)

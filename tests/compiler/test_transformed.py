@@ -1,0 +1,313 @@
+"""Compiled functions inside transforms: graphs of graphs, equal to what transforms make of the
+plain function."""
+
+import pytest
+
+import wengert
+from wengert.autograd import forward_ad
+from wengert.compiler.run.transformed import OperatorCall
+from wengert.func import functional_call, grad, hessian, jacfwd, jacrev, jvp, linearize, vjp, vmap
+
+X = wengert.linspace(-1, 1, 6, dtype=wengert.float64).reshape(2, 3)
+W = wengert.linspace(0.2, 0.8, 9, dtype=wengert.float64).reshape(3, 3)
+BATCH = wengert.stack([X, X + 1, X * 2])
+
+
+def net(x, w):
+    return ((x @ w).tanh() * x).sum(1)
+
+
+def loss(x, w):
+    return net(x, w).square().mean()
+
+
+def same(mine, its):
+    if isinstance(its, (tuple, list)):
+        assert len(mine) == len(its)
+        for a, b in zip(mine, its, strict=True):
+            same(a, b)
+    else:
+        assert mine.shape == its.shape and mine.dtype == its.dtype
+        wengert.testing.assert_close(mine, its)
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    """How often graphs were called as operators at a level."""
+    made = []
+    apply = OperatorCall.apply
+
+    def noted(*args):
+        made.append(args[0])
+        return apply(*args)
+
+    monkeypatch.setattr(OperatorCall, "apply", noted)
+    return made
+
+
+TRANSFORMED = {
+    "grad": lambda f: grad(f, (0, 1))(X, W),
+    "grad of grad": lambda f: grad(lambda x: grad(f)(x, W).sin().sum())(X),
+    "three times": lambda f: grad(lambda x: grad(lambda x: grad(f)(x, W).sin().sum())(x).sum())(X),
+    "vjp": lambda f: vjp(f, X, W)[1](wengert.ones((), dtype=wengert.float64)),
+    "jvp": lambda f: jvp(f, (X, W), (X.cos(), W.sin())),
+    "jvp of one": lambda f: jvp(lambda w: f(X, w), (W,), (W.sin(),)),
+    "jvp of jvp": lambda f: jvp(lambda x: jvp(f, (x, W), (X, W))[1], (X,), (X.cos(),)),
+    "jvp of grad": lambda f: jvp(lambda x: grad(f)(x, W), (X,), (X.cos(),)),
+    "grad of jvp": lambda f: grad(lambda x: jvp(f, (x, W), (X, W))[1])(X),
+    "linearize": lambda f: linearize(lambda x: f(x, W), X)[1](X.cos()),
+    "vmap": lambda f: vmap(f, (0, None))(BATCH, W),
+    "vmap of the second": lambda f: vmap(f, (None, 2))(X, wengert.stack([W, W + 1], 2)),
+    "vmap of vmap": lambda f: vmap(vmap(f, (0, None)), (None, 0))(BATCH, wengert.stack([W, W.t()])),
+    "vmap of grad": lambda f: vmap(grad(f, (0, 1)), (0, None))(BATCH, W),
+    "grad of vmap": lambda f: grad(lambda w: vmap(f, (0, None))(BATCH, w).prod())(W),
+    "jvp of vmap": lambda f: jvp(lambda w: vmap(f, (0, None))(BATCH, w), (W,), (W.sin(),)),
+    "vmap of jvp": lambda f: vmap(lambda x, t: jvp(f, (x, W), (t, W)))(BATCH, BATCH.sin()),
+    "hessian": lambda f: hessian(f)(X, W),
+    "jacfwd of jacrev": lambda f: jacfwd(jacrev(f, 1), 1)(X, W),
+    "jacrev of jacfwd": lambda f: jacrev(jacfwd(f))(X, W),
+    "vmap of hessian": lambda f: vmap(hessian(f), (0, None))(BATCH, W),
+}
+
+
+@pytest.mark.parametrize("backend", ["native", "interpreter"])
+@pytest.mark.parametrize("name", TRANSFORMED)
+def test_transforms_of_a_compiled_function(name, backend, calls):
+    transformed = TRANSFORMED[name]
+    compiled = wengert.compile(loss, backend=backend, fullgraph=True)
+    expected = transformed(loss)
+    same(transformed(compiled), expected)
+    made = len(compiled.compilations)
+    assert calls and made == 1
+    same(transformed(compiled), expected)
+    assert len(compiled.compilations) == made
+
+
+def test_derivatives_of_graphs_are_made_once(calls):
+    """A second call of a transform finds all graphs that the first one has made."""
+    compiled = wengert.compile(loss)
+    transformed = jacfwd(jacrev(compiled))
+    transformed(X, W)
+    first = {id(each) for each in calls}
+    calls.clear()
+    transformed(X + 1, W - 1)
+    assert {id(each) for each in calls} <= first
+
+
+def test_outer_gradients_go_through():
+    """What a transform returns leads on to leaves outside of all transforms."""
+    found = []
+    for f in (loss, wengert.compile(loss)):
+        x, w = X.clone().requires_grad_(), W.clone().requires_grad_()
+        (grad(f)(x, w).square().sum() + vmap(f, (0, None))(BATCH * x, w).sum()).backward()
+        found.append((x.grad, w.grad))
+    same(*found)
+    w = W.clone().requires_grad_()
+    out = vmap(wengert.compile(loss), (0, None))(BATCH, w)
+    (first,) = wengert.autograd.grad(out.sum(), w, create_graph=True)
+    (second,) = wengert.autograd.grad(first.sum(), w)
+    plain = vmap(loss, (0, None))(BATCH, w)
+    (expected,) = wengert.autograd.grad(plain.sum(), w, create_graph=True)
+    same(second, wengert.autograd.grad(expected.sum(), w)[0])
+
+
+def test_one_compilation_serves_values_and_another_transforms():
+    compiled = wengert.compile(loss)
+    compiled(X, W)
+    grad(compiled)(X, W)
+    grad(compiled)(X, W)
+    compiled(X, W)
+    assert len(compiled.compilations) == 2
+
+
+def test_modules_with_parameters_that_are_batched():
+    """An ensemble: parameters of a compiled module are replaced by a batch of them."""
+    nn = wengert.nn
+    module = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1)).double()
+    compiled = wengert.compile(module)
+    parameters = {
+        name: wengert.stack([p.detach(), p.detach() * 2, p.detach() - 1])
+        for name, p in module.named_parameters()
+    }
+    its = vmap(lambda p: functional_call(module, p, (X,)))(parameters)
+    prefixed = {f"_orig_mod.{name}": p for name, p in parameters.items()}
+    same(vmap(lambda p: functional_call(compiled, p, (X,)))(prefixed), its)
+
+
+def structures(x):
+    return {"mask": x > 0, "kept": (x, x.detach() * 2), "none": None, "sum": x.sum(-1)}
+
+
+def without_none(results):
+    assert results.pop("none") is None
+    return results
+
+
+@pytest.mark.parametrize(
+    "transform",
+    [
+        lambda f: vmap(lambda x: without_none(f(x)))(BATCH),
+        lambda f: vmap(lambda x: without_none(f(x)))(BATCH.transpose(0, 2)),
+        lambda f: jvp(lambda x: f(x)["kept"] + (f(x)["sum"],), (X,), (X.cos(),)),
+        lambda f: vjp(lambda x: f(x)["kept"][0] * f(x)["sum"].sum(), X)[1](X.sin()),
+    ],
+)
+def test_results_that_are_inputs_masks_and_none(transform):
+    compiled = wengert.compile(structures)
+    mine, its = transform(compiled), transform(structures)
+    if isinstance(its, dict):
+        assert list(mine) == list(its)
+        same([mine["mask"], *mine["kept"], mine["sum"]], [its["mask"], *its["kept"], its["sum"]])
+    else:
+        same(mine, its)
+
+
+def test_layouts_are_those_of_the_function():
+    def turned(x):
+        return (x * 2).t(), x.t().exp()
+
+    compiled = wengert.compile(turned)
+    for mine, its in zip(vmap(compiled)(BATCH), vmap(turned)(BATCH), strict=True):
+        same(mine, its)
+        assert mine.stride() == its.stride()
+    for mine, its in zip(
+        jvp(compiled, (X,), (X,))[0], jvp(turned, (X,), (X,))[0], strict=True
+    ):
+        assert mine.stride() == its.stride()
+
+
+def doubled_in_place(x):
+    x.mul_(2)
+    return x.sum()
+
+
+def drawn(x):
+    return x + wengert.rand(3)
+
+
+class Cubed(wengert.autograd.Function):
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x):
+        return x**3
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * 3 * ctx.saved_tensors[0] ** 2
+
+
+def test_what_must_be_seen_by_transforms_runs_as_it_is(calls):
+    """Changes of arguments, draws, and Functions, which are theirs to handle."""
+    row = X[0]
+    x = row.clone()
+    assert grad(wengert.compile(lambda x: doubled_in_place(x.clone())))(row).tolist() == [2] * 3
+    vmap(wengert.compile(doubled_in_place))(BATCH.clone())
+    with pytest.raises(RuntimeError, match="randomness"):
+        vmap(wengert.compile(drawn))(BATCH)
+    different = vmap(wengert.compile(drawn), randomness="different")(wengert.zeros(2, 3))
+    assert not wengert.equal(*different)
+    same(grad(wengert.compile(lambda x: Cubed.apply(x).sum()))(x), 3 * row**2)
+    same(vmap(wengert.compile(Cubed.apply))(BATCH), BATCH**3)
+
+
+def test_branches_on_values_raise_or_run_as_they_are():
+    def halved(x):
+        return x / 2 if x.sum() > 0 else x
+
+    with pytest.warns(UserWarning, match="runs uncompiled"):
+        found = grad(lambda x: wengert.compile(halved)(x).sum())(X + 2)
+    assert found.eq(0.5).all()
+    with pytest.raises(RuntimeError, match="vmap"):
+        vmap(wengert.compile(halved))(BATCH)
+
+
+def test_captured_tensors_of_a_transform():
+    """A tensor of an enclosing transform that a compiled function has from outside."""
+
+    def of_grad(compile):
+        return grad(lambda w: compile(lambda x: loss(x, w))(X))(W)
+
+    def of_vmap(compile):
+        return vmap(lambda x: grad(compile(lambda w: loss(x, w)))(W))(BATCH)
+
+    for outer in (of_grad, of_vmap):
+        same(outer(wengert.compile), outer(lambda f: f))
+
+
+def test_no_grad_inside():
+    def function(x):
+        with wengert.no_grad():
+            factor = x.sum()
+        return (x * factor).sum()
+
+    same(grad(wengert.compile(function))(X), grad(function)(X))
+    same(jvp(wengert.compile(function), (X + 1,), (X,)), jvp(function, (X + 1,), (X,)))
+    same(hessian(wengert.compile(function))(X), hessian(function)(X))
+    same(
+        linearize(wengert.compile(function), X + 1)[1](X), linearize(function, X + 1)[1](X)
+    )
+    with wengert.no_grad():
+        same(grad(wengert.compile(loss))(X, W), grad(loss)(X, W))
+        same(jvp(wengert.compile(loss), (X, W), (X, W)), jvp(loss, (X, W), (X, W)))
+
+
+def total(x):
+    return (x.sin() * x).sum()
+
+
+def detached(x):
+    return (x * x.detach() + x.data).sum()
+
+
+@pytest.mark.parametrize("transform", [grad, jacfwd, hessian, lambda f: jacfwd(grad(f))])
+def test_what_gets_no_gradient(transform):
+    same(transform(wengert.compile(detached))(X), transform(detached)(X))
+
+
+def pushed(f):
+    def function(x):
+        with forward_ad.dual_level():
+            return forward_ad.unpack_dual(f(forward_ad.make_dual(x, x.cos()))).tangent
+
+    return function
+
+
+def test_dual_tensors_around_and_inside():
+    for transform in (grad, jacrev, vmap):
+        same(transform(pushed(wengert.compile(total)))(X), transform(pushed(total))(X))
+    for transform in (grad, hessian, vmap):
+        with forward_ad.dual_level():
+            dual = forward_ad.make_dual(X, X.cos())
+            mine, its = (transform(f)(dual) for f in (wengert.compile(total), total))
+            same(tuple(forward_ad.unpack_dual(mine)), tuple(forward_ad.unpack_dual(its)))
+
+
+def test_compiled_inside_of_traced_transforms():
+    """`compile(hessian(compiled))` is one graph."""
+    inner = wengert.compile(loss)
+    outer = wengert.compile(lambda x: hessian(inner)(x, W), fullgraph=True)
+    same(outer(X), hessian(loss)(X, W))
+
+
+def test_empty_batches_and_scalars():
+    compiled = wengert.compile(lambda x: x.sin() * x)
+    assert vmap(compiled)(wengert.ones(0, 3)).shape == (0, 3)
+    same(grad(compiled)(X[0, 0]), grad(lambda x: x.sin() * x)(X[0, 0]))
+    same(hessian(compiled)(X[0, 0]), hessian(lambda x: x.sin() * x)(X[0, 0]))
+
+
+def test_integers_beside_floats():
+    def picked(x, index):
+        return x[index].square().sum() + index.sum()
+
+    index = wengert.tensor([1, 0, 1])
+    compiled = wengert.compile(picked)
+    same(grad(compiled)(X, index), grad(picked)(X, index))
+    rows = wengert.stack([index, 1 - index])
+    same(vmap(compiled, (None, 0))(X, rows), vmap(picked, (None, 0))(X, rows))
+    same(vmap(grad(compiled), (None, 0))(X, rows), vmap(grad(picked), (None, 0))(X, rows))
