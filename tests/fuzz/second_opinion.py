@@ -188,11 +188,17 @@ class Replaced:
         return self._wrap(name, value)
 
 
+#: Sums of products: one product alone may be a zero of either sign.
+PRODUCTS = "matmul|b?mm|mv|add(?:mm|mv|r|bmm)|baddbmm|outer|ger|inner|linear|einsum|tensordot"
+
+
 def without_zeros_of_no_sign(lib: Any) -> Any:
-    """The library with transforms, factors, inverses whose small parts are zero, of no sign."""
+    """The library with transforms, products, factors, inverses whose small parts are zero, of no
+    sign."""
 
     def wrap(name: str, function: Any) -> Any:
-        if not re.fullmatch(r"i?[rh]?fft\w?|i?stft|cholesky(_inverse)?|inv|solve", name):
+        computes = rf"i?[rh]?fft\w?|i?stft|cholesky(_inverse)?|inv|solve|{PRODUCTS}"
+        if not re.fullmatch(computes, name):
             return function
 
         def transform(*args: Any, **options: Any) -> Any:

@@ -123,6 +123,8 @@ def test_a_second_opinion_decides_where_pytorch_contradicts_itself(factor, expec
         ("torch.fft.fft(t1.detach() * 0 - 1)", "t2**0.5", True),
         ("torch.fft.fft(t1)", "t2 * (2 if torch.__name__ == 'torch' else 3)", False),
         ("torch.linalg.cholesky(torch.ones(1, 1, dtype=torch.cdouble)) - 4", "t2**0.5", True),
+        ("torch.mm(t1[:, None], t1[None])", "torch.atan2(t1.abs() * 0, t2)", True),
+        ("torch.mm(t1[:, None], t1[None])", "t2 * (2 if torch.__name__ == 'torch' else 3)", False),
         ("torch.prelu(t1, t1[:1])", "derivatives(t2, [t1], 2)", True),
         ("t1.prelu(t1[:1])", "derivatives(t2, [t1], 2)", True),
         ("t1.prelu(t1[:1])", "t2 * (2 if torch.__name__ == 'torch' else 3)", False),

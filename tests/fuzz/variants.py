@@ -22,6 +22,7 @@ from fuzz.judging import MINOR, READS_LAYOUT, agree, first_difference
 from fuzz.program import Program, Step
 from fuzz.runner import Seen, execute
 from fuzz.second_opinion import (
+    PRODUCTS,
     Copying,
     InRows,
     SecondOpinion,
@@ -109,6 +110,9 @@ LATE = re.compile(r"\b([a-z]\d+)\.(conj\(\)|adjoint\(\)|m?H\b)")
 CHANGE = re.compile(r"^(.*(?:\.\w+_\(| [-+*/%]{1,2}= |\] = ))(.*)$", re.MULTILINE)
 #: A copy into a tensor.
 COPY = re.compile(r"\b([a-z]\d+)\.copy_\(([a-z]\d+)\)")
+#: A product of matrices as an expression, and as a method.
+MATMUL = re.compile(r"\b([a-z]\d+) @ ([a-z]\d+)")
+PRODUCT = re.compile(rf"\b([a-z]\d+)\.({PRODUCTS})\(")
 PRELU = re.compile(r"\b([a-z]\d+)\.prelu\(")
 BOTH = ("torch", "wengert")
 
@@ -124,8 +128,9 @@ VARIANTS = (
     ),
     # Zeros have a sign, or are none.
     Variant(
-        lambda d: is_computed(d, r"fft\w?\(|stft\(|cholesky|inv\b|solve"),
-        library=without_zeros_of_no_sign,
+        lambda d: is_computed(d, rf"fft\w?\(|stft\(|cholesky|inv\b|solve| @ |\b{PRODUCTS}\("),
+        lambda source: PRODUCT.sub(r"torch.\2(\1, ", MATMUL.sub(r"torch.matmul(\1, \2)", source)),
+        without_zeros_of_no_sign,
         on=BOTH,
     ),
     Variant(

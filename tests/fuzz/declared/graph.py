@@ -20,7 +20,7 @@ from fuzz.declared.looking import (
     refused_by_us,
     strip,
 )
-from fuzz.declared.numbers import differ_by_nan, nearly, numbers, numbers_in
+from fuzz.declared.numbers import defined, differ_by_nan, nearly, numbers, numbers_in
 from fuzz.declared.origins import (
     OTHER_NODES,
     OTHER_VIEWS,
@@ -32,6 +32,7 @@ from fuzz.declared.origins import (
     frees_a_graph,
     goes_on_plainly,
     goes_without_integers,
+    hears_nodes_of_gradients,
     hears_other_nodes,
     history,
     leading_to,
@@ -128,6 +129,7 @@ TABLE: list[Declared] = [
     Declared(
         "The graph and the memory of a gradient are those of our rules.",
         lambda d: d.field in ("requires_grad", "leaf") and names_gradient(d)
+        or d.field == "log" and hears_nodes_of_gradients(d) and defined(d.ours) == defined(d.theirs)
         or d.field in ("values", "grad") and d.laid_out and "as_strided" in history(d)
         and bool(re.search(r"\bg\d", history(d))),
     ),

@@ -99,11 +99,20 @@ def changing(d: Difference, name: str) -> str:
     return "\n".join(step.source for step in d.program.steps if called.search(step.source))
 
 
+def heard_nodes(d: Difference) -> list[str]:
+    """The names of tensors whose nodes have hooks."""
+    heard = re.findall(r"(\w+)\.grad_fn\.register_", d.program.text)
+    return heard + re.findall(r"get_gradient_edge\((\w+)\)\.node", d.program.text)
+
+
 def hears_other_nodes(d: Difference) -> bool:
     """Whether a program has a hook on a node that is declared to be another."""
-    heard = re.findall(r"(\w+)\.grad_fn\.register_", d.program.text)
-    heard += re.findall(r"get_gradient_edge\((\w+)\)\.node", d.program.text)
-    return any(OTHER_NODES.search(origin(d, name) + changing(d, name)) for name in heard)
+    return any(OTHER_NODES.search(origin(d, name) + changing(d, name)) for name in heard_nodes(d))
+
+
+def hears_nodes_of_gradients(d: Difference) -> bool:
+    """Whether a program has a hook on the node of a gradient, which is of our rules."""
+    return any(re.match(r"[dgr]\d", name) for name in heard_nodes(d))
 
 
 def memory_of(text: str) -> dict[str, str]:
