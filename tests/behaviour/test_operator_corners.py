@@ -720,3 +720,15 @@ def test_gradient_of_transposed_parts_of_complex_numbers(lib, shape):
     parts = lib.view_as_real(x).transpose(-1, -2)
     parts.backward(lib.full_like(parts, 0.5))
     assert lib.view_as_real(x.grad).flatten().tolist() == [0.5] * (2 * x.numel())
+
+
+def test_terms_of_the_phase_of_singular_vectors_cancel_to_rounding(lib):
+    """A large gradient of the product of both sides, which no phase changes."""
+    x = lib.tensor([[1.7, 0.3], [0.2, 0.9]], dtype=lib.complex64) * (1 + 0.4j)
+    x.requires_grad_()
+    u, s, vh = lib.linalg.svd(x)
+    (u * s.to(u.dtype) @ vh * 1e7 * (0.3 - 0.7j)).real.sum().backward()
+    assert lib.isfinite(lib.view_as_real(x.grad)).all()
+    u, s, vh = lib.linalg.svd(x)
+    with pytest.raises(RuntimeError, match="specified up to multiplication by e"):
+        ((u.sum() + vh.sum() * 2) * 1e7).real.backward()

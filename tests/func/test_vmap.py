@@ -281,3 +281,16 @@ def test_a_callable_object_is_mapped():
     mapped = wengert.vmap(Scale())
     assert mapped(wengert.ones(2)).tolist() == [3.0, 3.0]
     assert not hasattr(mapped, "factor")
+
+
+def test_no_example_of_a_tensor_with_a_strided_part_replaced():
+    """PyTorch has no batching rule for it."""
+    import wengert
+
+    def write(x):
+        return wengert.as_strided_scatter(x, wengert.ones(3), (3,), (2,))
+
+    x = wengert.zeros(0, 6, requires_grad=True)
+    y = wengert.vmap(write)(x)
+    y.sum().backward()
+    assert y.shape == (0, 6) and x.grad.shape == (0, 6)

@@ -173,7 +173,11 @@ VARIANTS = (
         lambda d: (is_refused_change(d) or is_computed(d, r"\.data\b")) and not uses(TRANSFORMS)(d),
         saves_copies=True,
     ),
-    Variant(lambda d: is_computed(d, r"\.data\b"), saves_copies=True, on=BOTH),
+    Variant(
+        lambda d: is_computed(d, r"\.data\b") or d.field == "log" and is_refused_change(d),
+        saves_copies=True,
+        on=BOTH,
+    ),
     Variant(in_second_derivatives, saves_copies=True, on=("wengert",)),
 )
 

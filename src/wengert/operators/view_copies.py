@@ -15,7 +15,8 @@ from ..core.layouts import contiguous_format
 from ..core.tensor import Tensor
 from ..dispatch.operator import Operator
 from ..dispatch.out import copy_to_out
-from ..transforms.batching.rules import one_by_one
+from ..transforms.batching.moving import batch_size, with_batch
+from ..transforms.batching.rules import each_example
 from . import joining, views
 from .complex import view_as_complex, view_as_real
 from .declare import composite, primitive
@@ -273,6 +274,14 @@ def _without(g: Tensor, *place: Any) -> Tensor:
     return _scatter.call((g, zeros_like(as_strided_relative.call((g, *place))), *place))
 
 
+def _written_in_batch(operator: Any, args: tuple, dims: tuple) -> tuple[Any, Any]:
+    """Every example has memory of its own; where there is none, nothing is written."""
+    size = batch_size(args, dims)
+    if size:
+        return each_example(operator, args, dims)
+    return with_batch(args[0], dims[0], size).clone(), 0
+
+
 _scatter: Operator = primitive(
     "_as_strided_scatter(Tensor self, Tensor src, int[] size, int[] stride, int offset, "
     "int[] layout) -> Tensor",
@@ -293,7 +302,7 @@ _scatter: Operator = primitive(
     ),
     widens=False,
     meta=_written_meta,
-    batch=one_by_one("Every example has memory of its own."),
+    batch=_written_in_batch,
     name="AsStridedScatterBackward0",
     doc="A tensor with a strided part of its memory replaced.",
 )  # fmt: skip
