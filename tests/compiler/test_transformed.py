@@ -4,6 +4,7 @@ plain function."""
 import pytest
 
 import wengert
+from wengert import compiler
 from wengert.autograd import forward_ad
 from wengert.compiler.run.transformed import OperatorCall
 from wengert.func import functional_call, grad, hessian, jacfwd, jacrev, jvp, linearize, vjp, vmap
@@ -81,6 +82,71 @@ def test_transforms_of_a_compiled_function(name, backend, calls):
     assert calls and made == 1
     same(transformed(compiled), expected)
     assert len(compiled.compilations) == made
+
+
+ROWS = wengert.linspace(-1, 1, 600, dtype=wengert.float64).reshape(200, 3)
+
+
+def recurrent(x, w):
+    h = wengert.zeros(3, dtype=wengert.float64)
+    for row in range(len(x)):
+        h = (h @ w + x[row]).tanh()
+    return h.square().sum()
+
+
+def scanned(x, w):
+    def step(h, row):
+        h = (h @ w + row).tanh()
+        return h, h.sin()
+
+    h, rows = compiler.scan(step, wengert.zeros(3, dtype=wengert.float64), x)
+    return h.square().sum() + rows.mean()
+
+
+def mapped(x, w):
+    return compiler.map(lambda row: (row @ w).tanh(), x).square().sum()
+
+
+OVER_LOOPS = {
+    "jvp": lambda f: jvp(f, (ROWS, W), (ROWS.cos(), W.sin())),
+    "vmap": lambda f: vmap(f, (0, None))(wengert.stack([ROWS, ROWS * 2]), W),
+    "grad": lambda f: grad(f, (0, 1))(ROWS, W),
+    "vmap of grad": lambda f: vmap(grad(f, 1), (0, None))(wengert.stack([ROWS, ROWS * 2]), W),
+    "jvp of grad": lambda f: jvp(lambda w: grad(f, 1)(ROWS, w), (W,), (W.cos(),))[1],
+}
+
+
+@pytest.mark.parametrize("transform", OVER_LOOPS)
+@pytest.mark.parametrize("loop", [recurrent, scanned, mapped])
+def test_loops_stay_loops(loop, transform):
+    """What transforms make of a loop has fewer nodes than the loop has rounds."""
+    compiled = wengert.compile(loop, fullgraph=True)
+    same(OVER_LOOPS[transform](compiled), OVER_LOOPS[transform](loop))
+    (made,) = compiled.compilations
+    operators, seen = [made.operator], set()
+    while operators:
+        each = operators.pop()
+        if id(each) not in seen:
+            seen.add(id(each))
+            assert len(list(each.executable.graph.nodes())) < 200
+            operators += filter(None, [*each._differentiable.values(), *each._reverse.values()])
+            operators += filter(None, each._pushed.values())
+    assert len(seen) > (transform != "vmap")
+
+
+def repeated(x, w):
+    n, h = compiler.while_loop(
+        lambda n, h: (n < 9) & (h.abs().sum() < 50),
+        lambda n, h: (n + 1, (h @ w).sin() + x),
+        (wengert.tensor(0), x),
+    )
+    return h.square().sum() + n * h.sum()
+
+
+@pytest.mark.parametrize("transform", ["grad", "jvp", "vmap", "vmap of grad", "hessian"])
+def test_loops_of_unknown_length_are_seen_by_transforms(transform):
+    transformed = TRANSFORMED[transform]
+    same(transformed(wengert.compile(repeated)), transformed(repeated))
 
 
 def test_derivatives_of_graphs_are_made_once(calls):

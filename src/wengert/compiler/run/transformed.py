@@ -34,6 +34,7 @@ from ..ir.remembered import Remembered
 from ..ir.types import TensorType
 from ..passes.barriers import has_barriers
 from ..passes.dce import eliminate_dead_code
+from ..passes.reroll import reroll
 from ..trace.capture import record
 from ..trace.refusals import TraceError
 from .executable import Executable, device_of, distinct, marked, reverse_graph
@@ -42,7 +43,9 @@ from .tracing import DifferentiableLevel
 #: Of one graph so many batches are remembered, which differ in size or in where they lie.
 MOST_BATCHES = 32
 #: Nodes without operators that every transform can go through.
-_PLAIN = {prim.CONSTANT, prim.LIST_CONSTRUCT, prim.LIST_UNPACK, prim.SIZE, prim.FULL}
+_PLAIN = {
+    prim.CONSTANT, prim.LIST_CONSTRUCT, prim.LIST_UNPACK, prim.SIZE, prim.FULL, prim.SCAN, prim.MAP,
+}  # fmt: skip
 _INSIDE = "an argument of a compiled function inside a transform"
 
 
@@ -201,6 +204,8 @@ class GraphOperator:
                 traced = record(DifferentiableLevel(), noted, tuple(map(example_of, inputs)), {})
         except TraceError:
             return None
+        if any(node.kind in (prim.SCAN, prim.MAP) for node in self.executable.graph.nodes()):
+            reroll(traced.graph)  # the rounds of a loop are noted one by one
         return GraphOperator(self.alike(traced.graph), strides, traced.captured)
 
     def alike(self, graph: Graph) -> Executable:
