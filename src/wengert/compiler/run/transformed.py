@@ -10,10 +10,11 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...autograd.function import Function
 from ...autograd.function_batching import lifted_all, unwrapped_all
+from ...autograd.function_call import call_recorded
 from ...autograd.function_node import Error
 from ...autograd.grad_mode import enable_grad
 from ...backends.layout import copied_in_order
@@ -37,6 +38,7 @@ from ..passes.dce import eliminate_dead_code
 from ..passes.reroll import reroll
 from ..trace.capture import record
 from ..trace.refusals import TraceError
+from ..trace.traced import Traced
 from .executable import Executable, device_of, distinct, marked, reverse_graph
 from .tracing import DifferentiableLevel
 
@@ -70,8 +72,8 @@ class GraphOperator:
         self.gradient = gradient
         self._differentiable: dict[tuple[bool, ...], GraphOperator | None] = {}
         self._reverse: dict[tuple, GraphOperator] = {}
-        self._pushed: dict[tuple[bool, ...], GraphOperator | None] = {}
-        self._batched: Remembered[tuple[GraphOperator | None, tuple]] = Remembered(MOST_BATCHES)
+        self._pushed: dict[tuple[bool, ...], Derived | None] = {}
+        self._batched: Remembered[tuple[Derived | None, tuple]] = Remembered(MOST_BATCHES)
 
     def __call__(self, *inputs: Tensor) -> tuple:
         """The outputs of the graph, at the level of the inputs."""
@@ -79,25 +81,41 @@ class GraphOperator:
         state = thread_state()
         if not state.levels:
             return self.laid_out(self.executable(*inputs))
-        operator: GraphOperator | None = self
+        operator = self
         recording = _recording_levels(state)
         needs = tuple([_may_require_grad(t, recording) for t in inputs])
         if any(needs):
-            operator = self.differentiable(needs)
-            if operator is None:
+            found = self.differentiable(needs)
+            if found is None:
                 return self.executable.eager(*inputs)
-        elif _is_grad_alone(state.levels):
-            return self.through(state.levels[0], inputs)
-        results = OperatorCall.apply(operator, *inputs)
-        outputs = results if isinstance(results, tuple) else (results,)
+            operator = found
+        if _is_grad_alone(state.levels):
+            values = [unwrapped(t, state.levels[0])[0] for t in inputs]
+            if None not in recording or not any(map(requires_of, values)):
+                outputs = operator.at_grad_level(state, inputs, values, any(needs))
+                return outputs[: len(self.executable.graph.outputs)]
+        outputs = OperatorCall.apply(operator, *inputs)
         return outputs[: len(self.executable.graph.outputs)]
 
-    def through(self, level: Level, inputs: Sequence[Tensor]) -> tuple:
-        """The outputs at a level that notes nothing of the call."""
-        values = [unwrapped(t, level)[0] for t in inputs]
+    def at_grad_level(
+        self, state: ThreadState, inputs: tuple, values: list[Tensor], recorded: bool
+    ) -> tuple:
+        """The outputs at the only level there is, which is one of reverse mode, where nothing is
+        recorded of `values` outside of it: what a Function does at each level, done for one."""
+        level = state.levels[0]
         with level.below():
-            outputs = self.laid_out(self.executable(*values))
-        return tuple([None if t is None else lifted(t, level) for t in outputs])
+            below = self.computed(values)
+        outputs = tuple([None if t is None else lifted(t, level) for t in below])
+        if not recorded:
+            return outputs
+        args, setup = (self, *inputs), OperatorCall.setup_context
+        return call_recorded(OperatorCall, state, args, setup, lambda *same: outputs)
+
+    def computed(self, inputs: Sequence[Tensor]) -> tuple:
+        """The outputs for plain tensors, none of which is one of the inputs."""
+        outputs = self.laid_out(distinct(self.executable.program(*inputs)))
+        given = set(map(id, inputs))
+        return tuple([t.clone() if t is not None and id(t) in given else t for t in outputs])
 
     def laid_out(self, outputs: tuple) -> tuple:
         """Outputs with their elements in the order that the function gives them."""
@@ -179,12 +197,12 @@ class GraphOperator:
 
             made = self.derived(batch, inputs)
             known = self._batched[key] = (made, places[0] if made else ())
-        operator, found = known
-        if operator is None:
+        derived, found = known
+        if derived is None:
             return _on_batch(self.executable, info, dims, inputs)
-        return operator(*inputs), found
+        return derived(*inputs), found
 
-    def derived(self, function: Callable, inputs: Sequence[Tensor]) -> GraphOperator | None:
+    def derived(self, function: Callable, inputs: Sequence[Tensor]) -> Derived | None:
         """What a function of the inputs, traced, is as an operator.
 
         There is none where a rule needs values, which a graph does not know.
@@ -194,8 +212,9 @@ class GraphOperator:
         def noted(*values: Tensor) -> tuple:
             results = function(*values)
             strides[:] = [
-                None if t is None or t.array.flags.c_contiguous else t.array.strides
+                None if t.array.flags.c_contiguous else t.array.strides
                 for t in results
+                if t is not None
             ]
             return results
 
@@ -206,7 +225,8 @@ class GraphOperator:
             return None
         if any(node.kind in (prim.SCAN, prim.MAP) for node in self.executable.graph.nodes()):
             reroll(traced.graph)  # the rounds of a loop are noted one by one
-        return GraphOperator(self.alike(traced.graph), strides, traced.captured)
+        operator = GraphOperator(self.alike(traced.graph), strides, traced.captured)
+        return Derived(operator, traced)
 
     def alike(self, graph: Graph) -> Executable:
         """A graph made ready to run as that of this operator is."""
@@ -214,14 +234,23 @@ class GraphOperator:
         return Executable(graph, executable.passes, executable.recompute, make=executable.make)
 
 
+class Derived(NamedTuple):
+    """What a transform has made of a graph: an operator, and which of its results are None."""
+
+    operator: GraphOperator
+    traced: Traced
+
+    def __call__(self, *inputs: Tensor) -> tuple:
+        results: tuple = self.traced.result_of(list(inputs), self.operator(*inputs))
+        return results
+
+
 class OperatorCall(Function):
     """One call of a graph, at a level or with tensors that require grad."""
 
     @staticmethod
     def forward(operator: GraphOperator, *inputs: Tensor) -> tuple:  # type: ignore[override]
-        outputs = operator.laid_out(distinct(operator.executable.program(*inputs)))
-        given = set(map(id, inputs))
-        return tuple([t.clone() if t is not None and id(t) in given else t for t in outputs])
+        return operator.computed(inputs)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple, output: tuple) -> None:
