@@ -132,7 +132,7 @@ class GraphOperator:
     def serves(self) -> bool:
         """Whether what the levels around a call ask for are graphs: tangents pass where gradients
         do not, and a graph tells nothing of it."""
-        return not (self.has_barriers and any(map(_pushes_forward, thread_state().levels)))
+        return not (self.has_barriers and any(map(_may_push, thread_state().levels)))
 
     def moved(self, given: tuple[bool, ...]) -> list[int]:
         """The outputs that have tangents, or gradients, where the inputs that are `given` do."""
@@ -350,14 +350,19 @@ def has_dual_level(state: ThreadState) -> bool:
     for level in state.levels:
         if level.dual_level >= 0:
             return True
-        if level.kind == "jvp":
+        if _has_tangents(level):
             return False
     return state.dual_level >= 0
 
 
-def _pushes_forward(level: Any) -> bool:
-    """Whether a level computes tangents."""
-    return level.kind == "jvp" or level.pushes_forward
+def _has_tangents(level: Level) -> bool:
+    """Whether the tensors of a level have tangents: it differentiates, but not in reverse."""
+    return level.differentiates and not level.records
+
+
+def _may_push(level: Level) -> bool:
+    """Whether a level computes tangents, by a graph or at once."""
+    return _has_tangents(level) or level.pushes_forward
 
 
 def _recording_levels(state: ThreadState) -> set[Level | None]:
@@ -382,7 +387,7 @@ def _may_require_grad(t: Tensor, recording: set[Level | None]) -> bool:
         level = array.level if type(array) is LevelArray else None
         if requires_of(t) and level in recording:
             return True
-        if level is None or level.kind == "vmap":
+        if level is None or not level.differentiates:
             return False
         t = array.value
 
