@@ -1,6 +1,10 @@
 """Compiled functions inside transforms: graphs of graphs, equal to what transforms make of the
 plain function."""
 
+import gc
+import weakref
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 import wengert
@@ -158,6 +162,39 @@ def test_derivatives_of_graphs_are_made_once(calls):
     calls.clear()
     transformed(X + 1, W - 1)
     assert {id(each) for each in calls} <= first
+
+
+@pytest.mark.parametrize("transform", ["grad", "jvp of grad", "hessian", "vmap of grad"])
+def test_calls_leave_nothing(transform):
+    compiled, transformed = wengert.compile(loss), TRANSFORMED[transform]
+    transformed(compiled)
+    gc.collect()
+    before = len(gc.get_objects())
+    for _ in range(50):
+        transformed(compiled)
+    gc.collect()
+    assert len(gc.get_objects()) - before < 50
+
+
+def test_graphs_of_functions_that_are_gone_are_freed():
+    """A function that is compiled anew in each step of an outer loop."""
+
+    def step():
+        compiled = wengert.compile(lambda x: loss(x, W), backend="interpreter")
+        hessian(compiled)(X)
+        return weakref.ref(compiled.compilations[0].operator)
+
+    gone = [step() for _ in range(3)]
+    gc.collect()
+    assert all(each() is None for each in gone)
+
+
+def test_threads_share_the_graphs_of_transforms():
+    compiled, expected = wengert.compile(loss), hessian(loss)(X, W)
+    with ThreadPoolExecutor(4) as pool:
+        for found in pool.map(lambda _: hessian(compiled)(X, W), range(16)):
+            same(found, expected)
+    assert len(compiled.compilations) == 1
 
 
 def test_outer_gradients_go_through():

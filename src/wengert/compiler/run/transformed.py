@@ -292,6 +292,10 @@ class OperatorCall(Function):
         return operator.batched(info, in_dims[1:], inputs)
 
 
+# Attributes that are there already: through what they know of a call, no cycle leads back.
+OperatorCall._backward_cls.operator = OperatorCall._backward_cls.needs = None
+
+
 def _kept(gradient: Gradient, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> list:
     """What the reverse reads of inputs and outputs."""
     return gradient.df_inputs(inputs, outputs, ())[len(gradient.df_input_vjps) :]
