@@ -66,6 +66,13 @@ TABLE: list[Declared] = [
         lambda d: d.field == "stride" and bool(GAPS.search(history(d))),
     ),
     Declared(
+        "A part of a tensor that overlaps itself is changed by no other part, as far as gradients "
+        "go.",
+        lambda d: (d.field == "values" and is_gradient(d) or d.field in ("grad", "log"))
+        and bool(re.search(r"\.(unfold|as_strided|expand)\(", d.program.text))
+        and bool(re.search(r"\.data\b", d.program.text)) and changes(d),
+    ),
+    Declared(
         "Strides that nothing depends on may differ",
         lambda d: d.field == "stride" and None in d.ours and 1 in d.ours and 1 in d.theirs,
         harmless=True,
