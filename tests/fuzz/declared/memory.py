@@ -102,7 +102,10 @@ TABLE: list[Declared] = [
     ),
     Declared(
         "Inside vmap, and of results, as_strided sees other places in memory.",
-        lambda d: "as_strided" in leading_to(d)
+        # So does view_as_complex, in PyTorch too, where the batch dimension comes last.
+        lambda d: d.program.ours and d.program.uses("vmap")
+        and refused_by_us(d, "must have a last dimension with stride 1")
+        or "as_strided" in leading_to(d)
         and (d.program.uses("vmap") and (d.field == "values" and is_gradient(d)
                                          or refused(d, "setStorage"))
              or refused_by_us(d, "in forward mode inside vmap, a view made by as_strided")

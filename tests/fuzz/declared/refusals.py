@@ -79,7 +79,8 @@ TABLE: list[Declared] = [
         "A vectorized jacobian may have no elements.",
         lambda d: d.program.uses("jacobian", "jacfwd", "hessian", "jacrev")
         and d.field == "error" and d.theirs is not None
-        and bool(re.search(r"index 0 (is )?out of|stack expects a non-empty", d.theirs.message)),
+        and bool(re.search(r"index 0 (is )?out of|stack expects a non-empty|"
+                           r"optional 0 dim batch size for input", d.theirs.message)),
     ),
     Declared(
         "An operand keeps its shape when it is changed in place",
