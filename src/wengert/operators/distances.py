@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..backends.backend import has_elements
 from ..backends.geometry import wrap_dim
 from ..core.registry import operator_named
 from ..core.size import broadcast_shapes
@@ -14,6 +13,7 @@ from ..creation.ranges import triu_indices
 from ..dispatch.operator import Operator
 from ..dispatch.out import copy_to_out
 from ..transforms.batching.rules import leading
+from .conditions import require
 from .declare import composite, primitive
 from .matmul import matmul
 from .norms import vector_norm
@@ -147,8 +147,7 @@ def _weights(name: str, given: Tensor, count: int, whole: bool) -> Tensor:
             f"cov(): expected {name} to have the same numel as there are observations in the input "
             f"but got {given.numel()} != {count}"
         )
-    if has_elements(given.array) and (given.array < 0).any().item():
-        raise RuntimeError(f"cov(): {name} cannot be negative")
+    require(given >= 0, f"cov(): {name} cannot be negative")
     return given
 
 

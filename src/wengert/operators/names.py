@@ -26,6 +26,7 @@ DEFERRED: dict[str, tuple[str, ...]] = {
         "angle", "complex", "conj", "conj_physical", "conj_physical_", "imag", "is_conj", "is_neg",
         "polar", "real", "resolve_conj", "resolve_neg", "view_as_complex", "view_as_real",
     ),
+    "conditions": (),
     "contraction": ("chain_matmul", "einsum", "inner", "tensordot"),
     "convolution": ("convolution",),
     "counting": (

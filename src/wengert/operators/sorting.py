@@ -7,7 +7,7 @@ from typing import Any
 
 from .. import return_types
 from ..backends import meta
-from ..backends.backend import backend_of, has_elements
+from ..backends.backend import backend_of
 from ..backends.layout import empty_in_order
 from ..core import dtypes
 from ..core.errors import shape_text
@@ -33,6 +33,7 @@ from .along import (
     take_along,
     widened,
 )
+from .conditions import require
 from .declare import composite, nondifferentiable, primitive
 from .getitem import refuse_meta
 from .pointwise import ceil, floor, isnan, lerp, logical_not, round, where
@@ -368,8 +369,7 @@ def _checked_levels(name: str, x: Tensor, q: Any) -> Tensor:
         raise RuntimeError(f"{name}() q tensor must be same dtype as the input tensor")
     if q.array.ndim > 1:
         raise RuntimeError(f"{name}() q must be a scalar or 1D tensor")
-    if has_elements(q.array) and not ((q.array >= 0) & (q.array <= 1)).all().item():
-        raise RuntimeError(f"{name}() q values must be in the range [0, 1]")
+    require((q >= 0) & (q <= 1), f"{name}() q values must be in the range [0, 1]")
     return q.reshape(-1)
 
 
