@@ -80,8 +80,10 @@ TABLE: list[Declared] = [
         lambda d: d.program.uses("saved_tensors")
         and (refused(d, "This view was created inside a custom Function",
                      "This view is the output of a function that returns multiple views")
-             # Its backward has run here, and has let go of what it read, before another node
-             # raised; in PyTorch it raises again.
+             # Its backward has run here, and the hooks after it.
+             or d.field in ("log", "grad")
+             and after(d, "This view was created inside a custom Function")
+             # It has let go of what it read before another node raised; in PyTorch it raises again.
              or d.field == "message" and "through the graph a second time" in d.ours.message
              and d.before[:-1].count(d.theirs.message) > 0 and frees_a_graph(d)
              and "This view was created inside a custom Function" in d.theirs.message),

@@ -49,7 +49,8 @@ TABLE: list[Declared] = [
         or d.field == "values" and bool(GAPS.search(history(d)))
         and bool(re.search(r"_scatter\(", history(d)))
         or d.field in ("values", "grad", "log") and "unsafe_" in d.program.text and changes(d)
-        or refused_by_us(d, "setStorage") and "unsafe_" in d.program.text
+        or refused_by_us(d, "setStorage")
+        and ("unsafe_" in d.program.text or bool(re.search(r"_scatter\(", history(d))))
         or refused_by_us(d, r"as_strided_scatter\(\): sizes")
         # So has each example of vmap, and not each row of a loop.
         or d.program.ours and refused(d, r"as_strided_scatter\(\): sizes")

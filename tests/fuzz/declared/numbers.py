@@ -8,7 +8,7 @@ def differ_by_nan(ours: object, theirs: object) -> bool:
     mine, other = numbers_in(ours), numbers_in(theirs)
     pairs = [(a, b) for a, b in zip(mine, other) if (a != a) == (b != b)]
     return len(pairs) < len(mine) == len(other) and all(
-        a != a or a == b or abs(a - b) <= 1e-3 * abs(b) for a, b in pairs
+        a != a or a == b or abs(a - b) <= 1e-3 * abs(b) + 1e-12 for a, b in pairs
     )
 
 
