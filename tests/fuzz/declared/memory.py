@@ -19,6 +19,7 @@ from fuzz.declared.looking import (
     refused,
     refused_by_us,
 )
+from fuzz.declared.numbers import only_theirs_nan
 from fuzz.declared.origins import history, leading_to, made_by
 from fuzz.declared.patterns import CONJUGATES, COPIES, GAPS, MATRICES
 
@@ -71,7 +72,11 @@ TABLE: list[Declared] = [
         "go.",
         lambda d: (d.field == "values" and is_gradient(d) or d.field in ("grad", "log"))
         and bool(re.search(r"\.(unfold|as_strided|expand)\(", d.program.text))
-        and bool(re.search(r"\.data\b", d.program.text)) and changes(d),
+        and bool(re.search(r"\.data\b", d.program.text)) and changes(d)
+        # Of no places that PyTorch divides by, there is no quotient.
+        or (is_gradient(d) and d.field == "values" or d.field in ("grad", "log"))
+        and len(re.findall(r"as_strided\(", leading_to(d))) > 1
+        and only_theirs_nan(d.ours, d.theirs),
     ),
     Declared(
         "Strides that nothing depends on may differ",
