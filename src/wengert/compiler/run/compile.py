@@ -261,9 +261,10 @@ class Compiled(Entry):
         """The result of a call."""
         state = thread_state()
         levels = state.levels
-        if state.modes or state.function_modes or has_dual_level(state):
+        has_duals = has_dual_level(state) if levels else state.dual_level >= 0
+        if state.modes or state.function_modes or has_duals:
             return self.function(*args, **kwargs)  # what is around must see each operator
-        if any(level.traces for level in levels):
+        if levels and any(level.traces for level in levels):
             return self.function(*args, **kwargs)  # its nodes are nodes of the graph around
         if kwargs and self._sorts_keywords:
             kwargs = dict(sorted(kwargs.items()))
