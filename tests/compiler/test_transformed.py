@@ -429,3 +429,28 @@ def test_integers_beside_floats():
     rows = wengert.stack([index, 1 - index])
     same(vmap(compiled, (None, 0))(X, rows), vmap(picked, (None, 0))(X, rows))
     same(vmap(grad(compiled), (None, 0))(X, rows), vmap(grad(picked), (None, 0))(X, rows))
+
+
+def test_rules_that_are_first_asked_for_inside_a_batch_serve_others():
+    """What is known of an operator's gradient is known for all graphs."""
+
+    def written(x):
+        y = x.square().sum(-1, keepdim=True)
+        y[wengert.tensor([0])] = 0.5
+        return (y * 0.8125).sin().sum()
+
+    two = BATCH[0, 0, :2]
+    compiled = wengert.compile(written, backend="interpreter")
+    its = vmap(lambda a: grad(lambda y: written(X * a * y))(X.cos()))(two)
+    same(vmap(lambda a: grad(lambda y: compiled(X * a * y))(X.cos()))(two), its)
+
+    def changed(x):
+        x.index_put_((wengert.tensor([0]),), x[1] * 0.5)
+        return (x * x).sum()
+
+    found = []
+    for f in (changed, wengert.compile(changed, fullgraph=True)):
+        x = wengert.tensor([[1.0], [2.0]], dtype=wengert.float64, requires_grad=True)
+        (first,) = wengert.autograd.grad(f(x * 1), x, create_graph=True)
+        found.append(wengert.autograd.grad(first.sin().sum(), x, create_graph=True)[0])
+    same(*found)

@@ -15,6 +15,7 @@ from ...autograd.grad_mode import set_grad_enabled
 from ...backends.meta import MetaArray
 from ...core.state import ThreadState, thread_state
 from ...core.tensor import Tensor
+from ...dispatch.levels import OutsideAllLevels
 from ...operators.fitting import reduce_gradient
 from ...tape.plans import values_read
 from ..ir import primitives as prim
@@ -116,7 +117,8 @@ def rule_graph(node: Node, needs: tuple[bool, ...], once: bool = False) -> RuleG
     found = _rules.get(key)
     if found is None:
         try:
-            with set_grad_enabled(not once):
+            # What is remembered for all must not depend on where a rule is asked for first.
+            with OutsideAllLevels(), set_grad_enabled(not once):
                 found = _make(node, list(types), list(results), needs)
         except NotDifferentiable as error:
             found = error.with_traceback(None)
@@ -235,7 +237,7 @@ def _run_rule(operator: Any, position: int, gradient: Any, args: list, outputs: 
     reads = values_read(operator, rule, args, outputs)
     try:
         return rule(gradient, *reads)
-    except NotDifferentiable:
+    except (NotDifferentiable, RecursionError):  # the latter tells of the stack, not of the rule
         raise
     except (RuntimeError, NotImplementedError, TypeError, ValueError, IndexError) as error:
         raise NotDifferentiable(str(error)) from error
@@ -253,7 +255,7 @@ def _run_formula(
         out = tuple(outputs) if len(operator.schema.returns) > 1 else outputs[0]
     try:
         found = formula_gradients(operator, operator.converted(args), out, grads, needs)
-    except NotDifferentiable:
+    except (NotDifferentiable, RecursionError):  # the latter tells of the stack, not of the rule
         raise
     except (RuntimeError, NotImplementedError, TypeError, ValueError, IndexError) as error:
         raise NotDifferentiable(str(error)) from error

@@ -136,7 +136,8 @@ class GraphOperator:
 
     def moved(self, given: tuple[bool, ...]) -> list[int]:
         """The outputs that have tangents, or gradients, where the inputs that are `given` do."""
-        return self.executable.differentiated(given).recorded_outputs
+        with OutsideAllLevels():
+            return self.executable.differentiated(given).recorded_outputs
 
     def differentiable(self, needs: tuple[bool, ...]) -> GraphOperator | None:
         """The graph with what its reverse needs, which leads to the inputs that `needs` marks.
@@ -146,7 +147,7 @@ class GraphOperator:
             executable = self.executable
             graph = marked(executable.graph.copy(), needs)
             made = None
-            with contextlib.suppress(NotDifferentiable):
+            with OutsideAllLevels(), contextlib.suppress(NotDifferentiable):
                 gradient = differentiate(graph, recompute=executable.recompute)
                 temporaries = gradient.f.outputs[gradient.f_real_outputs :]
                 if all(isinstance(value.type, TensorType) for value in temporaries):
@@ -167,7 +168,8 @@ class GraphOperator:
         key = (tuple([g is not None for g in given]), place)
         reverse = self._reverse.get(key)
         if reverse is None:
-            graph = eliminate_dead_code(reverse_graph(gradient, *key))
+            with OutsideAllLevels():
+                graph = eliminate_dead_code(reverse_graph(gradient, *key))
             reverse = self._reverse[key] = GraphOperator(self.alike(graph))
         return gradient.by_input(reverse(*[g for g in given if g is not None], *kept))
 
