@@ -72,7 +72,7 @@ TABLE: list[Declared] = [
         "go.",
         lambda d: (d.field == "values" and is_gradient(d) or d.field in ("grad", "log"))
         and bool(re.search(r"\.(unfold|as_strided|expand)\(", d.program.text))
-        and bool(re.search(r"\.data\b", d.program.text)) and changes(d)
+        and bool(re.search(r"\.data\b|\.detach\(", d.program.text)) and changes(d)
         # Of no places that PyTorch divides by, there is no quotient.
         or (is_gradient(d) and d.field == "values" or d.field in ("grad", "log"))
         and len(re.findall(r"as_strided\(", leading_to(d))) > 1
