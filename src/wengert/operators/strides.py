@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..backends import meta
+from ..backends.backend import backend_of
 from ..backends.geometry import (
     at,
     may_overlap,
@@ -50,9 +51,11 @@ def _equivalent(shape: tuple, one: tuple, other: tuple) -> bool:
 
 def laid_out(xp: Any, x: Any, layout: tuple[int, ...]) -> Any:
     """A copy of `x` with the given strides: a tangent of a tensor that has them."""
-    item = x.dtype.itemsize
+    in_bytes = tuple([s * x.dtype.itemsize for s in layout])
+    if backend_of(x).shape_only:
+        return meta.of_strides(x.shape, in_bytes, x.dtype)
     memory = xp.zeros(max(span(x.shape, layout), 1), x.dtype)
-    copy = strided(memory, x.shape, tuple([s * item for s in layout]))
+    copy = strided(memory, x.shape, in_bytes)
     copy[...] = x
     return copy
 
