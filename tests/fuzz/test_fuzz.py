@@ -541,6 +541,20 @@ def test_graphs_of_gradients_save_what_our_rules_read(factor, agrees):
     assert (against_pytorch(Program([Step(step) for step in steps])) is None) is agrees
 
 
+@pytest.mark.parametrize(("made", "agrees"), [("{}", True), (f"{{}} * {ONLY_PYTORCH}", False)])
+@pytest.mark.parametrize("fill", ["zero_()", "fill_(2.0)"])
+def test_a_filled_tensor_has_a_tangent_that_nothing_leads_to(fill, made, agrees):
+    """PyTorch records it, and asks for its gradient where a view was made without recording."""
+    pytest.importorskip("torch")
+    steps = [
+        "t1 = torch.ones(2, 2)",
+        f"t2 = {made.format('torch.ones(2)')}",
+        f"def f3(x):\n    x = x.clone().{fill}\n    with torch.no_grad():\n        return x.t()",
+        "r4 = torch.func.jacrev(lambda x: torch.func.jvp(f3, (x,), (x,)))(t1)",
+    ]
+    assert (against_pytorch(Program([Step(step) for step in steps])) is None) is agrees
+
+
 @pytest.mark.parametrize("reason", sorted({entry.reason for entry in TABLE}))
 def test_declared_differences_are_documented(reason):
     page = Path(__file__).parents[2] / "docs" / "differences.md"

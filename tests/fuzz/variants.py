@@ -102,6 +102,13 @@ def in_second_derivatives(d: Difference) -> bool:
     return bool(recorded) and refused_by_us(d, "modified by an inplace operation")
 
 
+def gives_filled_a_gradient(d: Difference) -> bool:
+    """Whether PyTorch alone asks for the gradient of the tangent of what was filled."""
+    return bool(FILLS.search(d.program.text)) and refused(d, "does not require grad and does not")
+
+
+#: A method that fills a tensor with one number.
+FILLS = re.compile(r"\.(?:zero_\(|fill_\(([^()]*))\)")
 #: What makes a transform, in which hooks do not see what is saved.
 TRANSFORMS = re.compile(r"\b(torch\.func|vmap|jacobian|linearized)\b")
 #: Methods and properties that PyTorch returns lazily conjugated tensors from.
@@ -179,6 +186,12 @@ VARIANTS = (
         on=BOTH,
     ),
     Variant(in_second_derivatives, saves_copies=True, on=("wengert",)),
+    # What is filled is a product with zero, whose tangent is recorded.
+    Variant(
+        gives_filled_a_gradient,
+        lambda source: FILLS.sub(lambda fill: f".mul_(0).add_({fill[1] or 0})", source),
+        on=("wengert",),
+    ),
 )
 
 
