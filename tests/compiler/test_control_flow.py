@@ -7,6 +7,7 @@ import wengert
 from compiler.support import accumulate, graph, run_gradient
 from wengert.compiler import NotDifferentiable, differentiate, is_differentiable, run
 from wengert.compiler.passes import propagate_requires_grad, propagate_shapes
+from wengert.compiler.passes.rematerialize import Policy
 
 
 def leaf(*shape, seed=0):
@@ -15,7 +16,8 @@ def leaf(*shape, seed=0):
 
 
 def check(text, function, inputs, order=2):
-    """First and second derivatives of a graph are those of a function."""
+    """First and second derivatives of a graph are those of a function, the first ones also where a
+    graph is differentiated once."""
     gradient = differentiate(graph(text))
     gradient.f.lint()
     gradient.df.lint()
@@ -26,12 +28,21 @@ def check(text, function, inputs, order=2):
         outputs, leaves, weights, create_graph=True, allow_unused=True
     )
     detached = [x.detach() if isinstance(x, wengert.Tensor) else x for x in inputs]
-    values, found = run_gradient(gradient, detached, weights)
-    for mine, other in zip(values, outputs):
-        np.testing.assert_allclose(mine.numpy(), other.detach().numpy())
-    got = [g for x, g in zip(inputs, found) if isinstance(x, wengert.Tensor) and x.requires_grad]
-    for mine, other in zip(got, want, strict=True):
-        np.testing.assert_allclose(mine.numpy(), other.detach().numpy(), atol=1e-12)
+
+    def check_first(gradient):
+        values, found = run_gradient(gradient, detached, weights)
+        for mine, other in zip(values, outputs):
+            np.testing.assert_allclose(mine.numpy(), other.detach().numpy())
+        got = [
+            g for x, g in zip(inputs, found) if isinstance(x, wengert.Tensor) and x.requires_grad
+        ]
+        for mine, other in zip(got, want, strict=True):
+            np.testing.assert_allclose(mine.numpy(), other.detach().numpy(), atol=1e-12)
+        return values
+
+    for policy in (None, Policy()):
+        check_first(differentiated_once(text, policy))
+    values = check_first(gradient)
     if order == 1:
         return gradient
     # The second derivatives: through df by differentiating it, through f by running df again.
@@ -61,6 +72,13 @@ def check(text, function, inputs, order=2):
     for a, b, x in zip(mine, expected, leaves, strict=True):
         a, b = (wengert.zeros_like(x) if g is None else g for g in (a, b))
         np.testing.assert_allclose(a.numpy(), b.detach().numpy(), atol=1e-12)
+    return gradient
+
+
+def differentiated_once(text, policy=None):
+    gradient = differentiate(graph(text), once=True, recompute=policy)
+    gradient.f.lint()
+    gradient.df.lint()
     return gradient
 
 
@@ -155,6 +173,89 @@ def test_scan(reverse):
     inputs = [leaf(3), wengert.tensor(1), leaf(4, 3, seed=1), leaf(3, seed=2)]
     gradient = check(SCAN.format(reverse=reverse), function, inputs)
     assert str(gradient.df).count("= prim::scan") == 2
+
+
+def test_loops_keep_what_their_reverse_reads():
+    """Each round runs once where nothing is differentiated again, but for what costs little."""
+    everything = differentiated_once(SCAN.format(reverse=False))
+    assert str(everything.df).count("= prim::scan") == 1
+    assert "wengert::tanh" not in str(everything.df) and "wengert::tanh" in str(everything.f)
+    mapped = differentiated_once(MAP)
+    assert "wengert::sin" not in str(mapped.df) and "wengert::sin" in str(mapped.f)
+    # A product is kept, and the square of it computed again.
+    text = """
+        graph(%h : float64[3; grad], %xs : float64[4, 3, 3; grad]):
+          %0 = prim::scan[carried=1, mapped=1, reverse=False](%h, %xs)
+            block(%a, %x):
+              %1 = wengert::mv(%x, %a)
+              %2 = wengert::square(%1)
+              %3 = wengert::sin(%2)
+              return (%3)
+          return (%0)
+    """
+
+    def function(h, xs):
+        for x in xs:
+            h = (x @ h).square().sin()
+        return (h,)
+
+    check(text, function, [leaf(3), leaf(4, 3, 3, seed=1)])
+    cheapest = differentiated_once(text, Policy())
+    assert str(cheapest.df).count("= prim::scan") == 1
+    assert str(cheapest.df).count("wengert::mv(") == 1  # that of a gradient
+    assert "wengert::square" in str(cheapest.df)
+
+
+def test_loops_do_not_keep_what_is_the_same_in_all_rounds():
+    text = """
+        graph(%h : float64[3; grad], %xs : float64[4, 3; grad], %w : float64[3, 3; grad]):
+          %0 = prim::scan[carried=1, mapped=1, reverse=False](%h, %xs, %w)
+            block(%a, %x, %v):
+              %1 = wengert::mm(%v, %v)
+              %2 = wengert::mv(%1, %a)
+              %3 = wengert::mul(%2, %x)
+              return (%3)
+          return (%0)
+    """
+
+    def function(h, xs, w):
+        for x in xs:
+            h = w @ w @ h * x
+        return (h,)
+
+    check(text, function, [leaf(3), leaf(4, 3, seed=1), leaf(3, 3, seed=2)])
+    assert "float64[4, 3, 3" not in str(differentiated_once(text, Policy()).f)
+
+
+def test_loops_in_loops_keep_what_is_inside():
+    text = """
+        graph(%h : float64[3; grad], %xs : float64[2, 4, 3; grad], %w : float64[3; grad]):
+          %0, %1 = prim::scan[carried=1, mapped=1, reverse=False](%h, %xs, %w)
+            block(%a, %x, %v):
+              %2, %3 = prim::scan[carried=1, mapped=1, reverse=True](%a, %x, %v)
+                block(%b, %y, %u):
+                  %4 = wengert::mul(%b, %u)
+                  %5 = wengert::add(%4, %y)
+                  %6 = wengert::tanh(%5)
+                  return (%6, %6)
+              return (%2, %3)
+          return (%0, %1)
+    """
+
+    def function(h, xs, w):
+        rows = []
+        for x in xs:
+            seen = []
+            for y in reversed(x):
+                h = (h * w + y).tanh()
+                seen.append(h)
+            rows.append(wengert.stack(seen[::-1]))
+        return h, wengert.stack(rows)
+
+    check(text, function, [leaf(3), leaf(2, 4, 3, seed=1), leaf(3, seed=2)])
+    gradient = differentiated_once(text)
+    assert "wengert::tanh" not in str(gradient.df)
+    assert "float64[2, 4, 3" in str(gradient.f)
 
 
 def test_scan_whose_carried_value_does_not_depend_on_itself():

@@ -1,30 +1,46 @@
 """Gradients of control flow: the reverse of a block is a block, run by a node of the same kind.
 
-Nothing is kept of what happens inside: the reverse of a block first computes the block again. Only
-the values that a loop carries are collected, since each round needs those it began with. A loop of
-unknown length collects them in `prim::rounds`, and its reverse is a scan, so that both can be
-differentiated again.
+A gradient that may be differentiated again keeps nothing of what happens inside: the reverse of a
+block first computes the block again. Only the values that a loop carries are collected, since each
+round needs those it began with. A loop of unknown length collects them in `prim::rounds`, and its
+reverse is a scan, so that both can be differentiated again.
+
+Where a gradient is taken once, a loop through slices keeps what is cheaper to keep.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ..ir import primitives as prim
-from ..ir.blocks import Block
 from ..ir.graph import Graph
 from ..ir.nodes import Node, Value
-from ..ir.types import TensorType, Type, length_of, stacked, without_grad
-from .differentiate import differentiate, joint_graph
+from ..ir.types import TensorType, Type, length_of, slice_of, stacked, without_grad
+from ..passes.rematerialize import Policy
+from .blocks import (
+    Kept,
+    Recomputed,
+    Reversed,
+    free_values,
+    insert_node,
+    is_complete,
+    kept,
+    types_of,
+)
 from .gradients import Gradients, obstacle, or_zero, register_gradient
+
+#: What the reverse of a loop through slices reads of its rounds.
+Rounds = Kept | Recomputed
 
 
 def obstacle_inside(node: Node) -> str | None:
     """Why a node with blocks is not differentiable; None if it is."""
     for block in node.blocks:
-        free = _free_values(block)
+        free = free_values(block)
         if any(value.requires_grad for value in free):
             return "a block uses a value from outside that is not among its inputs"
         for value in (*block.inputs, *block.outputs):
-            if value.requires_grad and not _complete(value):
+            if value.requires_grad and not is_complete(value):
                 return "a dtype or a shape in a block is not known"
     body = node.blocks[-1:] if node.kind in prim.LOOPS else node.blocks
     for block in body:
@@ -40,57 +56,26 @@ def obstacle_inside(node: Node) -> str | None:
     return None
 
 
-def _free_values(block: Block) -> set[Value]:
-    """What a block uses from outside."""
-    own: set[Value] = set(block.inputs)
-    used: set[Value] = set(block.outputs)
-    for node in block.all_nodes():
-        own.update(node._outputs)
-        used.update(node._inputs)
-        for inner in node.blocks:
-            own.update(inner.inputs)
-            used.update(inner.outputs)
-    return used - own
-
-
-def _complete(value: Value) -> bool:
-    return isinstance(value.type, TensorType) and value.type.is_complete
-
-
-class Reversed:
-    """The reverse of a block as a graph of its inputs and of the gradients of some outputs.
-
-    `wanted` are the inputs with a gradient, `given` the outputs whose gradients it takes.
-    """
-
-    def __init__(self, block: Block) -> None:
-        source = Graph()
-        self.free = sorted(_free_values(block), key=lambda value: value.node.position)
-        values: dict[Value, Value] = {}
-        for value in (*block.inputs, *self.free):
-            values[value] = source.add_input().copy_metadata(value)
-        source.block.clone_nodes(block, values)
-        for value in block.outputs:
-            source.register_output(values[value])
-        gradient = differentiate(source)
-        self.given = gradient.output_vjps
-        self.wanted = gradient.df_output_vjps
-        self.graph = joint_graph(gradient, values=False)
-
-    def insert(self, graph: Graph, inputs: list[Value], grads: list[Value]) -> dict[int, Value]:
-        """Insert it; the gradients of inputs by their numbers."""
-        results = graph.insert_graph(self.graph, [*inputs, *self.free, *grads])
-        return dict(zip(self.wanted, results, strict=True))
-
-
 def gradient(node: Node, grads: dict[int, Value]) -> Gradients:
     """The gradients of the inputs of a node with blocks, at the insertion point."""
-    defined = {
+    return _RULES[node.kind](node, _defined(node, grads))
+
+
+def gradient_once(node: Node, grads: dict[int, Value], policy: Policy | None) -> Gradients:
+    """Gradients that will not be differentiated; `policy` says what they may compute again."""
+    if node.kind not in _THROUGH_SLICES:
+        return gradient(node, grads)
+    given = _defined(node, grads)
+    return _THROUGH_SLICES[node.kind](node, given, kept(node, policy) or Recomputed(node))
+
+
+def _defined(node: Node, grads: dict[int, Value]) -> dict[int, Value]:
+    """The gradients of the outputs that require any, with zeros for those that are undefined."""
+    return {
         i: or_zero(node._outputs[i], g)
         for i, g in grads.items()
         if node._outputs[i].requires_grad
     }
-    return _RULES[node.kind](node, defined)
 
 
 def _zeros(graph: Graph, like: Type) -> Value:
@@ -98,13 +83,6 @@ def _zeros(graph: Graph, like: Type) -> Value:
     out: Value = graph.insert(prim.FULL, like.shape, 0, like.dtype)
     out.type = without_grad(like)
     return out
-
-
-def _insert_node(
-    graph: Graph, kind: str, inputs: list[Value], types: list[Type], **attributes: object
-) -> Node:
-    node = graph.create(kind, inputs, map(without_grad, types), attributes=attributes or None)
-    return graph.insert_node(node)
 
 
 class _Inside:
@@ -128,10 +106,6 @@ class _Inside:
             self.block.register_output(value)
 
 
-def _types(values: list[Value] | tuple[Value, ...]) -> list[Type]:
-    return [value.type for value in values]
-
-
 # Branches -----------------------------------------------------------------------------------------
 
 
@@ -139,13 +113,13 @@ def _cond(node: Node, grads: dict[int, Value]) -> Gradients:
     graph = node.graph
     condition, *inputs = node._inputs
     wanted = [i for i, value in enumerate(inputs) if value.requires_grad]
-    types = _types(inputs)
-    out = _insert_node(
+    types = types_of(inputs)
+    out = insert_node(
         graph, prim.COND, [condition, *inputs, *grads.values()], [types[i] for i in wanted]
     )
     for block in node.blocks:
         reverse = Reversed(block)
-        with _Inside(out, [*types, *_types(list(grads.values()))]) as inside:
+        with _Inside(out, [*types, *types_of(list(grads.values()))]) as inside:
             given = dict(zip(grads, inside.inputs[len(inputs) :], strict=True))
             found = reverse.insert(
                 graph, inside.inputs[: len(inputs)], [given[i] for i in reverse.given]
@@ -161,29 +135,27 @@ def _cond(node: Node, grads: dict[int, Value]) -> Gradients:
 # Maps ---------------------------------------------------------------------------------------------
 
 
-def _map(node: Node, grads: dict[int, Value]) -> Gradients:
+def _map(node: Node, grads: dict[int, Value], rounds: Rounds | None = None) -> Gradients:
     graph = node.graph
     block = node.blocks[0]
     mapped = node.attributes["mapped"]
-    reverse = Reversed(block)
-    xs, rest = node._inputs[:mapped], node._inputs[mapped:]
-    slices = _types(block.inputs[:mapped])
-    given = [grads[i] for i in reverse.given]
-    wanted = [i for i in reverse.wanted if node._inputs[i].requires_grad]
-    length = length_of(xs[0].type)
-    out = _insert_node(
+    rounds = rounds or Recomputed(node)
+    given = [grads[i] for i in rounds.given]
+    wanted = [i for i in rounds.wanted if node._inputs[i].requires_grad]
+    length = length_of(node._inputs[0].type)
+    through = [*rounds.stacked, *given]
+    out = insert_node(
         graph,
         prim.MAP,
-        [*xs, *given, *rest],
+        [*through, *rounds.shared],
         [stacked(block.inputs[i].type, length) for i in wanted],
-        mapped=mapped + len(given),
+        mapped=len(through),
     )
-    types = [*slices, *[block.outputs[i].type for i in reverse.given], *_types(rest)]
+    types = [*map(slice_of, types_of(through)), *types_of(rounds.shared)]
     with _Inside(out, types) as inside:
-        ours, theirs = inside.inputs[:mapped], inside.inputs[mapped + len(given) :]
-        found = reverse.insert(
-            graph, [*ours, *theirs], inside.inputs[mapped : mapped + len(given)]
-        )
+        slices, shared = inside.inputs[: len(through)], inside.inputs[len(through) :]
+        count = len(rounds.stacked)
+        found = rounds.insert(graph, slices[:count], shared, slices[count:])
         inside.give(*[found[i] for i in wanted])
     results: Gradients = [None] * len(node._inputs)
     for i, value in zip(wanted, out._outputs, strict=True):
@@ -201,58 +173,50 @@ def _summed(value: Value, like: Value) -> Value:
 # Scans --------------------------------------------------------------------------------------------
 
 
-def _scan(node: Node, grads: dict[int, Value]) -> Gradients:
+def _scan(node: Node, grads: dict[int, Value], rounds: Rounds | None = None) -> Gradients:
     graph = node.graph
     block = node.blocks[0]
     carried, mapped = node.attributes["carried"], node.attributes["mapped"]
-    reverse = Reversed(block)
+    rounds = rounds or Recomputed(node)
     inputs = node._inputs
-    xs, rest = inputs[carried : carried + mapped], inputs[carried + mapped :]
-    kept = [i for i in range(carried) if block.inputs[i].requires_grad]
-    shared = [i for i in reverse.wanted if i >= carried + mapped]
-    sliced = [i for i in reverse.wanted if carried <= i < carried + mapped]
-    length = length_of(xs[0].type)
-    begins = _starts_of_rounds(node, length)
+    moving = [i for i in range(carried) if block.inputs[i].requires_grad]
+    shared = [i for i in rounds.wanted if i >= carried + mapped]
+    sliced = [i for i in rounds.wanted if carried <= i < carried + mapped]
+    length = length_of(inputs[carried].type)
     # The reverse carries the gradients of what was carried, and sums of those of shared inputs.
-    sources = [i for i in reverse.given if i >= carried]
+    sources = [i for i in rounds.given if i >= carried]
     start = [
-        grads[i] if i in grads else _zeros(graph, block.inputs[i].type) for i in kept
+        grads[i] if i in grads else _zeros(graph, block.inputs[i].type) for i in moving
     ] + [_zeros(graph, block.inputs[i].type) for i in shared]
-    out = _insert_node(
+    through = [*rounds.stacked, *[grads[i] for i in sources]]
+    out = insert_node(
         graph,
         prim.SCAN,
-        [*start, *xs, *begins, *[grads[i] for i in sources], *rest],
-        [*_types(start), *[stacked(block.inputs[i].type, length) for i in sliced]],
+        [*start, *through, *rounds.shared],
+        [*types_of(start), *[stacked(block.inputs[i].type, length) for i in sliced]],
         carried=len(start),
-        mapped=mapped + carried + len(sources),
+        mapped=len(through),
         reverse=not node.attributes["reverse"],
     )
-    types = [
-        *_types(start),
-        *_types(block.inputs[carried : carried + mapped]),
-        *_types(block.inputs[:carried]),
-        *[block.outputs[i].type for i in sources],
-        *_types(rest),
-    ]
+    types = [*types_of(start), *map(slice_of, types_of(through)), *types_of(rounds.shared)]
     with _Inside(out, types) as inside:
         supply = iter(inside.inputs)
-        carry = {i: next(supply) for i in (*kept, *shared)}
-        slices = [next(supply) for _ in range(mapped)]
-        began = [next(supply) for _ in range(carried)]
+        carry = {i: next(supply) for i in (*moving, *shared)}
+        slices = [next(supply) for _ in rounds.stacked]
         given = {i: next(supply) for i in sources}
-        others = list(supply)
-        found = reverse.insert(
+        found = rounds.insert(
             graph,
-            [*began, *slices, *others],
-            [carry[i] if i < carried else given[i] for i in reverse.given],
+            slices,
+            list(supply),
+            [carry[i] if i < carried else given[i] for i in rounds.given],
         )
-        for i in kept:
+        for i in moving:
             inside.give(found[i] if i in found else _zeros(graph, block.inputs[i].type))
         for i in shared:
             inside.give(_sum(carry[i], found[i]))
         inside.give(*[found[i] for i in sliced])
     results: Gradients = [None] * len(inputs)
-    for i, value in zip((*kept, *shared, *sliced), out._outputs, strict=True):
+    for i, value in zip((*moving, *shared, *sliced), out._outputs, strict=True):
         results[i] = value
     return results
 
@@ -263,34 +227,13 @@ def _sum(a: Value, b: Value) -> Value:
     return total
 
 
-def _starts_of_rounds(node: Node, length: int | None) -> list[Value]:
-    """The carried values as each round of a scan finds them, stacked."""
-    carried = node.attributes["carried"]
-    block = node.blocks[0]
-    types = [*_types(block.inputs[:carried])]
-    again = _insert_node(
-        node.graph,
-        prim.SCAN,
-        list(node._inputs),
-        [*types, *[stacked(t, length) for t in types]],
-        **node.attributes,
-    )
-    copy = again.add_block()
-    copy.clone_from(block)
-    while len(copy.outputs) > carried:
-        copy.erase_output(carried)
-    for value in copy.inputs[:carried]:
-        copy.register_output(value)
-    return list(again._outputs[carried:])
-
-
 # Loops of unknown length --------------------------------------------------------------------------
 
 
 def _while(node: Node, grads: dict[int, Value]) -> Gradients:
     """The loop runs again to collect what its rounds began with."""
     types = [stacked(value.type, None) for value in node._outputs]
-    rounds = _insert_node(node.graph, prim.ROUNDS, list(node._inputs), types)
+    rounds = insert_node(node.graph, prim.ROUNDS, list(node._inputs), types)
     for block in node.blocks:
         rounds.add_block().clone_from(block)
     return _rounds_in_reverse(node, rounds._outputs, grads, {})
@@ -315,17 +258,17 @@ def _rounds_in_reverse(
     start = [
         grads[i] if i in grads else _zeros(graph, body.inputs[i].type) for i in (*kept, *shared)
     ]
-    out = _insert_node(
+    out = insert_node(
         graph,
         prim.SCAN,
         [*start, *begins, *begin_grads.values(), *rest],
-        _types(start),
+        types_of(start),
         carried=len(start),
         mapped=count + len(begin_grads),
         reverse=True,
     )
-    types = [*_types(start), *_types(body.inputs[:count])]
-    types += [body.inputs[i].type for i in begin_grads] + _types(rest)
+    types = [*types_of(start), *types_of(body.inputs[:count])]
+    types += [body.inputs[i].type for i in begin_grads] + types_of(rest)
     with _Inside(out, types) as inside:
         supply = iter(inside.inputs)
         carry = {i: next(supply) for i in (*kept, *shared)}
@@ -343,12 +286,12 @@ def _rounds_in_reverse(
     return results
 
 
-_RULES = {
+_THROUGH_SLICES: dict[str, Callable[..., Gradients]] = {prim.MAP: _map, prim.SCAN: _scan}
+_RULES: dict[str, Callable[..., Gradients]] = {
+    **_THROUGH_SLICES,
     prim.COND: _cond,
-    prim.MAP: _map,
-    prim.SCAN: _scan,
     prim.WHILE: _while,
     prim.ROUNDS: _rounds,
 }
 for _kind in _RULES:
-    register_gradient(_kind, gradient, obstacle_inside)
+    register_gradient(_kind, gradient, obstacle_inside, gradient_once)

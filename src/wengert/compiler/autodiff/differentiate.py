@@ -129,7 +129,7 @@ def differentiate(
         gradient.cut_off = cut_off_values(gradient.f)
         without_vjp = {value for value in gradient.f.outputs if _seen_without_grad(value)}
         propagate_requires_grad(gradient.f)
-        reverse = _Reverse(gradient, once, without_vjp)
+        reverse = _Reverse(gradient, once, without_vjp, recompute)
         reverse.add_inline()
         reverse.optimize()
         if recompute is not None:
@@ -182,6 +182,24 @@ def joint_graph(
     return eliminate_dead_code(specialize_zeros(graph, device=device))
 
 
+def reverse_graph(
+    gradient: Gradient, defined: Sequence[bool] | None = None, device: Any = None
+) -> Graph:
+    """`df` as a graph of those gradients that are defined, and of what `df` keeps.
+
+    `defined` may end with the real outputs, since gradients of temporaries arise in higher orders
+    only; without it all of the real ones are.
+    """
+    graph = Graph()
+    given = add_vjps(graph, gradient, defined)
+    kept = [
+        graph.add_input(value.type) for value in gradient.df.inputs[len(gradient.df_input_vjps) :]
+    ]
+    for value in graph.insert_graph(gradient.df, [*given, *kept]):
+        graph.register_output(value)
+    return specialize_zeros(graph, device=device)
+
+
 def add_vjps(graph: Graph, gradient: Gradient, defined: Sequence[bool] | None = None) -> list:
     """The first arguments of `df`: inputs for gradients that are given, zeros for the others.
 
@@ -217,10 +235,13 @@ def _typed(value: Value) -> bool:
 class _Reverse:
     """The work of `differentiate`: the reverse block, and the gradient of each forward value."""
 
-    def __init__(self, gradient: Gradient, once: bool, without_vjp: set[Value]) -> None:
+    def __init__(
+        self, gradient: Gradient, once: bool, without_vjp: set[Value], policy: Policy | None
+    ) -> None:
         self.gradient = gradient
         self.without_vjp = without_vjp
         self.once = once
+        self.policy = policy
         self.graph = gradient.f
         # The holder of the block is never placed in the graph, where passes would find it.
         self.holder: Node = self.graph.create(prim.REVERSE, (), ())
@@ -260,7 +281,7 @@ class _Reverse:
             # Where no gradient arrives, none goes on.
             if not any(value.requires_grad and value in self.grads for value in node._outputs):
                 continue
-            results = insert_gradient(node, self.gradient_of, self.sizes, self.once)
+            results = insert_gradient(node, self.gradient_of, self.sizes, self.once, self.policy)
             for value, result in zip(node._inputs, results or (), strict=False):
                 if result is not None and value.requires_grad:
                     self.add_gradient(value, result)

@@ -15,12 +15,14 @@ from ..ir.functions import by_input
 from ..ir.graph import Graph
 from ..ir.nodes import Node, Value
 from ..ir.types import INT, ListType, OptionalType, TensorType, without_grad
+from ..passes.rematerialize import Policy
 from ..passes.requires_grad import differentiable_inputs
 from .rules import NotDifferentiable, RuleGraph, differentiable_outputs, rule_graph
 
 #: For each input of a node its gradient, or None.
 Gradients = list[Value | None]
 NodeGradient = Callable[[Node, dict[int, Value]], Gradients]
+OnceGradient = Callable[[Node, dict[int, Value], "Policy | None"], Gradients]
 Obstacle = Callable[[Node], str | None]
 
 
@@ -75,10 +77,14 @@ def _operator_obstacle(node: Node) -> str | None:
 
 
 def insert_gradient(
-    node: Node, gradient: Callable[[Value], Value], sizes: Sizes, once: bool = False
+    node: Node,
+    gradient: Callable[[Value], Value],
+    sizes: Sizes,
+    once: bool = False,
+    policy: Policy | None = None,
 ) -> Gradients | None:
     """Insert the GradOf of a node at the insertion point; `gradient` gives those of its outputs,
-    `once` is as for `rule_graph`.
+    `once` is as for `rule_graph`, `policy` says what loops may compute again then.
 
     Returns the gradients of the inputs, where they exist.
     """
@@ -105,6 +111,8 @@ def insert_gradient(
     try:
         if rule is not None:
             results = _operator_gradient(node, rule, grads, sizes)
+        elif once and node.kind in _ONCE:
+            results = _ONCE[node.kind](node, grads, policy)
         else:
             results = _GRADIENTS[node.kind](node, grads)
     finally:
@@ -251,16 +259,21 @@ def _custom_function(node: Node, grads: dict[int, Value]) -> Gradients:
     return by_input(node, [values[value] for value in block.outputs])
 
 
-def register_gradient(kind: str, gradient: NodeGradient, obstacle: Obstacle) -> None:
+def register_gradient(
+    kind: str, gradient: NodeGradient, obstacle: Obstacle, once: OnceGradient
+) -> None:
     """Make known how nodes of a kind that is no operator are differentiated.
 
     `gradient` gets a node and the gradients of its outputs by number, and inserts those of its
-    inputs at the insertion point; `obstacle` says why that is not possible for a node.
+    inputs at the insertion point; `once` does so where they are not differentiated again, and may
+    change the node; `obstacle` says why that is not possible for a node.
     """
     _GRADIENTS[kind] = gradient
+    _ONCE[kind] = once
     _OBSTACLES[kind] = obstacle
 
 
+_ONCE: dict[str, OnceGradient] = {}
 _GRADIENTS: dict[str, NodeGradient] = {
     prim.PROFILE: _same,
     prim.PROFILE_IVALUE: _same,

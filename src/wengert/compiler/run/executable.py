@@ -25,9 +25,9 @@ from ..autodiff.differentiate import (
     Gradient,
     NotDifferentiable,
     Wiring,
-    add_vjps,
     differentiate,
     joint_graph,
+    reverse_graph,
 )
 from ..interpret.draws import drawing_again, generators_of, states_of
 from ..interpret.program import Program
@@ -45,7 +45,6 @@ from ..passes.peephole import peephole
 from ..passes.rematerialize import Policy
 from ..passes.requires_grad import propagate_requires_grad
 from ..passes.shapes import without_grad
-from ..passes.zeros import specialize_zeros
 from .subgraphs import graph_of, slice_differentiable
 
 Pass = Callable[[Graph], Graph]
@@ -435,19 +434,3 @@ def device_of(grads: Sequence[Tensor | None]) -> Any:
     """Where gradients lie, unless it is in the memory of the host or nothing is given."""
     place = next((g.device for g in grads if g is not None), None)
     return None if place is None or place.type == "cpu" else place
-
-
-def reverse_graph(gradient: Gradient, defined: Sequence[bool], device: Any = None) -> Graph:
-    """`df` as a graph of those gradients that are defined, and of what `df` keeps.
-
-    `defined` may end with the real outputs, since gradients of temporaries arise in higher orders
-    only.
-    """
-    graph = Graph()
-    given = add_vjps(graph, gradient, defined)
-    kept = [
-        graph.add_input(value.type) for value in gradient.df.inputs[len(gradient.df_input_vjps) :]
-    ]
-    for value in graph.insert_graph(gradient.df, [*given, *kept]):
-        graph.register_output(value)
-    return specialize_zeros(graph, device=device)

@@ -27,7 +27,12 @@ from ...dispatch.declaration import Declaration
 from ...dispatch.levels import Level, OutsideAllLevels, lifted, unwrapped
 from ...func.forward import jvp
 from ...transforms.levels import VmapLevel
-from ..autodiff.differentiate import Gradient, NotDifferentiable, differentiate
+from ..autodiff.differentiate import (
+    Gradient,
+    NotDifferentiable,
+    differentiate,
+    reverse_graph,
+)
 from ..ir import primitives as prim
 from ..ir.graph import Graph
 from ..ir.layout import shape_example
@@ -39,7 +44,7 @@ from ..passes.reroll import reroll
 from ..trace.capture import record
 from ..trace.refusals import TraceError
 from ..trace.traced import Traced
-from .executable import Executable, device_of, distinct, marked, reverse_graph
+from .executable import Executable, device_of, distinct, marked
 from .tracing import DifferentiableLevel
 
 #: Of one graph so many batches are remembered, which differ in size or in where they lie.
