@@ -162,6 +162,20 @@ def layers(lib: Any) -> tuple[Callable, tuple]:
     return function, (x, w)
 
 
+def recurrent(lib: Any) -> tuple[Callable, tuple]:
+    """A gated cell, 100 steps in a loop of Python: what it keeps decides what its reverse takes."""
+    x, w = lib.linspace(-1, 1, 100 * 16 * 32).reshape(100, 16, 32), lib.linspace(-1, 1, 32 * 64)
+
+    def function(x: Any, w: Any) -> Any:
+        h = x[0] * 0
+        for t in range(100):
+            gates = (x[t] + h) @ w
+            h = gates[:, :32].sigmoid() * h + gates[:, 32:].tanh()
+        return h.square().mean()
+
+    return function, (x, (w.reshape(32, 64) * 0.1).requires_grad_())
+
+
 def ten(lib: Any) -> tuple[Callable, tuple]:
     """Ten tensors of four elements, none of which requires grad."""
     return lambda *given: sum(given[1:], given[0]).sum(), tuple(lib.ones(4) for _ in range(10))
@@ -176,7 +190,7 @@ def ten_recorded(lib: Any) -> tuple[Callable, tuple]:
 def calls(lib: Any) -> list[dict]:
     """The table of calls: eager and compiled, forward and with backward, in turns."""
     rows = []
-    for build in (small, ten, ten_recorded, layers):
+    for build in (small, ten, ten_recorded, layers, recurrent):
         function, args = build(lib)
         compiled = lib.compile(function)
         for backward in (False, True) if args[1].requires_grad else (False,):
