@@ -159,7 +159,9 @@ def cloned(source: str) -> str:
 
 
 #: A line that changes the tensor of a name, and what it is changed by.
-CHANGED = re.compile(r"^( *([a-z]\d+)(?:\.\w+_\(| [-+*/%]{1,2}= ))(.*)$", re.MULTILINE)
+CHANGED = re.compile(
+    r"^( *([a-z]\d+)(?:\.\w+_\(|\[.*?\] = | [-+*/%]{1,2}= ))(.*)$", re.MULTILINE
+)
 
 
 def by_own_dtype(source: str) -> str:

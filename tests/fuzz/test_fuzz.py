@@ -555,6 +555,68 @@ def test_a_filled_tensor_has_a_tangent_that_nothing_leads_to(fill, made, agrees)
     assert (against_pytorch(Program([Step(step) for step in steps])) is None) is agrees
 
 
+@pytest.mark.parametrize(("tangent", "agrees"), [("x.sin()", True), ("x * 1", False)])
+def test_a_filled_tensor_may_be_saved_for_its_tangent(tangent, agrees):
+    """PyTorch refuses that a tangent is not recorded any more; other refusals have no reason."""
+    pytest.importorskip("torch")
+    words = "one of the variables needed for gradient computation has been modified by an inplace"
+    steps = [
+        "t1 = torch.ones(2)",
+        "def f2(x):\n    x.zero_()\n"
+        f"    if torch.__name__ == 'torch' and {not agrees}:\n"
+        f"        raise RuntimeError('{words} operation')\n"
+        "    return x",
+        f"def f3(x):\n    x = x * 2\n    return torch.func.jvp(f2, (x,), ({tangent},))",
+        "r4 = torch.func.vjp(f3, t1)[1]((t1, t1))",
+    ]
+    assert (against_pytorch(Program([Step(step) for step in steps])) is None) is agrees
+
+
+@pytest.mark.parametrize(("hook", "agrees"), [("-g", True), ("1 / 0", False)])
+def test_a_hook_may_get_no_gradient_where_pytorch_has_raised(hook, agrees):
+    pytest.importorskip("torch")
+    steps = [
+        "t1 = torch.ones(2, 2, requires_grad=True)",
+        "t2, t3 = t1",
+        "t4 = t3.detach()",
+        f"k5 = t2.register_hook(lambda g: {hook})",
+        "class F6(torch.autograd.Function):\n"
+        "    @staticmethod\n    def forward(ctx, x, y):\n"
+        "        ctx.save_for_backward(x, y)\n        ctx.mark_dirty(x)\n        return x\n"
+        "    @staticmethod\n    def backward(ctx, g):\n"
+        "        x, y = ctx.saved_tensors\n        return g, g",
+        "t7 = F6.apply(t4, t3)",
+        "t4.backward(t4)",
+    ]
+    assert (against_pytorch(Program([Step(step) for step in steps])) is None) is agrees
+
+
+@pytest.mark.parametrize(("factor", "agrees"), [("1", True), (ONLY_PYTORCH, False)])
+@pytest.mark.parametrize(
+    "steps",
+    [
+        [
+            "forward_ad = torch.autograd.forward_ad",
+            "level = forward_ad.enter_dual_level()",
+            "t2 = forward_ad.make_dual(t1.detach(), t1.detach())",
+            "t3 = torch.ones(2, 2)",
+            "t3[...] = t2",
+            "t3[[]] = 0.5",
+        ],
+        [
+            "t2 = t1.triangular_solve(torch.ones(2, 1, dtype=torch.float64))[1]",
+            "t2.masked_fill_(t2 > 0.2, 0.5)",
+        ],
+    ],
+    ids=["a part of another dtype", "a changed coefficient"],
+)
+def test_what_follows_declared_differences(steps, factor, agrees):
+    pytest.importorskip("torch")
+    made = "torch.tensor([[0.4, 0.3], [0.1, 0.3]], dtype=torch.float64, requires_grad=True)"
+    steps = [f"t1 = {made}", *steps, f"t9 = torch.tensor({factor})"]
+    assert (against_pytorch(Program([Step(step) for step in steps])) is None) is agrees
+
+
 @pytest.mark.parametrize("reason", sorted({entry.reason for entry in TABLE}))
 def test_declared_differences_are_documented(reason):
     page = Path(__file__).parents[2] / "docs" / "differences.md"

@@ -12,6 +12,7 @@ from fuzz.declared.looking import (
     after,
     changes,
     finds_change,
+    goes_on,
     is_gradient,
     not_floating,
     raises,
@@ -78,8 +79,9 @@ TABLE: list[Declared] = [
     Declared(
         "A Function can read a view that it has saved, though its base has changed.",
         lambda d: d.program.uses("saved_tensors")
-        and (refused(d, "This view was created inside a custom Function",
-                     "This view is the output of a function that returns multiple views")
+        and (d.field == "error" and goes_on(d)
+             and raises(d, "This view was created inside a custom Function",
+                        "This view is the output of a function that returns multiple views")
              # Its backward has run here, and the hooks after it.
              or d.field in ("log", "grad")
              and after(d, "This view was created inside a custom Function")
@@ -143,7 +145,8 @@ TABLE: list[Declared] = [
     Declared(
         "Some functions are made of other operators, and their graphs show it.",
         # The second result is a copy of the coefficients, and depends on nothing else.
-        lambda d: d.field in ("requires_grad", "leaf") and "triangular_solve" in history(d),
+        lambda d: "triangular_solve" in history(d)
+        and (d.field in ("requires_grad", "leaf") or d.field == "node" and d.ours is None),
         harmless=True,
     ),
     Declared(
