@@ -144,6 +144,35 @@ def compilation(lib: Any) -> tuple[list[dict], list[bool]]:
     return rows, [row["growth"] <= GROWTH_TARGET for row in rows]
 
 
+#: Lengths of sequences: two that kernels are made for, then others.
+SEQUENCES = (40, 50, 45, 61, 57)
+
+
+def sizes(lib: Any) -> list[dict]:
+    """The table of first calls with further sizes, for a layer of a transformer."""
+    layer = lib.nn.TransformerEncoderLayer(32, 4, 64, dropout=0.0, batch_first=True)
+    compiled = lib.compile(layer)
+    rows = []
+    for length in SEQUENCES:
+        x = lib.randn(8, length, 32)
+        start = process_time()
+        out = compiled(x)
+        middle = process_time()
+        out.sum().backward()
+        rows.append(
+            {"length": length, "call": middle - start, "backward": process_time() - middle}
+        )
+    print()
+    print_table(
+        ("a layer, of length", "first call ms", "backward ms"),
+        [
+            (str(row["length"]), *[number(row[name] * 1e3, 1) for name in ("call", "backward")])
+            for row in rows
+        ],
+    )
+    return rows
+
+
 def small(lib: Any) -> tuple[Callable, tuple]:
     """A layer so small that all of its time is overhead."""
     x, w = lib.ones(2, 3), lib.ones(3, 3, requires_grad=True)
@@ -287,6 +316,7 @@ def main() -> int:
         "settings": settings(),
         "differentiate": rows,
         "compile": compiled,
+        "sizes": sizes(lib),
         "calls": calls(lib),
         "transforms": transforms(lib),
     }

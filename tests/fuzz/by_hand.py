@@ -64,6 +64,13 @@ def _minimum(lib: Any, x: Any, y: Any) -> Any:
     return -_maximum(lib, -x, -y)
 
 
+def _celu(lib: Any, x: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
+    if inplace:
+        return lib.nn.functional.celu(x, alpha, inplace)
+    grown = alpha * lib.expm1(lib.where(x > 0, 0, x) / alpha)
+    return lib.where(x > 0, x, grown)
+
+
 def _fmax(lib: Any, x: Any, y: Any) -> Any:
     return lib.where((x >= y) | (y != y), x, y)
 
@@ -249,7 +256,8 @@ BY_HAND: dict[str, Callable] = {
     "matrix_exp": _matrix_exp, "cummax": _cummax, "cummin": _cummin,
     "logcumsumexp": _logcumsumexp, "cross": _cross, "householder_product": _householder_product,
     "orgqr": _householder_product, "triangular_solve": _triangular_solve, "maximum": _maximum,
-    "minimum": _minimum, "fmax": _fmax, "fmin": _fmin, "unbind_copy": _copied_parts("unbind"),
+    "minimum": _minimum, "fmax": _fmax, "fmin": _fmin, "celu": _celu,
+    "unbind_copy": _copied_parts("unbind"),
     "split_copy": _copied_parts("split"), "unsafe_split": _copied_parts("split"),
     "split_with_sizes_copy": _copied_parts("split_with_sizes"),
     "unsafe_split_with_sizes": _copied_parts("split_with_sizes"),
@@ -264,7 +272,10 @@ class ByHand(Replaced):
     """A library with such functions, and with changes in place by them."""
 
     def changed(self, x: Any, name: str, *args: Any, **options: Any) -> Any:
-        return x.copy_(BY_HAND[name](self._module, x.clone(), *args, **options))
+        y = BY_HAND[name](self._module, x.clone(), *args, **options)
+        if not self._module.can_cast(y.dtype, x.dtype):
+            return getattr(x, name + "_")(*args, **options)  # which refuses this
+        return x.copy_(y)
 
 
 def by_hand(lib: Any) -> Any:

@@ -423,6 +423,13 @@ def test_the_gradient_of_nothing_is_not_the_operand(change, agrees):
             "t3.sum().backward()",
         ],
         ["t2 = torch.triangular_solve(t1, t1.detach())[1]"],
+        ["t2 = torch.nn.functional.celu(-t1, alpha=0.7)", "d3 = derivatives(t2 - t1, [t1], 2)"],
+        [
+            "t2 = torch.ones(2, 2, dtype=torch.uint8)",
+            "t3 = torch.polar(-t1, t1)",
+            "t2.atan2_(t3)",
+            "d4 = derivatives(t3 - t2, [t1], 1)",
+        ],
         [
             "t2 = (t1 * torch.ones(3, 1, 1)).movedim(1, 0)",
             "t3 = torch.nn.functional.cross_entropy(t2, torch.tensor([[0, 0], [0, 0]]))",
@@ -437,8 +444,8 @@ def test_the_gradient_of_nothing_is_not_the_operand(change, agrees):
             "t4 = torch.view_as_real(t3)",
         ],
     ],
-    ids=["both have a tangent", "a hook that fails", "the coefficient", "a loss of a view",
-         "a real tangent"],
+    ids=["both have a tangent", "a hook that fails", "the coefficient", "a rounded constant",
+         "a refused change", "a loss of a view", "a real tangent"],
 )
 def test_definitions_tell_why_functions_differ(steps, number):
     pytest.importorskip("torch")
@@ -568,6 +575,21 @@ def test_a_filled_tensor_may_be_saved_for_its_tangent(tangent, agrees):
         "    return x",
         f"def f3(x):\n    x = x * 2\n    return torch.func.jvp(f2, (x,), ({tangent},))",
         "r4 = torch.func.vjp(f3, t1)[1]((t1, t1))",
+    ]
+    assert (against_pytorch(Program([Step(step) for step in steps])) is None) is agrees
+
+
+@pytest.mark.parametrize(("reduce", "agrees"), [("nanmean", True), ("sum", False)])
+def test_a_mean_has_a_tangent_that_only_tangents_lead_to(reduce, agrees):
+    pytest.importorskip("torch")
+    words = "element 1 of tensors does not require grad and does not have a grad_fn"
+    steps = [
+        "t1 = torch.ones(2)",
+        f"def f2(x):\n    x = x.{reduce}()\n"
+        f"    if torch.__name__ == 'torch' and {not agrees}:\n"
+        f"        raise RuntimeError('{words}')\n"
+        "    with torch.no_grad():\n        return x.as_strided((), ())",
+        "r3 = torch.func.jacrev(lambda x: torch.func.jvp(f2, (x,), (torch.ones(2),)))(t1)",
     ]
     assert (against_pytorch(Program([Step(step) for step in steps])) is None) is agrees
 

@@ -104,6 +104,12 @@ TABLE: list[Declared] = [
         or d.program.uses("enter_dual_level") and refused(d, "expected dtype .* but got dtype"),
     ),
     Declared(
+        "The tangent of what was filled with a number depends on nothing",  # and that of nanmean
+        lambda d: d.program.uses("jvp", "jacfwd", "hessian", "linearized")
+        and "nanmean(" in d.program.text
+        and refused(d, "does not require grad and does not have a grad_fn"),
+    ),
+    Declared(
         "A tangent that was unpacked stays when its tensor is changed in place.",
         lambda d: d.field in ("values", "version", "shape", "stride", "node")
         and is_gradient(d) and d.source == "end" and d.program.uses("enter_dual_level"),

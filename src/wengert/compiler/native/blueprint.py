@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ...core.scalar.expressions import SIZES
-from .emitter import Kernel, kernel_of
+from .emitter import Kernel, kernels_of
 from .frames import Layout
 from .loops import Call
 from .nests import Nest, Step
@@ -71,9 +71,9 @@ def drawn(layout: Layout, bits: int) -> Blueprint:
     made = Blueprint(
         bits, layout.count, layout.arena, layout.grown, layout.constants, [], [], [], False
     )
+    nests = [step for step in layout.steps if isinstance(step, Nest)]
+    of_nests = iter(kernels_of(nests, kinds, bits // 8))
     numbers: dict[str, int] = {}
-    written: dict[tuple, Kernel] = {}
-    functions: dict[str, set[str]] = {}
     start = 0
 
     def close() -> None:
@@ -88,7 +88,7 @@ def drawn(layout: Layout, bits: int) -> Blueprint:
             continue
         further: Sequence[int | Address] = ()
         if isinstance(step, Nest):
-            kernel, further = kernel_of(step, kinds, bits // 8, functions, written)
+            kernel, further = next(of_nests)
         elif step.name == "gemm":
             kernel, further = product_step(step)
             made.uses_blas = True

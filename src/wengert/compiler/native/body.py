@@ -18,10 +18,17 @@ if TYPE_CHECKING:
 
 #: The relations of comparisons: those of floats are false for NaN but for ``ne``.
 _FLOAT_RELATIONS = {"ne": "une", "uno": "uno"}
+#: Products of rows of so many elements are written one after the other, without a loop.
+UNROLLED = 16
 _INTRINSICS = {
     "sqrt": "sqrt", "rint": "rint", "floor": "floor", "ceil": "ceil", "trunc": "trunc",
     "abs": "fabs", "copysign": "copysign", "fma": "fma",
 }  # fmt: skip
+
+
+def side_by_side(length: int) -> int:
+    """How many sums a product of longer rows has."""
+    return 4 if length % 4 == 0 else 1
 
 
 class Body:
@@ -73,16 +80,15 @@ class Body:
         return self.text.value(f"fneg {vector(kind, self.width)} {self.known[args[0]]}")
 
     def _const(self, kind: str, args: tuple) -> str:
-        name = self.emitter.numbers.constant(self.loop, kind, args[0])
+        name = self.emitter.numbers.name((id(self.loop), kind, args[0]), kind, args[0])
         if name is None:
             return constant(args[0], kind, self.width)
         return self.emitter.splat(name, kind, self.width)
 
     def _load(self, kind: str, args: tuple) -> str:
         access = args[0]
-        step = access.strides[-1] if access.strides else 0
         place = self.emitter.address(access, self.indices)
-        return self.emitter.load(place, kind, self.width, step)
+        return self.emitter.load(place, kind, self.width, self.emitter.last_step(access))
 
     def _cmp(self, kind: str, args: tuple) -> str:
         relation, *operands = args
@@ -276,48 +282,61 @@ class Body:
     # Products and indices ------------------------------------------------------------------------
 
     def _dot(self, kind: str, args: tuple) -> str:
-        """The sum of products of two rows, whose steps come last in their accesses."""
-        length, left, right, left_step, right_step = args
-        text, width = self.text, self.width
+        """The sum of products of two rows, whose steps follow their accesses."""
+        length, *rows = args[:3]
+        text, width, emitter = self.text, self.width, self.emitter
         whole = vector(kind, width)
+        at = (id(self.loop), args)
+        steps = [
+            emitter.numbers.name((at, k), "i64", step) or step for k, step in enumerate(args[3:])
+        ]
 
         def product(k: str, total: str) -> str:
             factors = []
-            for access, step in ((left, left_step), (right, right_step)):
-                extended = Access(access.buffer, access.offset, (*access.strides, step))
-                lane = access.strides[-1] if access.strides else 0
-                place = self.emitter.address(extended, [*self.indices, k])
+            for access, step in zip(rows, steps, strict=True):
+                place = self._place_in_row(access, step, k)
+                lane = emitter.last_step(access)
                 if width > 1 and lane == 0:
-                    one = self.emitter.load(place, kind, 1, 0)
-                    factors.append(self.emitter.splat(one, kind, width))
+                    one = emitter.load(place, kind, 1, 0)
+                    factors.append(emitter.splat(one, kind, width))
                 else:
-                    factors.append(self.emitter.load(place, kind, width, lane))
+                    factors.append(emitter.load(place, kind, width, lane))
             return text.intrinsic(
                 "fma", name_of(kind, width), whole, *[(whole, v) for v in (*factors, total)]
             )
 
         zero = constant(0, kind, width)
-        if length <= 16:
+        if length <= UNROLLED:
             sums = [zero] * (2 if length >= 8 else 1)
             for k in range(length):
                 sums[k % len(sums)] = product(str(k), sums[k % len(sums)])
         else:
-            count = 4 if length % 4 == 0 else 1
+            count = side_by_side(length)
 
             def turn(k: str, carried: list[str]) -> list[str]:
                 found = []
                 for u in range(count):
-                    at = k if u == 0 else text.value(f"add nsw i64 {k}, {u}")
-                    found.append(product(at, carried[u]))
+                    further = k if u == 0 else text.value(f"add nsw i64 {k}, {u}")
+                    found.append(product(further, carried[u]))
                 return found
 
-            sums = text.loop(0, length, count, [(whole, zero)] * count, turn)
+            end = emitter.numbers.name((at, "length"), "i64", length) or length
+            sums = text.loop(0, end, count, [(whole, zero)] * count, turn)
         while len(sums) > 1:
             sums = [
                 text.value(f"fadd {whole} {sums[i]}, {sums[i + 1]}")
                 for i in range(0, len(sums), 2)
             ]
         return sums[0]
+
+    def _place_in_row(self, access: Access, step: int | str, k: str) -> str:
+        """The address of an element of a row, which is `k` steps after its first one."""
+        if isinstance(step, int) and not k.startswith("%"):
+            return self.emitter.address(access, self.indices, fixed=int(k) * step)
+        if k == "0" or step == 0:
+            return self.emitter.address(access, self.indices)
+        more = k if step == 1 else self.text.value(f"mul nsw i64 {k}, {step}")
+        return self.emitter.address(access, self.indices, more)
 
     def distance(
         self,
@@ -366,7 +385,7 @@ class Body:
         access, steps, lengths, *operands = args
         text, width = self.text, self.width
         kinds = [self.loop.body.kind(i) for i in operands]
-        lane = access.strides[-1] if access.strides else 0
+        lane = self.emitter.last_step(access)
         along_rows = width > 1 and all(i in self.rows.values for i in operands)
         if width == 1 or (along_rows and lane):
             chosen = [self.rows.values.get(i, self.known[i]) for i in operands]
@@ -381,7 +400,8 @@ class Body:
         for i in range(width):
             at = text.value(f"extractelement {vector('i64', width)} {offsets}, i64 {i}")
             if lane and i:
-                at = text.value(f"add nsw i64 {at}, {i * lane}")
+                way = i * lane if isinstance(lane, int) else text.value(f"mul nsw i64 {lane}, {i}")
+                at = text.value(f"add nsw i64 {at}, {way}")
             at = text.value(f"getelementptr {base}, ptr {place}, i64 {at}")
             value = text.value(f"load {base}, ptr {at}, align {SIZES[kind]}")
             result = text.value(f"insertelement {whole} {result}, {base} {value}, i64 {i}")

@@ -6,10 +6,11 @@ are in the text, which takes LLVM a fraction of the time that its passes would.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 from ...core.scalar.expressions import SIZES, is_float, is_signed
+from .body import UNROLLED, side_by_side
 from .loops import Access, Loop, Reduction, accesses_in
 from .nests import Nest
 from .numbers import KINDS as READABLE
@@ -19,8 +20,11 @@ from .text import MEMORY, REGISTER, Text, identity, in_memory, lanes, vector
 
 #: The bits of a float64 that powers of two have not.
 _MANTISSA = (1 << 52) - 1
-#: Up to this length it decides how a loop is written.
+#: Up to this length it decides how a loop is written: as many elements as four of the vectors
+#: with most of them have.
 _SHORT = 64
+#: What stands for a step that might be read.
+_READ = 2
 SIGNATURE = "(ptr %bases, ptr %slots, i64 %lo, i64 %hi, i64 %part)"
 
 
@@ -49,23 +53,41 @@ class Kernel:
         self.slots = slots
 
 
-def kernel_of(
-    nest: Nest,
-    kinds: Sequence[str],
-    vector_bytes: int,
-    functions: dict[str, set[str]],
-    written: dict[tuple, Kernel],
-) -> tuple[Kernel, list[int]]:
-    """The kernel of a nest, and the numbers behind its slots. `written` has kernels by what their
-    text depends on: nests that differ in nothing but buffers and such numbers share it."""
-    slots, numbers = slots_of(nest), Numbers()
-    likeness = likeness_of(nest, kinds, slots, numbers)
-    shape = (likeness, numbers.choose(likeness))
-    known = written.get(shape)
-    if known is None:
-        emitter = Emitter(nest, kinds, vector_bytes, numbers, functions)
-        known = written[shape] = emitter.emit()
-    return Kernel(known.text, known.declarations, slots), numbers.words
+def kernels_of(
+    nests: Sequence[Nest], kinds: Sequence[str], vector_bytes: int
+) -> list[tuple[Kernel, list[int]]]:
+    """The kernels of the nests of a program, each with the numbers behind its slots. Nests that
+    differ in nothing but buffers and such numbers share one."""
+    functions: dict[str, set[str]] = {}
+    written: dict[tuple, Kernel] = {}
+    program = hash(tuple(map(_outline, nests)))
+    #: Of each likeness the lengths that nests of the program have, in their order.
+    variants: dict[tuple, dict[tuple, int]] = {}
+    found = []
+    for nest in nests:
+        slots, numbers = slots_of(nest), Numbers()
+        likeness = likeness_of(nest, kinds, slots, numbers)
+        alike = variants.setdefault(likeness, {})
+        number = alike.setdefault(numbers.lengths, len(alike))
+        shape = (likeness, numbers.choose(hash(likeness), hash((program, likeness, number))))
+        known = written.get(shape)
+        if known is None:
+            emitter = Emitter(nest, kinds, vector_bytes, numbers, functions)
+            known = written[shape] = emitter.emit()
+        found.append((Kernel(known.text, known.declarations, slots), numbers.words))
+    return found
+
+
+def _outline(nest: Nest) -> tuple:
+    """What a nest computes, whatever the size of it: programs of which all nests have the same are
+    taken for one program for arrays of different sizes."""
+    return tuple(
+        [
+            (len(loop.space), len(loop.stores), len(loop.reductions),
+             tuple([instruction[:2] for instruction in loop.code]))
+            for loop in nest.loops
+        ]
+    )  # fmt: skip
 
 
 def slots_of(nest: Nest) -> list[tuple[int, int]]:
@@ -80,27 +102,45 @@ def slots_of(nest: Nest) -> list[tuple[int, int]]:
 def likeness_of(
     nest: Nest, kinds: Sequence[str], slots: list[tuple[int, int]], numbers: Numbers
 ) -> tuple:
-    """What the text of a nest depends on, but for constants that it might read, which are noted in
+    """What the text of a nest depends on, but for numbers that it might read, which are noted in
     `numbers`.
 
     Of the extent of the outer loop, which is given when a kernel is called, only what decides on
     the width of vectors and on unrolling counts.
     """
     places = {slot: i for i, slot in enumerate(slots)}
+    met: dict[Access, int] = {}
 
-    def placed(access: Access) -> tuple:
-        return places[access.buffer, access.offset], access.strides
+    def noted(access: Access) -> tuple | int:
+        """An access but for steps that might be read; of one that was met before its number."""
+        if access in met:
+            return met[access]
+        met[access] = len(met)
+        steps = list(access.strides)
+        for d, step in enumerate(steps):
+            if step not in (0, 1):
+                numbers.note((access, d), step)
+                steps[d] = _READ
+        return places[access.buffer, access.offset], tuple(steps)
+
+    def multiplied(args: tuple, at: Hashable) -> tuple:
+        """The arguments of a product of rows, but for what might be read."""
+        length, *accesses = args[:3]
+        steps = list(args[3:])
+        for k, step in enumerate(steps):
+            if step not in (0, 1):
+                numbers.note((at, k), step)
+                steps[k] = _READ
+        if length > UNROLLED:
+            numbers.note((at, "length"), length)
+            length = _SHORT + side_by_side(length)
+        return (length, *[noted(access) for access in accesses], *steps)
 
     def read(lengths: tuple[int, ...]) -> tuple[int, ...]:
         return tuple([numbers.place("i64", length) for length in lengths])
 
     found = []
     for loop in nest.loops:
-        outer = loop.space[0]
-        if outer > _SHORT:
-            outer = _SHORT + 1 if outer <= LONG else LONG + 1
-        rank_one = len(loop.space) == 1 and not nest.row_wise
-        space = ((outer if rank_one else 0), *loop.space[1:])
         code: list[Any] = []
         # To divide by a power of two is to multiply, as long as it is known.
         divisors = {args[1] for name, _, args in loop.code if name == "div"}
@@ -109,31 +149,57 @@ def likeness_of(
             if not used:
                 code.append(None)
             elif name == "load":
-                code.append((name, kind, placed(args[0])))
+                code.append((name, kind, noted(args[0])))
             elif name == "gather":
                 access, steps, lengths, *operands = args
-                code.append((name, kind, placed(access), steps, read(lengths), *operands))
+                code.append((name, kind, noted(access), steps, read(lengths), *operands))
             elif name == "dot":
-                code.append((name, kind, args[0], placed(args[1]), placed(args[2]), args[3:]))
+                code.append((name, kind, *multiplied(args, (id(loop), args))))
             elif name == "const" and kind in READABLE and not (
                 at in divisors and is_float(kind) and args[0] & _MANTISSA == 0
             ):
-                numbers.add_constant(loop, kind, args[0])
+                numbers.note_constant((id(loop), kind, args[0]), kind, args[0])
                 code.append((name, kind))
             else:
                 code.append(instruction)
         stores = tuple(
-            [(placed(s.access), *s[1:4], read(s.lengths), s.adds) for s in loop.stores]
+            [(noted(s.access), *s[1:4], read(s.lengths), s.adds) for s in loop.stores]
         )
         reductions = tuple(
             [
-                (r.name, r.value, r.dims, placed(r.access),
+                (r.name, r.value, r.dims, noted(r.access),
                  nest.part_size(loop, r) if 0 in r.dims and nest.parts > 1 else 0)
                 for r in loop.reductions
             ]
         )  # fmt: skip
-        found.append((space, tuple(code), stores, reductions))
+        found.append((_extents_of(nest, loop, numbers), tuple(code), stores, reductions))
     return tuple(found), nest.row_wise, tuple([kinds[buffer] for buffer, _ in slots])
+
+
+def _extents_of(nest: Nest, loop: Loop, numbers: Numbers) -> tuple[int, ...]:
+    """Of the extents of a loop what its text depends on; others that might be read are noted."""
+    outer, *inner = loop.space
+    if not inner:
+        return (0,) if nest.row_wise else (_class_of(outer, _SHORT),)
+    found = [0]
+    for d, extent in enumerate(inner, 1):
+        is_last = d == len(inner)
+        if extent == 1:
+            found.append(extent)
+        else:
+            numbers.note((id(loop), d), extent)
+            found.append(_class_of(extent, 1) if is_last else 0)
+    return tuple(found)
+
+
+def _class_of(extent: int, most: int) -> int:
+    """What stands for an extent of the last dimension: itself up to some length, beyond that one
+    for which vectors are as wide, turns as many side by side, and sums as long."""
+    if extent <= most:
+        return extent
+    if extent <= _SHORT:
+        return -extent.bit_length()
+    return _SHORT + 1 if extent <= LONG else LONG + 1
 
 
 class Emitter:
@@ -183,20 +249,30 @@ class Emitter:
         lines = [*head, *text.lines, "}"]
         return Kernel("\n".join(lines) + "\n", text.declarations, self.slots)
 
+    def extent(self, loop: Loop, depth: int) -> int | str:
+        """The extent of an inner dimension: a number, or the name of one that is read."""
+        extent = loop.space[depth]
+        return self.numbers.name((id(loop), depth), "i64", extent) or extent
+
     def pointer(self, buffer: int, offset: int = 0) -> str:
         """The name of a pointer to an element of a buffer."""
         return f"%p{self._places[buffer, offset]}"
 
-    def address(self, access: Access, indices: Sequence[str], more: str | None = None) -> str:
-        """The address of an element; `more` is a further distance in elements."""
+    def address(
+        self,
+        access: Access,
+        indices: Sequence[str],
+        more: str | None = None,
+        fixed: int = 0,
+    ) -> str:
+        """The address of an element; `more` and `fixed` are further distances in elements."""
         text = self.text
         kind = MEMORY[self.kinds[access.buffer]]
         total: str | None = more
-        fixed = 0
-        for index, step in zip(indices, access.strides, strict=True):
-            if step == 0:
+        for index, step in zip(indices, self.steps(access), strict=True):
+            if step == 0 or index == "0":
                 continue
-            if not index.startswith("%"):
+            if isinstance(step, int) and not index.startswith("%"):
                 fixed += int(index) * step
                 continue
             part = index if step == 1 else text.value(f"mul nsw i64 {index}, {step}")
@@ -208,6 +284,28 @@ class Emitter:
             place = text.value(f"getelementptr {kind}, ptr {place}, i64 {fixed}")
         return place
 
+    def steps(self, access: Access) -> list[int | str]:
+        """The steps of an access, those that are read by their names."""
+        return [
+            self.numbers.name((access, d), "i64", step) or step
+            for d, step in enumerate(access.strides)
+        ]
+
+    def last_step(self, access: Access) -> int | str:
+        """How far the elements along the last dimension are apart; zero where there is none."""
+        if not access.strides:
+            return 0
+        d, step = len(access.strides) - 1, access.strides[-1]
+        return self.numbers.name((access, d), "i64", step) or step
+
+    def lane(self, place: str, kind: str, lane: int, step: int | str) -> str:
+        """The address of an element `lane` steps after another one."""
+        if not lane:
+            return place
+        text = self.text
+        distance = lane * step if isinstance(step, int) else text.value(f"mul i64 {step}, {lane}")
+        return text.value(f"getelementptr {kind}, ptr {place}, i64 {distance}")
+
     def from_memory(self, value: str, kind: str, width: int) -> str:
         if kind != "bool":
             return value
@@ -215,7 +313,7 @@ class Emitter:
             f"icmp ne {in_memory(kind, width)} {value}, {'0' if width == 1 else 'zeroinitializer'}"
         )
 
-    def load(self, place: str, kind: str, width: int, step: int) -> str:
+    def load(self, place: str, kind: str, width: int, step: int | str) -> str:
         """One element, or as many as a vector has, `step` apart."""
         text = self.text
         if width == 1 or step == 1:
@@ -226,14 +324,12 @@ class Emitter:
         whole, kind_text = in_memory(kind, width), MEMORY[kind]
         result = "poison"
         for lane in range(width):
-            at = place
-            if lane:
-                at = text.value(f"getelementptr {kind_text}, ptr {place}, i64 {lane * step}")
+            at = self.lane(place, kind_text, lane, step)
             value = text.value(f"load {kind_text}, ptr {at}, align {SIZES[kind]}")
             result = text.value(f"insertelement {whole} {result}, {kind_text} {value}, i64 {lane}")
         return self.from_memory(result, kind, width)
 
-    def store(self, place: str, kind: str, width: int, step: int, value: str) -> None:
+    def store(self, place: str, kind: str, width: int, step: int | str, value: str) -> None:
         text = self.text
         if kind == "bool":
             value = text.value(f"zext {vector(kind, width)} {value} to {in_memory(kind, width)}")
@@ -242,9 +338,7 @@ class Emitter:
             text.do(f"store {whole} {value}, ptr {place}, align {SIZES[kind]}")
             return
         for lane in range(width):
-            at = place
-            if lane:
-                at = text.value(f"getelementptr {kind_text}, ptr {place}, i64 {lane * step}")
+            at = self.lane(place, kind_text, lane, step)
             item = text.value(f"extractelement {whole} {value}, i64 {lane}")
             text.do(f"store {kind_text} {item}, ptr {at}, align {SIZES[kind]}")
 
@@ -332,4 +426,4 @@ class Emitter:
             self.clear(loop, reduction, [*indices, index], depth + 1)
             return []
 
-        self.text.loop(0, loop.space[depth], 1, [], each)
+        self.text.loop(0, self.extent(loop, depth), 1, [], each)

@@ -1,72 +1,98 @@
 """Numbers that kernels read, so that one kernel serves nests that differ in them alone.
 
 The lengths of what computed indices lead into always are such numbers. Constants are at first part
-of the text, where LLVM can make most of them. Where a nest is met again with other constants, as a
-mean is over another number of rows, those that differ are read from then on.
+of the text, where LLVM can make most of them, and so are extents of inner dimensions and steps,
+which are called lengths here. Where a nest is met again with other constants, as a mean is over
+another number of rows, or a program with other lengths, those that differ are read from then on.
 """
 
 from __future__ import annotations
 
 import struct
 import threading
-from collections.abc import Sequence
-
-from .loops import Loop
+from collections.abc import Hashable, Sequence
 
 #: Types of constants that may be read.
 KINDS = {"f32", "f64", "i32", "i64"}
-#: With more differences than this two nests have nothing in common.
+#: With more constants that differ than this two nests have nothing in common.
 _MOST = 8
 #: So many nests are remembered, the first ones are forgotten.
 _MOST_MET = 4096
-_met: dict[int, tuple[tuple[int, ...], frozenset[int]]] = {}
+_Met = dict[int, tuple[tuple[int, ...], frozenset[int]]]
+#: The constants of nests, and the lengths of nests in their places within programs: those that were
+#: met last, and which have differed so far.
+_met: _Met = {}
+_met_lengths: _Met = {}
 _lock = threading.Lock()
 
 
+def _differing(met: _Met, key: int, values: tuple[int, ...]) -> frozenset[int]:
+    """Which of some values have differed so far."""
+    with _lock:
+        known, differing = met.pop(key, (values, frozenset()))
+        if len(known) == len(values):
+            differing |= {i for i, value in enumerate(values) if value != known[i]}
+        if len(met) >= _MOST_MET:
+            del met[next(iter(met))]
+        met[key] = values, differing
+    return differing
+
+
 class Numbers:
-    """The numbers that a kernel reads, each a type and a literal, and the constants that it might
-    read."""
+    """The numbers that a kernel reads, each a type and a literal, and those that it might read."""
 
     def __init__(self) -> None:
         self._places: dict[tuple[str, int], int] = {}
-        self._constants: list[tuple[Loop, str, int]] = []
-        self._read: set[tuple[int, str, int]] = set()
+        #: What might be read: where it stands in the nest, its type, its literal.
+        self._constants: list[tuple[Hashable, str, int]] = []
+        self._lengths: list[tuple[Hashable, str, int]] = []
+        self._read: set[Hashable] = set()
 
     def place(self, kind: str, literal: int) -> int:
         """The place of a number among those that are read."""
         return self._places.setdefault((kind, literal), len(self._places))
 
-    def add_constant(self, loop: Loop, kind: str, literal: int) -> None:
-        """Note a constant of a loop."""
-        self._constants.append((loop, kind, literal))
+    def note(self, where: Hashable, length: int) -> None:
+        """Note an extent or a step."""
+        self._lengths.append((where, "i64", length))
 
-    def choose(self, likeness: tuple) -> tuple:
+    def note_constant(self, where: Hashable, kind: str, literal: int) -> None:
+        """Note a constant of a loop."""
+        self._constants.append((where, kind, literal))
+
+    @property
+    def lengths(self) -> tuple[int, ...]:
+        """The lengths that were noted."""
+        return tuple([length for _, _, length in self._lengths])
+
+    def choose(self, nest: int, place: int) -> tuple:
         """Read those constants that have had other values in nests which were like this one but for
-        constants. What the text depends on: the places of these, and the other constants."""
-        key, values = hash(likeness), tuple([literal for _, _, literal in self._constants])
-        with _lock:
-            known, differing = _met.pop(key, (values, frozenset()))
-            if len(known) == len(values):
-                differing |= {i for i, value in enumerate(values) if value != known[i]}
-            if len(_met) >= _MOST_MET:
-                del _met[next(iter(_met))]
-            _met[key] = values, differing
+        constants, and those lengths that have in its place in programs which were like this one but
+        for lengths. What the text depends on: the places of these, and the other numbers."""
+        constants = tuple([literal for _, _, literal in self._constants])
+        differing = _differing(_met, nest, constants)
         if len(differing) > _MOST:
             differing = frozenset()
+        found = self._chosen(self._constants, differing)
+        return found, self._chosen(
+            self._lengths, _differing(_met_lengths, place, self.lengths)
+        )
+
+    def _chosen(
+        self, noted: list[tuple[Hashable, str, int]], differing: frozenset[int]
+    ) -> tuple[tuple[str, int], ...]:
         found: list[tuple[str, int]] = []
-        for i, (loop, kind, literal) in enumerate(self._constants):
+        for i, (where, kind, literal) in enumerate(noted):
             if i in differing:
-                self._read.add((id(loop), kind, literal))
+                self._read.add(where)
                 found.append(("read", self.place(kind, literal)))
             else:
                 found.append(("is", literal))
         return tuple(found)
 
-    def constant(self, loop: Loop, kind: str, literal: int) -> str | None:
-        """The name of a loop's constant in the text if it is read, else None."""
-        if (id(loop), kind, literal) not in self._read:
-            return None
-        return name_of(self.place(kind, literal))
+    def name(self, where: Hashable, kind: str, literal: int) -> str | None:
+        """The name of a noted number in the text if it is read, else None."""
+        return name_of(self.place(kind, literal)) if where in self._read else None
 
     @property
     def kinds(self) -> list[str]:

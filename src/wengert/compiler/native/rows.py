@@ -70,7 +70,7 @@ class Rows:
         if depth == self.rank:
             self._leaf(indices, 1, [None] * len(loop.reductions), self.values)
         elif depth == self.rank - 1:
-            self.along(indices, 0, loop.space[depth])
+            self.along(indices, 0, self.emitter.extent(loop, depth))
         else:
             known = dict(self.values)
 
@@ -79,14 +79,14 @@ class Rows:
                 self.inside_deeper([*indices, index])
                 return []
 
-            self.text.loop(0, loop.space[depth], 1, [], each)
+            self.text.loop(0, self.emitter.extent(loop, depth), 1, [], each)
             self.values = known
 
     def inside_deeper(self, indices: list[str]) -> None:
         depth = len(indices)
         self.enter(depth, indices)
         if depth == self.rank - 1:
-            self.along(indices, 0, self.loop.space[depth])
+            self.along(indices, 0, self.emitter.extent(self.loop, depth))
             return
         known = dict(self.values)
 
@@ -95,7 +95,7 @@ class Rows:
             self.inside_deeper([*indices, index])
             return []
 
-        self.text.loop(0, self.loop.space[depth], 1, [], each)
+        self.text.loop(0, self.emitter.extent(self.loop, depth), 1, [], each)
         self.values = known
 
     def _in_row(self, reduction: Reduction) -> bool:
@@ -150,7 +150,7 @@ class Rows:
         wide = self._splats(width) if width > 1 else self.values
         stride = width * unroll
         middle: Any
-        if isinstance(low, int):
+        if isinstance(low, int) and isinstance(high, int):
             middle = low + (high - low) // stride * stride
         else:
             span = text.value(f"sub i64 {high}, {low}")
@@ -171,7 +171,7 @@ class Rows:
                 totals.append(emitter.across(reduction.name, kind, width, parts[0]))
             else:
                 totals.append("")
-        if not isinstance(low, int) or middle != high:
+        if middle != high:
             totals = self._rest(indices, middle, high, kept, totals)
         for k, reduction in enumerate(loop.reductions):
             if kept[k]:
@@ -348,7 +348,7 @@ class Rows:
                 found.append(emitter.combine(reduction.name, kind, width, before, value))
                 continue
             place = emitter.target(loop, reduction, indices)
-            step = reduction.access.strides[-1] if indices else 0
+            step = emitter.last_step(reduction.access)
             old = emitter.load(place, kind, width, step)
             value = emitter.combine(reduction.name, kind, width, old, value)
             emitter.store(place, kind, width, step, value)
@@ -366,7 +366,7 @@ class Rows:
             kinds = [self.loop.body.kind(i) for i in store.indices]
             more = body.distance(chosen, kinds, store.steps, store.lengths, 1)
         place = emitter.address(store.access, indices, more)
-        step = store.access.strides[-1] if store.access.strides else 0
+        step = emitter.last_step(store.access)
         value = known[store.value]
         if store.adds:
             old = emitter.load(place, kind, width, step)
