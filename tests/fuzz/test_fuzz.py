@@ -579,6 +579,34 @@ def test_a_filled_tensor_may_be_saved_for_its_tangent(tangent, agrees):
     assert (against_pytorch(Program([Step(step) for step in steps])) is None) is agrees
 
 
+@pytest.mark.parametrize(("loss", "agrees"), [("", True), ("_with_logits", False)])
+def test_a_loss_has_the_slope_of_its_limit(loss, agrees):
+    pytest.importorskip("torch")
+    infinite = "" if agrees else "\nif torch.__name__ == 'torch':\n    t2.grad.div_(0)"
+    steps = [
+        "t1 = torch.ones(1)",
+        "t2 = torch.ones(1, requires_grad=True)",
+        f"t3 = torch.nn.functional.binary_cross_entropy{loss}(t1, t2)",
+        f"t3.backward(){infinite}",
+    ]
+    assert (against_pytorch(Program([Step(step) for step in steps])) is None) is agrees
+
+
+@pytest.mark.parametrize(("name", "agrees"), [("g3", True), ("t2", False)])
+def test_one_of_two_reasons_to_refuse_a_second_derivative(name, agrees):
+    pytest.importorskip("torch")
+    words = ["through the graph a second time", "modified by an inplace operation"]
+    steps = [
+        "t1 = torch.ones(1, requires_grad=True)",
+        "t2 = t1.exp()",
+        "g3 = torch.autograd.grad(t2, t1, create_graph=True)[0]",
+        "t2.sum().backward()",
+        f"def f4(x):\n    raise RuntimeError({words}[torch.__name__ == 'torch'])",
+        f"f4(derivatives({name}, [t1], 0))",
+    ]
+    assert (against_pytorch(Program([Step(step) for step in steps])) is None) is agrees
+
+
 @pytest.mark.parametrize(("reduce", "agrees"), [("nanmean", True), ("sum", False)])
 def test_a_mean_has_a_tangent_that_only_tangents_lead_to(reduce, agrees):
     pytest.importorskip("torch")

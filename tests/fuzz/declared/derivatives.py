@@ -99,6 +99,12 @@ TABLE: list[Declared] = [
         and bool(HAS_EDGES.search(leading_to(d))),
     ),
     Declared(
+        "The gradient of binary_cross_entropy by its target knows the limit of its logarithms.",
+        lambda d: (is_gradient(d) and d.field == "values" or d.field in ("grad", "log"))
+        and "inf" in repr(d.theirs) and "inf" not in repr(d.ours)
+        and "binary_cross_entropy(" in leading_to(d),
+    ),
+    Declared(
         "A limit of clamp that is reached has no tangent, as it has no gradient.",
         lambda d: d.field == "values" and is_gradient(d)
         and bool(re.search(r"torch\.(clamp|clip)\([tx]\d+, .*[tx]\d|"

@@ -138,6 +138,13 @@ TABLE: list[Declared] = [
         and bool(re.search(r"\bg\d", history(d))),
     ),
     Declared(
+        # Which of two reasons to refuse a second derivative is met first depends on its nodes.
+        "The graph and the memory of a gradient are those of our rules.",
+        lambda d: d.field == "message" and "through the graph a second time" in d.ours.message
+        and "modified by an inplace operation" in d.theirs.message and frees_a_graph(d)
+        and bool(re.search(r"\b(derivatives\(|grad\()g\d", d.source)),
+    ),
+    Declared(
         "Some functions are made of other operators, and their graphs show it.",
         lambda d: d.field == "node" and bool(OTHER_NODES.search(made_by(d))),
         harmless=True,
