@@ -102,10 +102,9 @@ def in_second_derivatives(d: Difference) -> bool:
     return bool(recorded) and refused_by_us(d, "modified by an inplace operation")
 
 
-def gives_filled_a_gradient(d: Difference) -> bool:
-    """Whether PyTorch alone asks for the gradient of the tangent of what was filled."""
-    needs = ("does not require grad and does not", "modified by an inplace operation")
-    return bool(FILLS.search(d.program.text)) and refused(d, *needs)
+def records_what_was_filled(d: Difference) -> bool:
+    """Whether PyTorch alone refuses the gradient of the tangent of what was filled."""
+    return bool(FILLS.search(d.program.text)) and is_refused_change(d)
 
 
 #: A method that fills a tensor with one number.
@@ -189,7 +188,7 @@ VARIANTS = (
     Variant(in_second_derivatives, saves_copies=True, on=("wengert",)),
     # What is filled is a product with zero, whose tangent is recorded.
     Variant(
-        gives_filled_a_gradient,
+        records_what_was_filled,
         lambda source: FILLS.sub(lambda fill: f".mul_(0).add_({fill[1] or 0})", source),
         on=("wengert",),
     ),
