@@ -45,9 +45,3 @@ def numbers(value: object) -> list[str]:
     if isinstance(value, (list, tuple)):
         return sorted(number for item in value for number in numbers(item))
     return [f"{value:.4g}" if isinstance(value, (float, complex)) else repr(value)]
-
-
-def nonzero(value: object) -> list[str]:
-    """All numbers among nested lists but zeros, of which there are none where a gradient is
-    undefined."""
-    return [number for number in numbers(value) if number not in ("None", "0", "-0")]
