@@ -65,9 +65,9 @@ class Numbers:
         """The lengths that were noted."""
         return tuple([length for _, _, length in self._lengths])
 
-    def choose(self, nest: int, place: int) -> tuple:
+    def choose(self, nest: int, site: int) -> tuple:
         """Read those constants that have had other values in nests which were like this one but for
-        constants, and those lengths that have in its place in programs which were like this one but
+        constants, and those lengths that have at its site in programs which were like this one but
         for lengths. What the text depends on: the places of these, and the other numbers."""
         constants = tuple([literal for _, _, literal in self._constants])
         differing = _differing(_met, nest, constants)
@@ -75,7 +75,7 @@ class Numbers:
             differing = frozenset()
         found = self._chosen(self._constants, differing)
         return found, self._chosen(
-            self._lengths, _differing(_met_lengths, place, self.lengths)
+            self._lengths, _differing(_met_lengths, site, self.lengths)
         )
 
     def _chosen(
