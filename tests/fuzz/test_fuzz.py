@@ -655,6 +655,52 @@ def test_what_follows_declared_differences(steps, factor, agrees):
     assert (against_pytorch(Program([Step(step) for step in steps])) is None) is agrees
 
 
+@pytest.mark.parametrize(
+    "steps",
+    [
+        [
+            "log = []",
+            "t1 = torch.zeros((2, 0), requires_grad=True)",
+            "t2 = t1 * t1",
+            "t3 = t2.diagonal()",
+            "t3.div_(t3)",
+            "def h1(grads):\n    log.append([g.tolist() for g in grads if g is not None])",
+            "k4 = t2.grad_fn.register_prehook(h1)",
+            "g5 = torch.autograd.grad(t3, [t1], torch.stack([t3]), is_grads_batched=True)",
+        ],
+        [
+            "t1 = torch.tensor([], requires_grad=True)",
+            "with torch.inference_mode():\n    t2 = t1 @ t1",
+            "t3 = t1.clone()",
+            "t3.addcdiv_(torch.tensor([[]], dtype=torch.float64), t2, value=2)",
+        ],
+        [
+            "t1 = torch.ones(3, 2)",
+            "t2 = t1.movedim(1, 0)",
+            "t3 = torch.ones(1, 3, requires_grad=True)",
+            "t2.heaviside_(t3)",
+            "t1.backward(t1, inputs=[t3])",
+        ],
+        [
+            "t1 = torch.ones(4, dtype=torch.bool)",
+            "t2, t3 = torch.ones(2, 2, 3, dtype=torch.bool), torch.ones(2, 3, 4, dtype=torch.bool)",
+            "t1.addbmm_(t2, t3, beta=0)",
+        ],
+        [
+            "t1 = torch.ones(1, requires_grad=True)",
+            "t2 = torch.fft.ifft(t1)",
+            "k3 = t2.register_hook(lambda g: 1 / 0)",
+            "t2 += 2",
+            "t2.backward(t2)",
+        ],
+    ],
+    ids=["batches of nothing", "two errors", "no derivative", "resized", "a nameless view"],
+)
+def test_programs_that_have_their_reason(steps):
+    pytest.importorskip("torch")
+    assert against_pytorch(Program([Step(step) for step in steps])) is None
+
+
 @pytest.mark.parametrize("reason", sorted({entry.reason for entry in TABLE}))
 def test_declared_differences_are_documented(reason):
     page = Path(__file__).parents[2] / "docs" / "differences.md"

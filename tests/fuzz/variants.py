@@ -85,8 +85,8 @@ def hears_nameless_base(d: Difference) -> bool:
 
     A change in place leads past such a hook.
     """
-    heard = d.field in ("log", "grad") and bool(OTHER_VIEWS.search(d.program.text))
-    return heard and changes(d)
+    heard = d.field in ("log", "grad") or d.field == "error" and "register_" in d.program.text
+    return heard and bool(OTHER_VIEWS.search(d.program.text)) and changes(d)
 
 
 def changes_by_other_dtype(d: Difference) -> bool:

@@ -84,7 +84,9 @@ TABLE: list[Declared] = [
     ),
     Declared(
         "An operand keeps its shape when it is changed in place",
-        lambda d: "addbmm_" in leading_to(d) and has_raised(d, "doesn't match the broadcast shape")
+        lambda d: d.field == "shape" and "addbmm_" in leading_to(d)
+        and has_raised(d, "not implemented for")
+        or "addbmm_" in leading_to(d) and has_raised(d, "doesn't match the broadcast shape")
         and (refused_by_us(d, "doesn't match the broadcast shape") or d.field == "shape"
              or d.field == "message" and "doesn't match the broadcast shape" in d.ours.message
              # PyTorch refuses a tangent of another shape when the value has one already.
@@ -102,7 +104,12 @@ TABLE: list[Declared] = [
         lambda d: d.field == "error" and None not in (d.ours, d.theirs)
         and d.program.uses("out_dims") and "Dimension out of range" in d.ours.message
         or d.field == "message" and "Inference tensors cannot be" in d.theirs.message
-        and bool(re.search("should be between 0 and 1|shapes cannot be mult", d.ours.message)),
+        and bool(re.search("should be between 0 and 1|shapes cannot be mult|the broadcast shape",
+                           d.ours.message)),
+    ),
+    Declared(
+        "A derivative that is missing is missed behind a changed part too.",
+        lambda d: "inputs=" in d.source and refused_by_us(d, "the derivative for .* is not impl"),
     ),
     Declared(
         "The dtypes are fifteen.",

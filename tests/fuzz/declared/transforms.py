@@ -5,7 +5,15 @@ from __future__ import annotations
 import re
 
 from fuzz.declared.entry import Declared
-from fuzz.declared.looking import after, changes, is_gradient, raises, refused, refused_by_us
+from fuzz.declared.looking import (
+    after,
+    changes,
+    has_empty,
+    is_gradient,
+    raises,
+    refused,
+    refused_by_us,
+)
 from fuzz.declared.numbers import numbers
 from fuzz.declared.origins import goes_on_plainly, history, strides_of_view_decide
 
@@ -53,6 +61,11 @@ TABLE: list[Declared] = [
     Declared(
         "Gradients that are batched do not escape into .grad.",
         lambda d: d.field == "grad" and "unreadable" in repr(d.theirs),
+    ),
+    Declared(
+        "A batched gradient without elements is a batched one.",
+        lambda d: d.field in ("log", "message") and "is_grads_batched=True" in d.source
+        and has_empty(d),
     ),
     Declared(
         "Forward mode knows inference tensors: PyTorch's vectorized jacobian of one is zero.",
