@@ -26,7 +26,7 @@ from fuzz.runner import (
     nudged_results,
     spread,
 )
-from fuzz.variants import COMPUTED, explained
+from fuzz.variants import COMPUTED, left_by_variants
 
 try:
     import torch
@@ -53,14 +53,22 @@ def against_pytorch(program: Program) -> Difference | None:
     """Run a program on both libraries."""
     ours, theirs = execute(program, wengert), execute(program, torch)
     found = first_difference(program, ours, theirs)[0]
-    if found is None or explained(found, ours, theirs, torch) or tells_the_slope(found):
+    if found is None or tells_the_slope(found):
         return None
-    if found.field not in COMPUTED:
-        return found
-    rounded = rounding_decides(program, found, wengert, ours) or rounding_decides(
-        program, found, torch, theirs
+    left = []
+    for other in left_by_variants(found, ours, theirs, torch):
+        if other is None:
+            return None
+        left.append(other)
+    computed = [other for other in (found, *left) if other.field in COMPUTED]
+    rounded = any(
+        rounding_decides(program, other, lib, seen)
+        for lib, seen in ((wengert, ours), (torch, theirs))
+        for other in computed
     )
-    return None if rounded or too_coarse(program, found, ours, theirs) else found
+    if rounded or found.field in COMPUTED and too_coarse(program, found, ours, theirs):
+        return None
+    return found
 
 
 #: What is said of narrow dtypes, and the same of wide ones.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from fuzz.comparison import differences
+from fuzz.comparison import Difference, differences
 from fuzz.declared import declared
 from fuzz.program import Program
 from fuzz.runner import Seen
@@ -55,8 +55,10 @@ def first_difference(program: Program, ours: list[Seen], theirs: list[Seen]):
     return minor, reason
 
 
-def agree(program: Program, ours: list[Seen], theirs: list[Seen], again: list[Seen]) -> bool:
-    """Whether a second run, with copies or other functions, computes what we do.
+def left_over(
+    program: Program, ours: list[Seen], theirs: list[Seen], again: list[Seen]
+) -> Difference | None:
+    """In what a second run, with copies or other functions, computes something else than we do.
 
     With copies nothing is refused, also what should be, and so ends otherwise. Nodes and memory
     are those of the copies.
@@ -65,4 +67,4 @@ def agree(program: Program, ours: list[Seen], theirs: list[Seen], again: list[Se
         if mine.error and other.error and not again[step].error:
             again[step], again[-1] = other, ours[-1]
     found = first_difference(program, ours, again)[0]
-    return found is None or found.field in MINOR
+    return None if found is None or found.field in MINOR else found

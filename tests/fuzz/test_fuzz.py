@@ -693,9 +693,28 @@ def test_what_follows_declared_differences(steps, factor, agrees):
             "t2 += 2",
             "t2.backward(t2)",
         ],
+        [
+            "t1 = torch.tensor([[[0.1, 0.4]]])",
+            "t2 = torch.nn.functional.max_pool1d(t1, 2)",
+            "t2.requires_grad_()",
+            "with torch.no_grad():\n    t3 = t2.diagonal()",
+        ],
+        [
+            "t1 = torch.tensor(0.2, requires_grad=True)",
+            "t2 = torch.tensor([[1.0, 0.7, 0.8], [2.367, 0.707, 0.846], [0.477, 3.764, 0.006], "
+            "[-0.855, -0.438, 5.204]], requires_grad=True)",
+            "t3 = torch.linalg.det(t2[1:])",
+            "t4 = t3.as_strided((3,), (0,))",
+            "t4[:1] += 2",
+            "t3 += t1",
+            "d5 = derivatives(t4, [t1, t2], 3)",
+        ],
     ],
-    ids=["batches of nothing", "two errors", "no derivative", "resized", "a nameless view"],
-)
+    ids=[
+        "batches of nothing", "two errors", "no derivative", "resized", "a nameless view",
+        "a view of a view", "rounding behind a refusal",
+    ],
+)  # fmt: skip
 def test_programs_that_have_their_reason(steps):
     pytest.importorskip("torch")
     assert against_pytorch(Program([Step(step) for step in steps])) is None

@@ -18,7 +18,7 @@ from fuzz.by_hand import USES, as_functions, by_hand
 from fuzz.comparison import Difference
 from fuzz.declared.looking import changes, is_refused_change, refused, refused_by_us
 from fuzz.declared.origins import OTHER_VIEWS
-from fuzz.judging import MINOR, READS_LAYOUT, agree, first_difference
+from fuzz.judging import MINOR, READS_LAYOUT, first_difference, left_over
 from fuzz.program import Program, Step
 from fuzz.runner import Seen, execute
 from fuzz.second_opinion import (
@@ -195,11 +195,11 @@ VARIANTS = (
 )
 
 
-def explained(found: Difference, ours: list[Seen], theirs: list[Seen], torch: Any) -> bool:
-    """Whether a difference is gone without one reason, two, or all that the program has."""
-    return any(
-        decides(variants, found, ours, theirs, torch) for variants in combinations(found)
-    )
+def left_by_variants(
+    found: Difference, ours: list[Seen], theirs: list[Seen], torch: Any
+) -> Iterator[Difference | None]:
+    """What differs without one reason, without two, and without all that the program has."""
+    return (left_by(variants, found, ours, theirs, torch) for variants in combinations(found))
 
 
 def combinations(found: Difference) -> Iterator[tuple[Variant, ...]]:
@@ -211,11 +211,11 @@ def combinations(found: Difference) -> Iterator[tuple[Variant, ...]]:
         yield fitting
 
 
-def decides(
+def left_by(
     variants: tuple[Variant, ...], found: Difference, ours: list[Seen], theirs: list[Seen],
     torch: Any,
-) -> bool:  # fmt: skip
-    """Whether both libraries agree on the program in this form.
+) -> Difference | None:  # fmt: skip
+    """In what the libraries differ on the program in this form.
 
     Nodes and memory are those of the variant, unless it is these that differ.
     """
@@ -226,8 +226,8 @@ def decides(
     if any("torch" in variant.on for variant in variants):
         again = run(program, torch, variants)
     if found.field in MINOR:
-        return first_difference(program, ours, again)[0] is None
-    return agree(program, ours, theirs, list(again))
+        return first_difference(program, ours, again)[0]
+    return left_over(program, ours, theirs, list(again))
 
 
 def run(program: Program, lib: Any, variants: tuple[Variant, ...]) -> list[Seen]:

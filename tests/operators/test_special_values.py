@@ -3,6 +3,7 @@
 import itertools
 import math
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -207,3 +208,23 @@ def test_a_threshold_keeps_nan(lib, dtype, size):
     assert bool(lib.isnan(y).all())
     (gradient,) = lib.autograd.grad(y, x, lib.ones_like(y))
     assert bool((gradient == 1).all())
+
+
+@pytest.mark.parametrize("weight", [math.inf, math.nan])
+@pytest.mark.parametrize("order", [1.5, 3])
+def test_norms_of_zeros_feel_neither_gradients_nor_tangents(lib, order, weight):
+    x = lib.zeros(2, dtype=lib.float64).requires_grad_()
+    weight = lib.tensor(weight, dtype=lib.float64)
+    (gradient,) = lib.autograd.grad(lib.dist(x, lib.zeros_like(x), order), x, weight)
+    assert gradient.tolist() == [0, 0]
+    for kind in (0, 2, order):
+        moved = (lib.zeros(2),), (weight.float().expand(2),)
+        _, tangent = lib.func.jvp(partial(lib.linalg.vector_norm, ord=kind), *moved)
+        assert tangent.tolist() == 0
+
+
+@pytest.mark.parametrize("order", [0.5, 1.5, 3, -1])
+def test_gradients_of_undefined_norms_are_undefined(lib, order):
+    x = lib.tensor([0.0, math.nan], requires_grad=True)
+    (gradient,) = lib.autograd.grad(lib.linalg.vector_norm(x, order), x)
+    assert bool(lib.isnan(gradient).all())

@@ -98,27 +98,40 @@ def _norm_slope(x: Tensor, order: float, dim: Any, keepdim: bool, out: Tensor) -
     if order == 2:
         return where(vanishes, 0, x / safe)  # 1 / safe alone could overflow
     size = abs(x)
-    at_zero = size == 0
+    at_zero = (size == 0) & ~isnan(out)
     ratio = where(at_zero, 1, size) / safe
     return where(at_zero | vanishes, 0, sgn(x) * pow(ratio, order - 1))
+
+
+def _norm_gradient(
+    g: Tensor, x: Tensor, order: float, dim: Any, keepdim: bool, out: Tensor
+) -> Tensor | None:
+    """The gradient, where a norm above 1 of nothing but zeros feels no incoming one.
+
+    PyTorch says so even of an infinite one, except for the Euclidean norm.
+    """
+    if order == 0:
+        return None
+    if 1 < order < math.inf and order != 2:
+        g = where(out == 0, 0, g)
+    return restore_dims(g, x.shape, dim, keepdim) * _norm_slope(x, order, dim, keepdim, out)
 
 
 def _norm_tangent(
     t: Tensor, x: Tensor, order: float, dim: Any, keepdim: bool, out: Tensor
 ) -> Tensor:
+    if order == 0:
+        return zeros_like(out)
     product = t * _norm_slope(x, order, dim, keepdim, out).conj()
-    return sum(product.real if product.is_complex() else product, dim, keepdim)
+    tangent = sum(product.real if product.is_complex() else product, dim, keepdim)
+    return where(out == 0, 0, tangent) if 1 < order < math.inf else tangent
 
 
 vector_norm = primitive(
     "linalg_vector_norm(Tensor self, Scalar ord=2, int[]? dim=None, bool keepdim=False, *, "
     "dtype? dtype=None) -> Tensor",
     _vector_norm,
-    lambda g, self, ord, dim, keepdim, out: (
-        restore_dims(g, self.shape, dim, keepdim) * _norm_slope(self, ord, dim, keepdim, out)
-        if ord != 0
-        else None
-    ),
+    lambda g, self, ord, dim, keepdim, out: _norm_gradient(g, self, ord, dim, keepdim, out),
     lambda tangents, self, ord, dim, keepdim, out: _norm_tangent(
         tangents["self"], self, ord, dim, keepdim, out
     ),

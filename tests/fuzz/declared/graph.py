@@ -180,7 +180,11 @@ TABLE: list[Declared] = [
         lambda d: (refused_by_us(d, "A view was created in no_grad mode")
             or refused(d, "A view was created in no_grad mode")
             or d.field == "value" and "allow_unused" in d.source and changes(d))
-        and bool(OTHER_VIEWS.search(d.program.text)),
+        and bool(OTHER_VIEWS.search(d.program.text))
+        # A view of a view is recorded under no_grad too, where its base has come to require grad.
+        or d.field in ("requires_grad", "leaf") and "requires_grad_()" in d.program.text
+        and bool(re.search(r"no_grad|set_grad_enabled", made_by(d)))
+        and bool(OTHER_VIEWS.search(history(d))),
     ),
     Declared(
         "A hook on the node of block_diag sees gradients of the shapes of the operands",
