@@ -56,6 +56,23 @@ def test_result_does_not_require_grad(lib):
     assert dx.is_leaf
 
 
+@pytest.mark.parametrize("n", [1, 2])
+@pytest.mark.parametrize("name", ["sum", "mean"])
+@pytest.mark.parametrize("kept", [True, False])
+def test_result_can_be_changed(lib, name, kept, n):
+    """Where elements share memory, as those of the gradient of a sum, one changes all of them."""
+    x = lib.zeros(3, n, requires_grad=True)
+    y = getattr(x, name)(1, keepdim=kept)
+    (gradient,) = lib.autograd.grad(y, x, lib.ones_like(y))
+    gradient[0, 0] = 5.0
+    assert gradient[0, 0].item() == 5.0
+    if name == "sum":
+        assert gradient[0].tolist() == [5.0] * n
+    if n == 1:
+        gradient.add_(1)
+        assert gradient[0].tolist() == [6.0]
+
+
 def test_nonleaf_input(lib):
     x = lib.tensor(2.0, requires_grad=True)
     y = x * x

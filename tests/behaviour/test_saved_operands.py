@@ -29,3 +29,27 @@ def test_unpacked_factors_can_be_walked_twice(lib):
     lower.sum().backward()
     lower.sum().backward()
     assert x.grad.tolist() == [[0.0, 0.0], [2.0, 0.0]]
+
+
+@pytest.mark.parametrize("operand", ["x", "x.view(-1)", "x[:2]"])
+@pytest.mark.parametrize("name", ["pow_", "hypot_"])
+def test_an_operand_that_the_change_writes_over_is_missed(lib, name, operand):
+    """The rules of these read the result too, which is not there before it is written."""
+    p = lib.tensor([2.0, 3.0], requires_grad=True)
+    x = p * 1
+    getattr(x, name)(eval(operand, {"x": x}))
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        x.sum().backward()
+
+
+def test_a_change_whose_operand_cannot_be_saved_is_none(lib):
+    with lib.inference_mode():
+        exponent = lib.tensor([2.0])
+    p = lib.tensor([3.0], requires_grad=True)
+    x = p * 1
+    node = x.grad_fn
+    with pytest.raises(RuntimeError, match="Inference tensors cannot be saved for backward"):
+        x.pow_(exponent)
+    assert x.tolist() == [3.0] and x._version == 0 and x.grad_fn is node
+    x.backward()
+    assert p.grad.tolist() == [1.0]

@@ -150,9 +150,12 @@ def fits_into(x: Any, y: Any) -> bool:
     )
 
 
-def overlaps_itself(x: Any) -> bool:
-    """Whether elements may share their memory; what writing to them does is undefined then."""
-    steps = sorted((s, n) for n, s in zip(x.shape, x.stride()) if n > 1)
+def overlaps_itself(x: Any, expanded: bool = True) -> bool:
+    """Whether elements may share their memory; what writing to them does is undefined then.
+
+    Unless `expanded`, those that expand() repeats do not count.
+    """
+    steps = sorted((s, n) for n, s in zip(x.shape, x.stride()) if n > 1 and (s or expanded))
     reach = 0
     for step, size in steps:
         if step <= reach:

@@ -23,7 +23,13 @@ class SecondOpinion:
         own = lib.func
 
         def jacrev(f: Callable, argnums: Any = 0, *, chunk_size: int | None = None) -> Callable:
-            return own.jacrev(f, argnums, chunk_size=1)
+            def compute(*args: Any) -> Any:
+                try:
+                    return own.jacrev(f, argnums, chunk_size=1)(*args)
+                except AssertionError:  # a result without elements has no row
+                    return own.jacrev(f, argnums)(*args)
+
+            return compute
 
         def hessian(f: Callable, argnums: Any = 0) -> Callable:
             return jacrev(jacrev(f, argnums), argnums)
@@ -50,6 +56,26 @@ class SecondOpinion:
         self.autograd = Replaced(
             lib.autograd,
             lambda name, value: plainly(value) if name in ("jacobian", "hessian") else value,
+        )
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._lib, name)
+
+
+class Forward:
+    """A library whose `autograd.functional.jvp` takes the tangent in forward mode."""
+
+    def __init__(self, lib: Any) -> None:
+        self._lib = lib
+
+        def jvp(f: Callable, inputs: Any, v: Any = None, **options: Any) -> tuple:
+            primals = inputs if isinstance(inputs, tuple) else (inputs,)
+            given = v if isinstance(v, tuple) or v is None else (v,)
+            tangents = tuple(map(lib.ones_like, primals)) if given is None else given
+            return lib.func.jvp(f, tuple(map(lib.Tensor.detach, primals)), tangents)
+
+        self.autograd = Replaced(
+            lib.autograd, lambda name, value: jvp if name == "jvp" else value
         )
 
     def __getattr__(self, name: str) -> Any:

@@ -210,9 +210,18 @@ def test_a_tensor_that_is_saved_in_vain_may_be_changed(result, agrees):
             "    x3 = t4.real",
             "torch.func.grad(f3)(t1)",
         ),
+        (
+            "t4 = x3 * 1\n    t4.sigmoid_()\n    t4 += t4 + 1\n    x3 = t4",
+            "torch.func.grad(lambda x: torch.func.jacfwd(f2)(x).sin().sum())(t1)",
+        ),
+        (
+            "x3 = torch.nn.functional.kl_div(x3.exp(), x3, reduction='none')",
+            "torch.autograd.functional.jvp(f2, t1, tangent(t1))[1]",
+        ),
     ],
     ids=["changed by itself", "saved in vain", "saved for a view", "by definition",
-         "shared tangents", "two reasons", "shared by detach"],
+         "shared tangents", "two reasons", "shared by detach", "saved by a change",
+         "a product from its transpose"],
 )
 def test_variants_of_a_program_tell_why_it_differs(body, call, factor, agrees):
     """A variant explains a difference only if PyTorch then computes what we do."""
@@ -425,6 +434,12 @@ def test_the_gradient_of_nothing_is_not_the_operand(change, agrees):
         ["t2 = torch.triangular_solve(t1, t1.detach())[1]"],
         ["t2 = torch.nn.functional.celu(-t1, alpha=0.7)", "d3 = derivatives(t2 - t1, [t1], 2)"],
         [
+            "t2 = torch.nn.functional.celu(-t1, alpha=0.7)",
+            "d3 = derivatives(t2 - t1, [t1], 2)",
+            "t4 = torch.ones(1, 1).long()",
+            "torch.scatter_reduce(t4, 0, torch.tensor([]), t4, 'amin', include_self=False)",
+        ],
+        [
             "t2 = torch.ones(2, 2, dtype=torch.uint8)",
             "t3 = torch.polar(-t1, t1)",
             "t2.atan2_(t3)",
@@ -445,6 +460,7 @@ def test_the_gradient_of_nothing_is_not_the_operand(change, agrees):
         ],
     ],
     ids=["both have a tangent", "a hook that fails", "the coefficient", "a rounded constant",
+         "a call with nothing to do",
          "a refused change", "a loss of a view", "a real tangent"],
 )
 def test_definitions_tell_why_functions_differ(steps, number):
@@ -709,15 +725,68 @@ def test_what_follows_declared_differences(steps, factor, agrees):
             "t3 += t1",
             "d5 = derivatives(t4, [t1, t2], 3)",
         ],
+        [
+            "t1 = torch.ones(2, 3).t()",
+            "t2 = torch.ones(3, 1, requires_grad=True)",
+            "t1.heaviside_(t2)",
+            "g3 = torch.autograd.grad(t1, [t2], torch.ones(3, 2), allow_unused=True)",
+        ],
+        [
+            "def f1():\n    t2 = torch.tensor(1, dtype=torch.bool)\n    t2.cumprod_(0)",
+            "y3 = f1()",
+        ],
+        [
+            "with torch.inference_mode():\n    t1 = torch.ones(1, 3)",
+            "t1.transpose_(0, 1)",
+            "t2 = torch.ones(2, requires_grad=True)",
+            "t3 = t1 * t2",
+        ],
+        [
+            "with torch.inference_mode():\n    t1 = torch.ones(2)",
+            "t2 = t1 % torch.zeros((0,), requires_grad=True)",
+        ],
+        [
+            "t1 = torch.tensor([0.3, 1.0, 0.1, 0.5], requires_grad=True)",
+            "t2 = t1 * 1",
+            "t2.as_strided_((2, 3), (1, 1))",
+            "log = []",
+            "k3 = t2.register_hook(lambda g: log.append(g.tolist()))",
+            "t4 = t2.diagonal()",
+            "t4.atan2_(torch.tensor(0.6))",
+            "d5 = derivatives(t2, [t1], 1)",
+        ],
+        [
+            "t1 = torch.zeros((0, 3))",
+            "def f2(x):\n    y = torch.ones(1, 3)\n    z = torch.atan2(x, y)\n    y.add_(1)\n"
+            "    return z",
+            "r3 = (lambda y, pull: pull(y))(*torch.func.vjp(torch.func.jacfwd(f2), t1))",
+        ],
+        [
+            "t1 = torch.tensor([], dtype=torch.float16, requires_grad=True)",
+            "t2 = torch.special.i1e(t1)",
+            "def h3(g):\n    raise ValueError('first call')",
+            "k4 = t1.register_hook(h3)",
+            "t2.sum().backward()",
+        ],
     ],
     ids=[
         "batches of nothing", "two errors", "no derivative", "resized", "a nameless view",
-        "a view of a view", "rounding behind a refusal",
+        "a view of a view", "rounding behind a refusal", "a part without a derivative",
+        "a product of nothing", "a refused change of shape",
+        "shapes that do not fit", "an overlap", "no rows", "a hook that raises",
     ],
 )  # fmt: skip
 def test_programs_that_have_their_reason(steps):
     pytest.importorskip("torch")
     assert against_pytorch(Program([Step(step) for step in steps])) is None
+
+
+def test_a_linear_function_of_a_view_uses_it():
+    steps = [
+        "def f1(x):\n    parts = x.unbind()\n    x[...] = 0.5\n    return parts",
+        "r2 = linearized(f1, torch.ones(1, 0))",
+    ]
+    assert against_itself(Program([Step(step) for step in steps], ours=True)) is None
 
 
 @pytest.mark.parametrize("reason", sorted({entry.reason for entry in TABLE}))

@@ -24,6 +24,7 @@ from fuzz.runner import Seen, execute
 from fuzz.second_opinion import (
     PRODUCTS,
     Copying,
+    Forward,
     InRows,
     SecondOpinion,
     away_from_zero,
@@ -115,6 +116,13 @@ TRANSFORMS = re.compile(r"\b(torch\.func|vmap|jacobian|linearized)\b")
 LATE = re.compile(r"\b([a-z]\d+)\.(conj\(\)|adjoint\(\)|m?H\b)")
 #: A change of a tensor, and what it is changed by.
 CHANGE = re.compile(r"^(.*(?:\.\w+_\(| [-+*/%]{1,2}= |\] = ))(.*)$", re.MULTILINE)
+#: A method that changes the values of a tensor by a function, and an operator that does.
+METHOD = re.compile(
+    r"\b(t\d+|x)\.(?!copy|requires_grad|zero|fill|set|resize|detach|as_strided|unsqueeze|squeeze|t_|"
+    r"transpose|swap)([a-z]\w*)_\((.*)\)$",
+    re.MULTILINE,
+)
+OPERATOR = re.compile(r"\b(t\d+|x) ([-+*/%]{1,2})= (.*)$", re.MULTILINE)
 #: A copy into a tensor.
 COPY = re.compile(r"\b([a-z]\d+)\.copy_\(([a-z]\d+)\)")
 #: A product of matrices as an expression, and as a method.
@@ -169,6 +177,15 @@ VARIANTS = (
         in_forward_mode,
         lambda source: CHANGE.sub(lambda change: change[1] + cloned(change[2]), source),
     ),
+    # What is written to a tensor is computed apart, so that it is not what a rule has saved.
+    Variant(
+        lambda d: is_refused_change(d) and uses(TRANSFORMS)(d),
+        lambda source: OPERATOR.sub(
+            r"\1.copy_(\1 \2 (\3))", METHOD.sub(r"\1.copy_(\1.\2(\3))", source)
+        ),
+    ),
+    # The product with the Jacobian is not taken as the derivative of one with its transpose.
+    Variant(lambda d: is_computed(d, r"functional\.jvp\("), library=Forward),
     # What is written to a tensor is of its dtype, and so is its tangent.
     Variant(
         lambda d: d.program.uses(*FORWARD) and bool(COPY.search(d.program.text)),
@@ -198,16 +215,16 @@ VARIANTS = (
 def left_by_variants(
     found: Difference, ours: list[Seen], theirs: list[Seen], torch: Any
 ) -> Iterator[Difference | None]:
-    """What differs without one reason, without two, and without all that the program has."""
+    """What differs without one reason, without two or three, and without all of them."""
     return (left_by(variants, found, ours, theirs, torch) for variants in combinations(found))
 
 
 def combinations(found: Difference) -> Iterator[tuple[Variant, ...]]:
-    """The variants that may explain a difference: one by one, by twos, all together."""
+    """The variants that may explain a difference: one by one, by twos and threes, all together."""
     fitting = tuple(variant for variant in VARIANTS if variant.applies(found))
-    yield from itertools.combinations(fitting, 1)
-    yield from itertools.combinations(fitting, 2)
-    if len(fitting) > 2:
+    for count in (1, 2, 3):
+        yield from itertools.combinations(fitting, count)
+    if len(fitting) > 3:
         yield fitting
 
 

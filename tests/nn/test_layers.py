@@ -225,6 +225,42 @@ def test_errors(lib, text, kind, phrase):
         eval(f"lib.nn.{text}", {"lib": lib})
 
 
+@pytest.mark.parametrize(
+    ("norm", "shape"),
+    [
+        ("BatchNorm1d", (0, 3)), ("BatchNorm1d", (0, 3, 2)), ("BatchNorm1d", (5, 3, 0)),
+        ("InstanceNorm1d", (5, 3, 0)),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_batch_of_nothing_leaves_the_statistics(lib, norm, shape):
+    layer = getattr(lib.nn, norm)(3, track_running_stats=True)
+    layer(lib.ones(shape, requires_grad=True)).sum().backward()
+    assert layer.running_mean.tolist() == [0, 0, 0]
+    assert layer.running_var.tolist() == [1, 1, 1]
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "mse_loss(x, x.detach())",
+        "smooth_l1_loss(x, x.detach())",
+        "huber_loss(x, x.detach())",
+        "binary_cross_entropy(x, x.detach())",
+        "binary_cross_entropy_with_logits(x, x.detach())",
+        "layer_norm(x, (0,))",
+        "group_norm(x, 3)",
+    ],
+)
+def test_what_is_computed_of_nothing_warns_of_nothing(lib, text):
+    x = lib.ones(2, 3, 0, requires_grad=True)
+    y = eval(f"lib.nn.functional.{text}", {"lib": lib, "x": x})
+    y.sum().backward()
+    assert y.ndim or str(y.item()) == "nan"
+    assert x.grad.shape == (2, 3, 0)
+
+
 def test_older_arguments(lib):
     for name in ("L1Loss", "MSELoss", "SmoothL1Loss", "KLDivLoss", "NLLLoss", "CrossEntropyLoss"):
         kind = getattr(lib.nn, name)

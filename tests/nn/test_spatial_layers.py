@@ -3,6 +3,7 @@
 import copy
 import inspect
 import pickle
+from functools import partial
 
 import numpy as np
 import pytest
@@ -363,6 +364,24 @@ def test_fractional_pools(n):
         results.append([values, indices, slope])
     for one, other in zip(*results, strict=True):
         torch.testing.assert_close(numbers(one), numbers(other))
+
+
+def test_random_places_of_one_picture_are_the_first_of_those_given(lib):
+    x = lib.arange(36.0).sin().reshape(1, 6, 6)
+    samples = lib.tensor([[[0.1, 0.7]], [[0.9, 0.2]]])
+    pool = partial(lib.nn.functional.fractional_max_pool2d, x, 2, (3, 3))
+    found = pool(_random_samples=samples)
+    assert found.equal(pool(_random_samples=samples[:1]))
+    wrong = {
+        "same dtype as input": samples.double(),
+        "have 3 dimensions, got 2": samples[0],
+        "no less then input batch size": samples[:0],
+        "equals to input channel size": samples.repeat(1, 2, 1),
+        "equals to 2; got 1": samples[..., :1],
+    }
+    for phrase, samples in wrong.items():
+        with pytest.raises(RuntimeError, match=phrase):
+            pool(_random_samples=samples)
 
 
 def test_pools_of_special_values(lib):

@@ -129,7 +129,7 @@ cdef object spread_over(cnp.ndarray g, tuple shape, int first, int last):
     cdef cnp.dtype descr = g.dtype
     for i in range(ndim - 1, -1, -1):
         dims[i] = shape[i]
-        if first <= i <= last:
+        if first <= i <= last and dims[i] != 1:
             strides[i] = 0
         else:
             strides[i] = step
@@ -139,7 +139,8 @@ cdef object spread_over(cnp.ndarray g, tuple shape, int first, int last):
         return None
     Py_INCREF(descr)
     out = PyArray_NewFromDescr(
-        ndarray, descr, ndim, dims, strides, cnp.PyArray_DATA(g), cnp.NPY_ARRAY_ALIGNED, NULL)
+        ndarray, descr, ndim, dims, strides, cnp.PyArray_DATA(g),
+        cnp.PyArray_FLAGS(g) & (cnp.NPY_ARRAY_ALIGNED | cnp.NPY_ARRAY_WRITEABLE), NULL)
     cnp.set_array_base(<cnp.ndarray>out, g)
     return out
 

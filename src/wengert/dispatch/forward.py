@@ -6,7 +6,7 @@ from typing import Any
 
 from ..backends.allocation import zeros_for
 from ..backends.backend import has_elements
-from ..backends.geometry import may_share_memory, owner_of
+from ..backends.geometry import may_share_memory, owner_of, span
 from ..core.arrays import WrapperArray, is_level, plain_array, unmarked
 from ..core.dtypes import is_differentiable
 from ..core.state import thread_state
@@ -19,7 +19,9 @@ from ..tape.tangents import (
     inherit_tangent_base,
     laid_out,
     memory_around,
+    same_strides,
     set_tangent,
+    shares_places,
     tangent_base,
     tangent_of,
 )
@@ -205,7 +207,7 @@ def write_tangent(target: Any, tangent: Tensor) -> None:
         # A new tangent for the base, since the old one may belong to other levels than the change.
         assert base is not None  # else the tangent is the target's own
         if own is None:
-            whole = laid_out(base, tangent.new_zeros(base.array.shape, dtype=base.dtype))
+            whole = _no_tangent(base, tangent)
         else:
             whole = _recorded_copy(target.cold.tangent_source, tangent, base)
         set_tangent(base, whole)
@@ -228,17 +230,28 @@ def _keeps_history(own: Tensor) -> bool:
     return True
 
 
+def _no_tangent(t: Tensor, tangent: Tensor) -> Tensor:
+    """Zeros for each element of `t`, at the levels of `tangent`; they share memory as those do."""
+    if not shares_places(t):
+        return laid_out(t, tangent.new_zeros(t.array.shape, dtype=t.dtype))
+    memory = tangent.new_zeros((span(t.array.shape, t.stride()),), dtype=t.dtype)
+    return memory.as_strided(t.shape, t.stride(), 0)
+
+
 def _recorded_copy(own: Tensor, tangent: Tensor, t: Tensor) -> Tensor:
     """A copy of the tangent `own` of `t`, at the levels of `tangent` too, that has its history."""
     state = thread_state()
     enabled, state.grad_enabled = state.grad_enabled, True
     try:
-        zeros = laid_out(t, tangent.new_zeros(t.array.shape, dtype=t.dtype))
-        size = memory_around(t)
-        if not size or memory_around(own) != size:
-            return zeros + own
-        everything = zeros.as_strided((size,), (1,), 0) + own.as_strided((size,), (1,), 0)
-        return everything.as_strided(t.shape, t.stride(), t.storage_offset())
+        zeros = _no_tangent(t, tangent)
+        if shares_places(t) and same_strides(t.array, own.array):
+            size, start, at = span(t.array.shape, t.stride()), own.storage_offset(), 0
+        else:
+            size, start, at = memory_around(t), 0, t.storage_offset()
+            if not size or memory_around(own) != size:
+                return zeros + own
+        everything = zeros.as_strided((size,), (1,), 0) + own.as_strided((size,), (1,), start)
+        return everything.as_strided(t.shape, t.stride(), at)
     finally:
         state.grad_enabled = enabled
 

@@ -9,7 +9,7 @@ from ..backends.loops cimport Loops
 from ..core.classes cimport Classes
 from ..core.collector cimport Collector
 from ..core.ndarrays cimport NDArrays
-from .recording cimport fill_saved, record
+from .recording cimport fill_outputs, record, saved_arguments
 from ..core.state cimport ThreadState, thread_state
 from ..core.tensor cimport Tensor, any_requires, bump_version, counter_of, node_of, requires_of, wrap
 
@@ -33,5 +33,6 @@ cdef class InplaceOperator(BaseOperator):
     cpdef object call2(self, object x, object y)
     @cython.locals(state=ThreadState, target=Tensor, functional=Operator)
     cpdef object call(self, tuple args)
-    @cython.locals(target=Tensor, before=Tensor, node=Node, functional=Operator, kept=cython.bint)
+    @cython.locals(target=Tensor, before=Tensor, node=Node, functional=Operator, kept=cython.bint,
+                   saved=list)
     cpdef object record_around(self, ThreadState state, tuple args, object below)

@@ -33,7 +33,7 @@ from .layers import call_layers, run_below
 from .operator import Operator
 from .overlap import check_not_overlapping, check_sources, same_array
 from .rebasing import check_inplace, check_result_shape, rebase_history
-from .recording import fill_saved, record
+from .recording import fill_outputs, record, saved_arguments
 from .torch_function import override_operands
 
 _classes = classes
@@ -124,6 +124,7 @@ class InplaceOperator(BaseOperator):
             recording = _ndarrays.is_differentiable(target.array)  # a copy may drop the history
         check_inplace(target, recording, state)
         node = None
+        saved: list = []
         if recording:
             saving = args
             node = record(functional, state, args, target.array)
@@ -137,8 +138,8 @@ class InplaceOperator(BaseOperator):
                 if state.dual_level >= 0:
                     copy_tangent(target, before)
                 saving = (before, *args[1:])
-            if -1 not in node.plan.slots:
-                fill_saved(node, saving, ())
+            # Before anything is written, since what is saved may be refused, or be written over.
+            saved = saved_arguments(node, saving)
         if below is not None:
             version = target.version()
             below(state, self, args)
@@ -152,8 +153,7 @@ class InplaceOperator(BaseOperator):
                 return target
             kept = counter_of(target).watched
             rebase_history(target, node)
-            if -1 in node.plan.slots:
-                fill_saved(node, saving, (target,))
+            fill_outputs(node, saved, (target,))
             if kept:  # by a node that the new one may lead to
                 show_graph(node)
                 show_graph(target)

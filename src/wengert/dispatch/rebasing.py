@@ -15,6 +15,7 @@ from ..tape.copy_slices import CopySlices
 from ..tape.node import Node, edge_node, edges
 from ..tape.plans import OUT_SLOT
 from ..tape.saved import detached_alias
+from ..tape.shared_places import shared_places
 from ..tape.views import replay, sees_parts, strided_steps
 
 _collector = collector
@@ -70,6 +71,8 @@ def rebase_history(t: Tensor, node: Node, written: int = 0) -> None:
     before = edges(node)
     node.next_nodes = (*before[:written], edge_node(base), *before[written + 1 :])
     copy = CopySlices(base, node, meta.steps, written)
+    if not base.array.flags.c_contiguous:
+        copy.shared = shared_places(base.array, t.array)
     move_retained_grad(base, copy)
     base.node = copy
     base.output_index = 0

@@ -27,7 +27,10 @@ cdef object saved_value(
 @cython.locals(node=Node, t=Tensor, position=cython.int, mask=cython.int, bit=cython.int,
                nr=cython.int, nodes=list, nrs=list, plan=GradientPlan)
 cpdef Node record(Declaration operator, ThreadState state, tuple args, object out_array)
-@cython.locals(index=cython.int, saved=list, state=ThreadState)
 cpdef fill_saved(Node node, tuple args, tuple outs)
+@cython.locals(index=cython.int, saved=list, state=ThreadState)
+cpdef list saved_arguments(Node node, tuple args)
+@cython.locals(i=cython.int, index=cython.int, state=ThreadState)
+cpdef fill_outputs(Node node, list saved, tuple outs)
 @cython.locals(x=Tensor, t=Tensor, meta=ViewMeta, counter=VersionCounter)
 cpdef set_view(Declaration operator, ThreadState state, tuple args, tuple outs)

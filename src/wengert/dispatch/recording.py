@@ -165,18 +165,32 @@ def record(operator: Declaration, state: ThreadState, args: tuple, out_array: An
 
 def fill_saved(node: Node, args: tuple, outs: tuple) -> None:
     """Save exactly what the plan's rules read."""
-    slots = node.plan.slots
-    if not slots:
-        return
+    if node.plan.slots:
+        fill_outputs(node, saved_arguments(node, args), outs)
+
+
+def saved_arguments(node: Node, args: tuple) -> list:
+    """What the plan's rules read of the arguments, with gaps for what they read of the outputs."""
     state = thread_state()
-    saved = []
-    for index in slots:
+    saved: list = []
+    for index in node.plan.slots:
         if index >= _SHAPE_SLOT:
             saved.append(args[index - _SHAPE_SLOT].array.shape)
         elif index >= 0:
             saved.append(save(args[index], state))
         else:
-            saved.append(save_output(outs[_OUT_SLOT - index], state))
+            saved.append(None)
+    return saved
+
+
+def fill_outputs(node: Node, saved: list, outs: tuple) -> None:
+    """Save what the plan's rules read of the outputs beside what they read of the arguments."""
+    if not saved:
+        return
+    state = thread_state()
+    for i, index in enumerate(node.plan.slots):
+        if index < 0:
+            saved[i] = save_output(outs[_OUT_SLOT - index], state)
     keep_items(node, tuple(saved))
 
 

@@ -83,6 +83,13 @@ def widened(x: Any) -> Any:
     return x.astype(dtypes.float32.numpy) if is_half(x.dtype) else x
 
 
+def mean_kept(xp: Any, x: Any, dims: tuple[int, ...]) -> Any:
+    """The mean along dimensions that stay; that of nothing is zero, and nothing warns of it."""
+    total = xp.sum(x, axis=dims, keepdims=True)
+    total /= max(reduced_size(x.shape, dims), 1)
+    return total
+
+
 def in_dtype(x: Any, dtype: Any) -> Any:
     """The array in another type; the imaginary part is dropped where that type is a real number."""
     if x.dtype.kind == "c" and dtype.kind not in "cb":

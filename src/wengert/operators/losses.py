@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import reduce
 from typing import Any
@@ -40,7 +41,9 @@ NONE, MEAN, SUM = range(3)
 def _reduced(xp: Any, values: Any, reduction: int) -> Any:
     if reduction == NONE:
         return values
-    return xp.mean(values) if reduction == MEAN else xp.sum(values)
+    if reduction == MEAN and values.size:  # of nothing NumPy would warn
+        return xp.mean(values)
+    return xp.sum(values) if reduction == SUM else xp.full((), math.nan, values.dtype)
 
 
 def _kernel(

@@ -15,7 +15,7 @@ from ..core.tensor import Tensor
 from ..dispatch.operator import Operator
 from ..transforms.batching.moving import all_batched, at_front, rank_of, shape_of
 from ..transforms.batching.rules import broadcast
-from .along import is_half, packed, widened
+from .along import is_half, mean_kept, packed, widened
 from .declare import primitive
 from .pointwise import rsqrt
 from .reduce import kept_mean
@@ -59,9 +59,9 @@ def _layer_norm(xp: Any, x: Any, shape: tuple, weight: Any, bias: Any, eps: floa
     if fused is not None:
         return tuple([a.astype(goal, copy=False) for a in fused])
     dims = tuple(range(x.ndim - len(shape), x.ndim))
-    mean = xp.mean(x, axis=dims, keepdims=True)
+    mean = mean_kept(xp, x, dims)
     out = x - mean
-    spread = xp.mean(out * out, axis=dims, keepdims=True)
+    spread = mean_kept(xp, out * out, dims)
     scale = 1 / xp.sqrt(spread + x.dtype.type(eps))
     out *= scale
     if weight is not None:

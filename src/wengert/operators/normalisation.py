@@ -11,7 +11,7 @@ from ..backends import meta
 from ..core.tensor import Tensor
 from ..dispatch.operator import Operator
 from ..transforms.batching.moving import at_front, batch_size, moved, reshaped, with_batch
-from .along import packed, scalar_name, widened
+from .along import mean_kept, packed, scalar_name, widened
 from .convolution import channels_innermost, channels_moved
 from .declare import primitive
 from .nn import _standardized, _through_standardized
@@ -48,9 +48,9 @@ def _normalize(xp: Any, x: Any, weight: Any, bias: Any, eps: float) -> tuple:
     if not turned:
         work = packed(work)
     dims = (0, *range(2, x.ndim))
-    mean = xp.mean(work, axis=dims, keepdims=True)
+    mean = mean_kept(xp, work, dims)
     out = work - mean
-    spread = xp.mean(out * out, axis=dims, keepdims=True)
+    spread = mean_kept(xp, out * out, dims)
     scale = 1 / xp.sqrt(spread + work.dtype.type(eps))
     out *= scale if weight is None else scale * per_channel(weight, x.ndim)
     if bias is not None:

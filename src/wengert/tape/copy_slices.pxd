@@ -14,6 +14,7 @@ cdef class CopySlices(Node):
     cdef public int written
     cdef public object changed
     cdef public int version
+    cdef public object shared
 
     @cython.locals(base=Tensor, view=Tensor, alias=Tensor, changed=Tensor)
     cpdef Tensor view_of_output(self, Tensor saved, object base_array)

@@ -36,16 +36,19 @@ class CopySlices(Node):
         self.out_dtype = base.array.dtype
         strides = base.array.strides
         self.order = tuple(sorted(range(len(strides)), key=lambda i: -strides[i]))
+        #: Where elements of the base share memory with others; None if they do not.
+        self.shared: Any = None
 
     def run(self, grads: Any) -> list:
         if grads is None:
             return [None] * len(self.next_nodes)
+        if self.shared is not None:
+            part = self.shared.part(grads)
+            through = self._run_inner(part, grads.array)
+            return self._handed(through, self.shared.with_part(grads, through[self.written]))
         result = copy_in_order(grads, self.order)
         part = replay(result, self.steps)
-        if self.inner.plan.custom:
-            through = self._run_custom(part.clone())
-        else:
-            through = self._run_rules(part.clone(), result.array)
+        through = self._run_inner(part.clone(), result.array)
         new = through[self.written]
         if thread_state().levels:  # the change may be batched where the gradient is not
             like = part if new is None else new
@@ -56,6 +59,15 @@ class CopySlices(Node):
             part.zero_()
         else:
             part.copy_(new)
+        return self._handed(through, result)
+
+    def _run_inner(self, part: Tensor, base_array: Any) -> list:
+        if self.inner.plan.custom:
+            return self._run_custom(part)
+        return self._run_rules(part, base_array)
+
+    def _handed(self, through: list, result: Tensor) -> list:
+        """What the change hands on, with the gradient of the base if that was asked for."""
         following = self.next_nodes[self.written]
         needed = thread_state().needed
         asked = following is not None and (needed is None or following in needed)

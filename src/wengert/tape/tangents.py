@@ -183,6 +183,12 @@ def memory_around(t: Tensor) -> int:
     return size if size > array.size else 0
 
 
+def shares_places(t: Tensor) -> bool:
+    """Whether elements of a tensor are at one place in memory."""
+    array = _memory(t)
+    return array is not None and array.size > 0 and may_overlap(array.shape, array.strides)
+
+
 def _memory(t: Tensor) -> Any:
     """The array that a tensor shows, also inside grad and jvp; None if it has other elements."""
     array: Any = t.array

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ..backends.geometry import span
+from ..core.arrays import is_level
 from ..core.errors import shape_text
 from ..core.loading import load
 from ..core.registry import operator_named
@@ -99,11 +101,16 @@ def new_empty_strided(
     pin_memory: bool = False,
 ) -> Tensor:
     """An uninitialised tensor with the given strides, of the type and on the device of this one."""
-    return empty_strided(
+    made: Tensor = empty_strided(
         size, stride, dtype=self.dtype if dtype is None else dtype, layout=layout,
         device=self.device if device is None else device, requires_grad=requires_grad,
         pin_memory=pin_memory,
     )  # fmt: skip
+    if not is_level(self):
+        return made
+    memory = self.new_empty((span(made.shape, made.stride()),), dtype=made.dtype)
+    made = memory.as_strided_(made.shape, made.stride())
+    return made.requires_grad_() if requires_grad else made
 
 
 def pin_memory(self: Tensor, device: Any = None) -> Tensor:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import wengert
 from fuzz.comparison import Difference
 from fuzz.runner import FIELDS, execute
+from wengert.backends.geometry import may_overlap
 
 
 def strip(name: object) -> object:
@@ -119,6 +120,18 @@ def changes_view(d: Difference) -> bool:
     views = re.findall(rf"(\w+) = \w+(?:\[|\.(?:{VIEW_METHODS})\()", d.program.text)
     return any(
         re.search(rf"\b{name}(?:\.\w+_\(| [-+*/%]{{1,2}}= )", d.program.text) for name in views
+    )
+
+
+#: A tensor is made a view by strides of itself.
+STRIDED = re.compile(r"\.as_strided_\(\(([\d, ]*)\), \(([\d, ]*)\)")
+
+
+def makes_overlap(d: Difference) -> bool:
+    """Whether the program makes elements of a tensor share memory, in place."""
+    return any(
+        may_overlap(*(tuple(map(int, re.findall(r"\d+", part))) for part in call.groups()))
+        for call in STRIDED.finditer(d.program.text)
     )
 
 

@@ -14,6 +14,7 @@ from fuzz.declared.looking import (
     goes_on,
     has_empty,
     is_gradient,
+    makes_overlap,
     not_floating,
     raises,
     refused,
@@ -68,11 +69,11 @@ TABLE: list[Declared] = [
         lambda d: d.field == "stride" and bool(GAPS.search(history(d))),
     ),
     Declared(
-        "A part of a tensor that overlaps itself is changed by no other part, as far as gradients "
-        "go.",
+        "A change of an element that is in several places has the gradient of what it computes.",
         lambda d: (d.field == "values" and is_gradient(d) or d.field in ("grad", "log"))
-        and bool(re.search(r"\.(unfold|as_strided|expand)\(", d.program.text))
-        and bool(re.search(r"\.data\b|\.detach\(", d.program.text)) and changes(d)
+        and (bool(re.search(r"\.(unfold|as_strided|expand)\(", d.program.text))
+             and bool(re.search(r"\.data\b|\.detach\(", d.program.text)) and changes(d)
+             or makes_overlap(d) and changes_view(d))
         # Of no places that PyTorch divides by, there is no quotient.
         or (is_gradient(d) and d.field == "values" or d.field in ("grad", "log"))
         and len(re.findall(r"as_strided\(", leading_to(d))) > 1
@@ -139,7 +140,7 @@ TABLE: list[Declared] = [
         "A change that is refused outside inference mode does not happen.",
         lambda d: d.field in ("values", "shape", "stride", "log")
         and after(d, "Inplace update to inference tensor")
-        or d.field == "error" and after(d, "Inplace update to inference tensor")
+        or d.field in ("error", "message") and after(d, "Inplace update to inference tensor")
         and bool(RESHAPED.search(d.program.text))
         # What was to be changed may be refused as it is.
         or after(d, "Inplace update to inference tensor")

@@ -91,7 +91,10 @@ TABLE: list[Declared] = [
     Declared(
         "A view that may not be used can leave a transform: using it raises.",
         lambda d: d.program.uses("func", "vmap", "jacobian")
-        and refused(d, "its base or another view of its base has been modified inplace"),
+        and refused(d, "its base or another view of its base has been modified inplace")
+        # A linear function of it uses it.
+        or d.program.ours and d.program.uses("linearized")
+        and refused_by_us(d, "its base or another view of its base has been modified inplace"),
     ),
     Declared(
         "A view of a dual tensor that was changed can be changed itself.",

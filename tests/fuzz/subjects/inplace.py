@@ -22,7 +22,7 @@ def target(w: Writer, test: Any = None) -> str | None:
 
     def changeable(t: Any) -> bool:
         leaf = t.requires_grad and (t.is_leaf or t._is_view() and t._base.is_leaf)
-        if overlaps_itself(t) and not (0 in t.stride() and w.chance(0.1)):
+        if overlaps_itself(t) and (overlaps_itself(t, False) or not w.chance(0.1)):
             return False
         return (not leaf or w.chance(0.05)) and (test is None or test(t))
 

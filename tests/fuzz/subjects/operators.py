@@ -168,8 +168,15 @@ def in_place_form(w: Writer) -> None:
     )
     if w.chance(0.7) or not safe or target in getattr(w, "captured", ()):
         target = w.make(f"{target}.clone()" if w.chance(0.7) else f"{target} * 1")
-    if target:
-        w.emit(f"{target}.{method}({', '.join([*args[1:], *kwargs])})")
+    if target is None:
+        return
+    like = [
+        place for place, value in enumerate(sample.args)
+        if place and isinstance(value, np.ndarray) and value.shape == sample.args[0].shape
+    ]  # fmt: skip
+    if like and w.chance(0.2):
+        args[w.choice(like)] = target + w.choice(["", "", "[...]", ".detach()"])
+    w.emit(f"{target}.{method}({', '.join([*args[1:], *kwargs])})")
 
 
 @step(weight=0.5)

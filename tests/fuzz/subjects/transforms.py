@@ -37,6 +37,9 @@ TRANSFORMS = {
 #: PyTorch's linearize traces, which not all that nests survives.
 OURS = {"linearize": "linearized({f}, x)"}
 COMPLEX = ("vjp", "vjp of itself", "vmap", "vmap at the end", "value of jvp")
+#: How many times a result has the dimensions of the operand once more.
+JACOBIANS = {"jacrev": 1, "chunked": 1, "jacfwd": 1, "hessian": 2}
+LARGEST = 100_000  # elements of a result, roughly: some have taken minutes
 
 
 def begun(w: Writer) -> tuple[str, Callable] | None:
@@ -82,8 +85,12 @@ def nested(w: Writer) -> None:
     names = list(TRANSFORMS | OURS if w.ours else TRANSFORMS)
     if dtype.startswith("complex"):
         names = list(COMPLEX)
+    count = max(w.value(x).numel(), 1)
+    size = count
     for _ in range(w.rng.randrange(1, 2 if dtype == "float32" else 4)):
+        names = [name for name in names if size * count ** JACOBIANS.get(name, 0) <= LARGEST]
         outer, name = w.fresh("f"), w.choice(names)
+        size *= count ** JACOBIANS.get(name, 0)
         if name == "chunked":
             names.remove(name)  # around another, each of its chunks goes through all of the other's
         body = (TRANSFORMS | OURS)[name].format(f=f)

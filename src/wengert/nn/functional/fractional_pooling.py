@@ -23,6 +23,29 @@ def _starts(samples: Tensor, length: int, count: int, kernel: int) -> Tensor:
     return cat([starts.long(), last], -1)
 
 
+def _checked(samples: Tensor, input: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """Given random numbers, one for each plane and dimension, without those of more examples."""
+    name = "_random_samples"
+    given = samples.array.shape
+    if samples.dtype is not input.dtype:
+        raise RuntimeError(
+            f"Expect {name} to have the same dtype as input, {input.dtype}, got {samples.dtype}"
+        )
+    if len(given) != 3:
+        raise RuntimeError(f"Expect {name} to have 3 dimensions, got {len(given)}")
+    if given[0] < shape[0]:
+        raise RuntimeError(
+            f"Expect {name}.size(0) no less then input batch size, {shape[0]}, got {given[0]}"
+        )
+    if given[1] != shape[1]:
+        raise RuntimeError(
+            f"Expect {name}.size(1) equals to input channel size, {shape[1]}, got {given[1]}"
+        )
+    if given[2] != shape[2]:
+        raise RuntimeError(f"Expect {name}.size(2) equals to {shape[2]}; got {given[2]}.")
+    return samples[: shape[0]]
+
+
 def _fractional(
     name: str,
     count: int,
@@ -56,6 +79,8 @@ def _fractional(
     whole = (1, *lead) if len(lead) == 1 else lead
     if samples is None:
         samples = rand((*whole, count), dtype=input.dtype, device=input.device)
+    else:
+        samples = _checked(samples, input, (*whole, count))
     # Pictures read the random numbers of their columns first, volumes from the first dimension on.
     places = range(count) if count == 3 else reversed(range(count))
     table = None  # by windows and their elements, for all dimensions so far

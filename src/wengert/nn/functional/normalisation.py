@@ -78,10 +78,12 @@ def normalized(
     if not training:
         return _by_statistics(input, running_mean, running_var, weight, bias, eps)
     out, mean, _, spread = normalize_channels.call((input, weight, bias, float(eps)))
+    count = math.prod([x.shape[0], *x.shape[2:]])
+    if count == 0:  # nothing that the statistics could follow
+        return out
     if running_mean is not None:
         _track(running_mean, mean.reshape(-1), momentum)
     if running_var is not None:
-        count = math.prod([x.shape[0], *x.shape[2:]])
         unbiased = count / (count - 1) if count > 1 else math.nan
         _track(running_var, spread.reshape(-1) * unbiased, momentum)
     return out
@@ -128,9 +130,11 @@ def instance_norm(
     flat = input.contiguous().reshape((1, count * channels, *shape[2:]))
     mean, spread, scale, shift = repeated
     out = normalized(flat, mean, spread, scale, shift, use_input_stats, momentum, eps)
+    if not use_input_stats or count == 0:
+        return out.reshape(shape)
     with no_grad():
         for running, found in ((running_mean, mean), (running_var, spread)):
-            if running is not None and found is not None and use_input_stats:
+            if running is not None and found is not None:
                 running.copy_(found.reshape(count, channels).mean(0))
     return out.reshape(shape)
 
