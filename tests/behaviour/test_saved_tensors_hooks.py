@@ -6,6 +6,8 @@ import weakref
 
 import pytest
 
+import wengert
+
 
 def leaf(lib, *values):
     return lib.tensor(values or [1.0, 2.0], requires_grad=True)
@@ -575,3 +577,24 @@ def test_what_was_unpacked_may_not_change_before_the_second_derivative(lib):
         unpacked[0].mul_(2)
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         lib.autograd.grad(g.sum(), x)
+
+
+@pytest.mark.parametrize("name", ["exp_", "sqrt_", "tanh_"])
+@pytest.mark.parametrize("part", [False, True])
+def test_result_that_a_pack_hook_refuses_is_missed(name, part):
+    """The change in place has happened by then, so that its node stays and says what it lacks."""
+
+    def refuse(t):
+        raise MemoryError("no room")
+
+    p = wengert.tensor([0.3, 0.7], requires_grad=True)
+    x = p * 1
+    with (
+        pytest.raises(MemoryError, match="no room"),
+        wengert.autograd.graph.saved_tensors_hooks(refuse, lambda t: t),
+    ):
+        getattr(x[:1] if part else x, name)()
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match="could not be saved.*MemoryError: no room"):
+            x.sum().backward()
+    assert p.grad is None

@@ -756,6 +756,22 @@ def test_what_follows_declared_differences(steps, factor, agrees):
             "d5 = derivatives(t2, [t1], 1)",
         ],
         [
+            "t1 = torch.ones(1, 2, requires_grad=True)",
+            "t2 = torch.fft.ifft(t1, norm='forward')",
+            "t2.t_()",
+            "t2 /= 2",
+            "e3 = torch.autograd.graph.get_gradient_edge(t2)",
+            "g4 = torch.autograd.grad(e3, t1, torch.full_like(t2, 0.5))",
+        ],
+        [
+            "t1 = torch.tensor(0.8, dtype=torch.complex128)",
+            "def f2(x):\n    y = torch.view_as_real(x)\n    with torch.no_grad():\n"
+            "        x.mul_(x)\n    return y",
+            "def f3(x):\n    return torch.func.vjp(f2, x)[0]",
+            "def f4(x):\n    return (lambda y, pull: pull(y)[0])(*torch.func.vjp(f3, x))",
+            "r5 = torch.func.vjp(f4, t1)[0]",
+        ],
+        [
             "t1 = torch.zeros((0, 3))",
             "def f2(x):\n    y = torch.ones(1, 3)\n    z = torch.atan2(x, y)\n    y.add_(1)\n"
             "    return z",
@@ -773,7 +789,9 @@ def test_what_follows_declared_differences(steps, factor, agrees):
         "batches of nothing", "two errors", "no derivative", "resized", "a nameless view",
         "a view of a view", "rounding behind a refusal", "a part without a derivative",
         "a product of nothing", "a refused change of shape",
-        "shapes that do not fit", "an overlap", "no rows", "a hook that raises",
+        "shapes that do not fit", "an overlap", "another shape of a nameless view",
+        "parts of a changed number", "no rows",
+        "a hook that raises",
     ],
 )  # fmt: skip
 def test_programs_that_have_their_reason(steps):

@@ -85,3 +85,22 @@ def test_transforms_of_many_real_rows(shape, norm):
     assert (found - expected).abs().max().item() < 1e-12
     inverse = wengert.fft.ifft(x, norm=norm)
     assert (inverse - wengert.fft.ifft(x + 0j, norm=norm)).abs().max().item() < 1e-12
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float16", "int64", "bool"])
+def test_a_weight_that_is_one_number_may_have_another_dtype(lib, dtype):
+    x, end = lib.ones(2), lib.tensor([3.0, 5.0])
+    weight = lib.tensor(1, dtype=getattr(lib, dtype))
+    assert lib.lerp(x, end, weight).tolist() == [3.0, 5.0]
+    assert x.lerp_(end, weight).dtype == lib.float32
+    with pytest.raises(RuntimeError, match="expected dtype .* for `weight`"):
+        x.lerp(end, weight.expand(1))
+    with pytest.raises(RuntimeError, match="expected dtype .* for `end`"):
+        x.lerp(weight, 0.5)
+
+
+@pytest.mark.parametrize("name", ["index_fill", "index_fill_"])
+def test_a_complex_number_is_not_filled_into_real_ones(lib, name):
+    for value in (1j, lib.tensor(1j), lib.tensor(2 + 0j)):
+        with pytest.raises(RuntimeError, match="Converting complex Scalar to non-complex type"):
+            getattr(lib.ones(2), name)(0, lib.tensor([0]), value)

@@ -25,7 +25,7 @@ from ..core.tensor import (
 from ..tape.node import Node, edge_target, keep_items, new_node
 from ..tape.planning import has_edge, named_plan, plan_for
 from ..tape.plans import OUT_SLOT, SHAPE_SLOT
-from ..tape.saved import save, save_output
+from ..tape.saved import never_saved, save, save_output
 from .declaration import Declaration
 
 _collector = collector
@@ -184,13 +184,21 @@ def saved_arguments(node: Node, args: tuple) -> list:
 
 
 def fill_outputs(node: Node, saved: list, outs: tuple) -> None:
-    """Save what the plan's rules read of the outputs beside what they read of the arguments."""
+    """Save what the plan's rules read of the outputs beside what they read of the arguments.
+
+    After an error a change in place has happened, so its node stays and tells of the error.
+    """
     if not saved:
         return
     state = thread_state()
     for i, index in enumerate(node.plan.slots):
         if index < 0:
-            saved[i] = save_output(outs[_OUT_SLOT - index], state)
+            try:
+                saved[i] = save_output(outs[_OUT_SLOT - index], state)
+            except BaseException as error:
+                saved[i] = never_saved(error)
+                keep_items(node, tuple(saved))
+                raise
     keep_items(node, tuple(saved))
 
 

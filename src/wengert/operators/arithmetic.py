@@ -496,10 +496,10 @@ addcdiv = elementwise(
 
 
 def _one_dtype(args: tuple, count: int) -> tuple:
-    """Operands that must have one dtype; numbers take it on."""
+    """Operands that must have one dtype; numbers, also weights that are one, take it on."""
     kind = args[0].dtype
     for name, a in zip(("end", "weight"), args[1:count]):
-        if hasattr(a, "dtype") and a.dtype != kind:
+        if hasattr(a, "dtype") and a.dtype != kind and (a.ndim or name == "end"):
             raise RuntimeError(
                 f"lerp(): expected dtype {from_numpy(kind).scalar_name} for `{name}` but got dtype "
                 f"{from_numpy(a.dtype).scalar_name}"

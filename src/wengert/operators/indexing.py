@@ -206,6 +206,11 @@ def _index_fill(xp: Any, out: Any, dim: int, index: Any, value: Any) -> None:
     if index.ndim > 1:
         raise RuntimeError("Index has to be a vector/scalar")
     _check_value("index_fill_", value)
+    is_complex = isinstance(value, complex) or getattr(value, "dtype", out.dtype).kind == "c"
+    if is_complex and out.dtype.kind != "c":
+        raise RuntimeError(
+            "index_fill_(): Converting complex Scalar to non-complex type is not supported"
+        )
     if not hasattr(value, "dtype"):
         value = check_number(value, dtypes.from_numpy(out.dtype))
     length = out.shape[dim] if out.ndim else 1

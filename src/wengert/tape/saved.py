@@ -169,6 +169,21 @@ def save_output(t: Tensor, state: ThreadState) -> Any:
     return saved
 
 
+def never_saved(error: BaseException) -> SavedVariable:
+    """Stands for a result that could not be saved, and says so when it is needed."""
+    reason = f"{type(error).__name__}: {error}"
+
+    def refuse(packed: None) -> None:
+        raise RuntimeError(
+            "a result that was changed in place could not be saved for backward, since a pack hook "
+            f"or the saving itself raised {reason}. Repeat the forward pass"
+        )
+
+    saved = SavedVariable()
+    saved.hooks = (refuse, refuse)
+    return saved
+
+
 def pack(t: Tensor, is_output: bool, hooks: tuple) -> SavedVariable:
     """Save through a pair of saved-tensor hooks; the first sees the tensor itself, unrecorded."""
     state = thread_state()

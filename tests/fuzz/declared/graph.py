@@ -179,7 +179,8 @@ TABLE: list[Declared] = [
         "Some functions are made of other operators, and their graphs show it.",
         lambda d: (refused_by_us(d, "A view was created in no_grad mode")
             or refused(d, "A view was created in no_grad mode")
-            or d.field == "value" and "allow_unused" in d.source and changes(d))
+            or d.field == "value" and "allow_unused" in d.source and changes(d)
+            or bool(RESHAPED.search(d.program.text)) and refused(d, "Mismatch in shape"))
         and bool(OTHER_VIEWS.search(d.program.text))
         # A view of a view is recorded under no_grad too, where its base has come to require grad.
         or d.field in ("requires_grad", "leaf") and "requires_grad_()" in d.program.text
@@ -303,6 +304,9 @@ TABLE: list[Declared] = [
     ),
     Declared(
         "Where an assertion inside PyTorch fails, there is a result.",
-        lambda d: refused(d, "INTERNAL ASSERT FAILED"),
+        # One transform deeper, the assertion is not reached, and the gradient is lost.
+        lambda d: refused(d, "INTERNAL ASSERT FAILED")
+        or d.field == "values" and is_gradient(d) and d.program.uses("func") and changes(d)
+        and bool(re.search(r"view_as_real|\.(real|imag)\b", d.program.text)),
     ),
 ]  # fmt: skip
