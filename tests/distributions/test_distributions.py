@@ -5,6 +5,7 @@ import inspect
 import math
 import pickle
 
+import numpy as np
 import pytest
 
 import wengert
@@ -226,6 +227,17 @@ def test_samples(text):
     else:
         with pytest.raises(NotImplementedError):
             d.rsample()
+
+
+# PyTorch draws a Wishart matrix again unless it is singular.
+@pytest.mark.parametrize("text", [text for text in TABLE if "Wishart" not in text])
+def test_samples_are_those_of_pytorch(text):
+    found = []
+    for lib in (torch, wengert):
+        d = build(lib, text)
+        lib.manual_seed(5)
+        found.append(d.sample((5,)).detach().numpy())
+    np.testing.assert_allclose(*found, rtol=1e-6, atol=1e-9)
 
 
 MANY = [text for text in TABLE if not any(

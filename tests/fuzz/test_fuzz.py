@@ -756,6 +756,10 @@ def test_what_follows_declared_differences(steps, factor, agrees):
             "d5 = derivatives(t2, [t1], 1)",
         ],
         [
+            "t1 = torch.tensor([float('nan'), 1.0])",
+            "t2, t3 = torch.mode(t1)",
+        ],
+        [
             "t1 = torch.ones(1, 2, requires_grad=True)",
             "t2 = torch.fft.ifft(t1, norm='forward')",
             "t2.t_()",
@@ -789,8 +793,8 @@ def test_what_follows_declared_differences(steps, factor, agrees):
         "batches of nothing", "two errors", "no derivative", "resized", "a nameless view",
         "a view of a view", "rounding behind a refusal", "a part without a derivative",
         "a product of nothing", "a refused change of shape",
-        "shapes that do not fit", "an overlap", "another shape of a nameless view",
-        "parts of a changed number", "no rows",
+        "shapes that do not fit", "an overlap", "a mode of equals",
+        "another shape of a nameless view", "parts of a changed number", "no rows",
         "a hook that raises",
     ],
 )  # fmt: skip

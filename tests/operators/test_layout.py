@@ -351,3 +351,8 @@ def test_strides_of_single_rows_of_contiguous_operands_do_not_decide(device):
     y = x.unfold(0, 2, 1)
     assert y.is_contiguous()
     assert (x * y * x).stride() == (4, 2, 1)
+
+
+def test_addr_of_bools_lies_as_its_operand_does(lib):
+    x = lib.ones(3, 2, dtype=lib.bool).t()
+    assert x.addr(x[:, 0], x[0]).stride() == (1, 2)

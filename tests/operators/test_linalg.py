@@ -201,3 +201,39 @@ def test_import_of_the_package_does_not_import_it():
     code = "import sys, wengert; print([m for m in sys.modules if 'linalg' in m and 'weng' in m])"
     made = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert made.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("matrix", ["eye(3)", "zeros(3, 3)", "ones(3, 3)", "eye(3)[:2]"])
+@pytest.mark.parametrize(
+    "name", ["svdvals", "eigvalsh", "matrix_norm 2", "matrix_norm nuc", "svd", "eigh"]
+)
+@pytest.mark.parametrize("way", ["eager", "grad", "compiled"])
+def test_values_that_coincide_have_gradients(lib, name, matrix, way):
+    """Vectors, on which nothing depends, are not asked for their derivatives."""
+    square = matrix != "eye(3)[:2]"
+    if "eig" in name and not square or way == "compiled" and lib is not wengert:
+        return
+    x = eval(f"lib.{matrix}", {"lib": lib}).double()
+    call, *order = name.split()
+
+    def loss(x):
+        found = getattr(lib.linalg, call)(x, *[int(o) if o.isdigit() else o for o in order])
+        return found[call == "svd"].sum() if call in ("svd", "eigh") else found.sum()
+
+    def gradient(f):
+        leaf = x.clone().requires_grad_()
+        return lib.autograd.grad(f(leaf), leaf)[0]
+
+    if way == "grad":
+        found = lib.func.grad(loss)(x)
+    else:
+        found = gradient(wengert.compile(loss) if way == "compiled" else loss)
+    assert bool(found.isfinite().all())
+    if name in ("eigvalsh", "eigh"):
+        assert lib.allclose(found, lib.eye(3).double())
+
+
+def test_vectors_of_values_that_coincide_have_none(lib):
+    x = lib.eye(2, dtype=lib.float64, requires_grad=True)
+    (found,) = lib.autograd.grad(lib.linalg.eigh(x)[1].abs().sum(), x)
+    assert bool(found.isnan().any())

@@ -228,3 +228,13 @@ def test_gradients_of_undefined_norms_are_undefined(lib, order):
     x = lib.tensor([0.0, math.nan], requires_grad=True)
     (gradient,) = lib.autograd.grad(lib.linalg.vector_norm(x, order), x)
     assert bool(lib.isnan(gradient).all())
+
+
+@pytest.mark.parametrize("name", ["std_mean", "var_mean"])
+def test_second_derivatives_of_a_mean_beside_a_spread_that_is_none(lib, name):
+    x = lib.tensor([2.0], dtype=lib.float64, requires_grad=True)
+    with pytest.warns(UserWarning, match="degrees of freedom"):
+        y = getattr(lib, name)(x)[1].sin()
+    (first,) = lib.autograd.grad(y, x, create_graph=True)
+    (second,) = lib.autograd.grad(first.sum(), x)
+    assert second.item() == pytest.approx(-math.sin(2))

@@ -180,9 +180,9 @@ class Cauchy(Declared):
         return self.loc.new_full(self._extended_shape(), math.inf)
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
-        """Uniform numbers through the quantiles."""
-        u = _uniform(self._extended_shape(sample_shape), self.loc)
-        return self.loc + (math.pi * (u - 0.5)).tan() * self.scale
+        """Tangents of uniform angles, scaled."""
+        shape = tuple(self._extended_shape(sample_shape))
+        return self.loc + self.loc.new_empty(shape).cauchy_() * self.scale
 
     def log_prob(self, value: Tensor) -> Tensor:
         """The logarithm of the density."""
@@ -462,7 +462,7 @@ class VonMises(Declared):
                 f = (1 + r * z) / (r + z)
                 c = k * (r - f)
                 accepted = ((c * (2 - c) - u2) > 0) | ((c / u2).log() + 1 - c >= 0)
-                angle = where(accepted & ~done, (u3 - 0.5).sign() * f.acos(), angle)
+                angle = where(accepted, (u3 - 0.5).sign() * f.acos(), angle)
                 done = done | accepted
             turned = (angle + math.pi + loc) % (2 * math.pi) - math.pi
         return turned.to(self.loc.dtype)

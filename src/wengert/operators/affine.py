@@ -274,8 +274,9 @@ def _addr(xp: Any, x: Any, a: Any, b: Any, beta: Any, alpha: Any) -> Any:
     product = xp.multiply.outer(a.astype(goal, copy=False), b.astype(goal, copy=False))
     try:
         if goal.kind == "b":
-            return (product & bool(alpha)) | (xp.broadcast_to(x, product.shape) & bool(beta))
-        out = _added(xp, x.astype(goal, copy=False), product, beta, alpha)
+            out = (product & bool(alpha)) | (xp.broadcast_to(x, product.shape) & bool(beta))
+        else:
+            out = _added(xp, x.astype(goal, copy=False), product, beta, alpha)
     except ValueError:
         raise _expansion_error(x, product.shape) from None
     return laid_out(out, (x, product))

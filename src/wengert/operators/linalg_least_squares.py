@@ -151,6 +151,7 @@ _qr_operator = primitive(
     widens=False,
     meta=_qr_meta,
     batch=_qr_batched,
+    undefined=True,
     name="LinalgQrBackward0",
     public="",
     cost="slow",

@@ -190,6 +190,7 @@ _eigen: Operator = primitive(
     widens=False,
     meta=_eigenpairs_meta,
     batch=leading,
+    undefined=True,
     name="LOBPCGAutogradFunctionBackward",
     cost="slow",
     doc="A few of the largest or smallest eigenpairs of symmetric matrices, by iteration.",

@@ -341,6 +341,7 @@ _unpack: Operator = primitive(
     widens=False,
     meta=_unpacked_meta,
     batch=_unpacked_batched,
+    undefined=True,
     name="LuUnpackBackward0",
     doc="The permutation, lower and upper triangular matrix of LU factors in one matrix.",
 )

@@ -411,14 +411,19 @@ def _var_gradient(g: Tensor, x: Tensor, dim: Any, correction: Any, keepdim: bool
 
 
 def _moments_gradient(
-    g: list[Tensor], of_variance: Tensor, x: Tensor, dim: Any, correction: Any, keepdim: bool
-) -> Tensor:
-    """The gradient of variance or deviation, given that of the variance, and mean."""
-    spread = _var_gradient(of_variance, x, dim, correction, keepdim)
+    g: list, root: Tensor | None, x: Tensor, dim: Any, correction: Any, keepdim: bool
+) -> Tensor | None:
+    """The gradient of a variance, or of its root, and a mean, each of which may have none."""
+    spread, middle = g
+    of_mean = None if middle is None else _spread_mean(middle, x.shape, dim, keepdim)
+    if spread is None:
+        return None if of_mean is None else apply("expand", of_mean, x.array.shape, False)
+    of_variance = spread if root is None else spread * _half_inverse(root)
+    found = _var_gradient(of_variance, x, dim, correction, keepdim)
     if _freedom(x.shape, dim, correction) <= 0:
         # It is not finite, and must not spoil the mean's where nobody asks for the variance.
-        spread = where(restore_dims(g[0], x.shape, dim, keepdim) == 0, 0, spread)
-    return spread + _spread_mean(g[1], x.shape, dim, keepdim)
+        found = where(restore_dims(spread, x.shape, dim, keepdim) == 0, 0, found)
+    return found if of_mean is None else found + of_mean
 
 
 def _slope(freedom: Any) -> float:
@@ -471,7 +476,7 @@ _var_mean = primitive(
     f"var_mean{_MOMENT} -> (Tensor, Tensor)",
     lambda xp, *args: _variance("var_mean", xp, *args),
     lambda g, self, dim, correction, keepdim: _moments_gradient(
-        g, g[0], self, dim, correction, keepdim
+        g, None, self, dim, correction, keepdim
     ),
     lambda tangents, self, dim, correction, keepdim: (
         _var_tangent(tangents["self"], self, dim, correction, keepdim),
@@ -482,13 +487,14 @@ _var_mean = primitive(
     out="casts",
     overload="correction",
     public="function",
+    undefined=True,
     doc="Variance and mean over all or the given dimensions.",
 )
 _std_mean = primitive(
     f"std_mean{_MOMENT} -> (Tensor, Tensor)",
     lambda xp, *args: _standard("std_mean", xp, *args),
     lambda g, self, dim, correction, keepdim, out0: _moments_gradient(
-        g, g[0] * _half_inverse(out0), self, dim, correction, keepdim
+        g, out0, self, dim, correction, keepdim
     ),
     lambda tangents, self, dim, correction, keepdim, out0: (
         _var_tangent(tangents["self"], self, dim, correction, keepdim) * _half_inverse(out0),
@@ -499,6 +505,7 @@ _std_mean = primitive(
     out="casts",
     overload="correction",
     public="function",
+    undefined=True,
     doc="Standard deviation and mean over all or the given dimensions.",
 )
 

@@ -54,6 +54,11 @@ TABLE: list[Declared] = [
         and bool(re.search(r"\.(kthvalue|topk)\(", made_by(d))),
     ),
     Declared(
+        "Which of equally frequent elements mode finds among NaN is not determined.",
+        lambda d: d.field in ("values", "grad", "log") and "mode(" in leading_to(d)
+        and "nan" in f"{d.program.text} {d.ours} {d.theirs}",
+    ),
+    Declared(
         "A complex zero to the power of zero is one.",
         lambda d: d.field == "values" and d.dtype.startswith("complex")
         and bool(re.search(r"\*\*|pow", leading_to(d))) and only_theirs_nan(d.ours, d.theirs),

@@ -52,7 +52,7 @@ TABLE: list[Declared] = [
     Declared(
         "Of a view by strides, reverse mode sees what its operand shows and changes none that "
         "overlaps itself; forward mode sees and changes memory.",
-        lambda d: d.program.ours and d.program.uses("jacobian")
+        lambda d: d.program.ours and d.program.uses("jacobian", "linearized")
         and (d.field == "values" and is_gradient(d) and "as_strided(" in d.program.text
              and strides_of_view_decide(d)
              or refused_by_us(d, "more than one element of the written-to tensor")
