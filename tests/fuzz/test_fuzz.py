@@ -760,6 +760,10 @@ def test_what_follows_declared_differences(steps, factor, agrees):
             "t2, t3 = torch.mode(t1)",
         ],
         [
+            "t1 = torch.tensor([])",
+            "t1.scatter_(0, torch.tensor([]), t1.detach())",
+        ],
+        [
             "t1 = torch.ones(1, 2, requires_grad=True)",
             "t2 = torch.fft.ifft(t1, norm='forward')",
             "t2.t_()",
@@ -793,7 +797,7 @@ def test_what_follows_declared_differences(steps, factor, agrees):
         "batches of nothing", "two errors", "no derivative", "resized", "a nameless view",
         "a view of a view", "rounding behind a refusal", "a part without a derivative",
         "a product of nothing", "a refused change of shape",
-        "shapes that do not fit", "an overlap", "a mode of equals",
+        "shapes that do not fit", "an overlap", "a mode of equals", "no indices",
         "another shape of a nameless view", "parts of a changed number", "no rows",
         "a hook that raises",
     ],

@@ -121,6 +121,8 @@ TABLE: list[Declared] = [
         "A dtype that an operator has no kernel for is refused, also where there is nothing to do.",
         lambda d: refused_by_us(d, "not implemented for")
         and (has_empty(d) or bool(re.search(r"kthvalue\(|argwhere|nonzero", d.program.text)))
+        # So is what shares memory.
+        or refused_by_us(d, "refer to a single memory location") and has_empty(d)
         or d.field in ("error", "message") and d.ours is not None
         and "can't be cast to the desired output type Bool" in d.ours.message
         and bool(re.search(r"\.cum(sum|prod)_\(", d.program.text)),
