@@ -231,12 +231,13 @@ def without_zeros_of_no_sign(lib: Any) -> Any:
 
         def transform(*args: Any, **options: Any) -> Any:
             y = function(*args, **options)
-            if "out" in options:
-                return y
             parts = y.detach()
             parts = lib.view_as_real(parts) if parts.is_complex() else parts
             small = lib.where(parts.abs() < 1e-5, 0.0 * parts, parts) + 0.0
             exact = lib.view_as_complex(small) if y.is_complex() else small
+            if "out" in options:
+                y.detach().copy_(exact)
+                return y
             return y + (exact - y).detach()
 
         return transform
