@@ -45,6 +45,20 @@ def test_gradient_of_the_gradient_is_its_derivative(operation, sample):
     assert gradgradcheck(function, inputs, atol=1e-4, check_fwd_over_rev=True, fast_mode=True)
 
 
+@each_sample(lambda o: o.differentiable and o.true_gradient, usual=2)
+def test_what_is_linearized_is_forward_mode(operation, sample):
+    """It differentiates the gradient by an incoming one that is zero."""
+    function, inputs = _function(operation, sample)
+    inputs = [x.detach() for x in inputs]
+    tangents = [wengert.tensor(u) for u in weights_like(inputs, seed=1)]
+    if not inputs:
+        return
+    _, expected = wengert.func.jvp(function, tuple(inputs), tuple(tangents))
+    found = wengert.func.linearize(function, *inputs)[1](*tangents)
+    for got, want in zip(found, expected, strict=True):
+        assert_close(got, want, 1e-6, 1e-9)
+
+
 @each_sample(lambda o: o.differentiable and o.true_gradient)
 def test_forward_mode_is_the_adjoint_of_reverse_mode(operation, sample):
     """Re <v, J u> = Re <J* v, u> for random u and v."""

@@ -30,7 +30,6 @@ from .linalg_kernels import (
     real_dtype,
 )
 from .linalg_solving import inverse_of, solve
-from .pointwise import where
 
 __all__ = []
 
@@ -45,15 +44,6 @@ def _identity(x: Tensor) -> Tensor:
 def _differences(values: Tensor) -> Tensor:
     """How much the value of the column exceeds that of the row; ones on the diagonal."""
     return (values.unsqueeze(-2) - values.unsqueeze(-1)).masked_fill(_identity(values.detach()), 1)
-
-
-def _quotient(x: Tensor, divisor: Tensor, g: Tensor) -> Tensor:
-    """`x / divisor` of what is made of the gradient of vectors; zero where all of that is zero.
-
-    So values that coincide have gradients in graphs too, which give zeros to unused vectors.
-    """
-    nothing = (g != 0).sum((-2, -1), True) == 0
-    return where(nothing, 0, x / where(nothing, 1, divisor))
 
 
 def _without_diagonal(x: Tensor) -> Tensor:
@@ -125,7 +115,7 @@ def _eigh_gradient(g: list, values: Tensor, vectors: Tensor) -> Tensor | None:
     turned = vectors.mH @ by_vectors
     if turned.is_complex():
         _check_phase(_phase_text("linalg_eigh_backward"), _diagonal(turned))
-    inner = _without_diagonal(_quotient(turned, _differences(values), by_vectors))
+    inner = _without_diagonal(turned / _differences(values))
     if by_values is not None:
         inner = inner + diag_embed(by_values)
     return vectors @ inner @ vectors.mH
@@ -236,7 +226,7 @@ def _eig_gradient(g: list, values: Tensor, vectors: Tensor) -> Tensor | None:
     _check_phase(_phase_text("linalg_eig_backward"), lengths)
     # Vectors are of length one: what would change their lengths is taken out.
     turned = turned - (vectors.mH @ vectors) * lengths.real.unsqueeze(-2)
-    inner = _without_diagonal(_quotient(turned, _differences(values).conj(), by_vectors))
+    inner = _without_diagonal(turned / _differences(values).conj())
     if by_values is not None:
         inner = inner + diag_embed(by_values)
     return solve(vectors.mH, inner @ vectors.mH)
@@ -341,16 +331,14 @@ def _svd_gradient(g: list, U: Tensor, S: Tensor, Vh: Tensor) -> Tensor | None:
         turned = U.mH @ by_u
         phases.append(_diagonal(turned))
         skew = turned - turned.mH
-        inner = inner + _without_diagonal(_quotient(skew, gaps, by_u)) * S.unsqueeze(-2)
+        inner = inner + _without_diagonal(skew / gaps) * S.unsqueeze(-2)
         if U.is_complex():
-            imaginary = diag_embed(phases[0].imag * 1j)
-            inner = inner + _quotient(imaginary, S.unsqueeze(-1), by_u)
+            inner = inner + diag_embed(phases[0].imag * 1j / S)
     if by_vh is not None:
         by_vh = _thin_rows(by_vh, S)
         turned = Vh @ by_vh.mH
         phases.append(_diagonal(turned))
-        skew = turned - turned.mH
-        inner = inner + S.unsqueeze(-1) * _without_diagonal(_quotient(skew, gaps, by_vh))
+        inner = inner + S.unsqueeze(-1) * _without_diagonal((turned - turned.mH) / gaps)
     if U.is_complex():
         _check_phase(
             "svd_backward: The singular vectors in the complex case are specified up to "
@@ -360,10 +348,10 @@ def _svd_gradient(g: list, U: Tensor, S: Tensor, Vh: Tensor) -> Tensor | None:
         )
     out = U @ inner @ Vh
     if by_u is not None and m > k:
-        scaled = _quotient(by_u, S.unsqueeze(-2), by_u)
+        scaled = by_u / S.unsqueeze(-2)
         out = out + (scaled - U @ (U.mH @ scaled)) @ Vh
     if by_vh is not None and n > k:
-        scaled = _quotient(by_vh, S.unsqueeze(-1), by_vh)
+        scaled = by_vh / S.unsqueeze(-1)
         out = out + U @ (scaled - (scaled @ Vh.mH) @ Vh)
     return out
 
