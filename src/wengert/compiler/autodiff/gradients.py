@@ -134,7 +134,7 @@ def _unused(node: Node, grads: dict[int, Value]) -> tuple[int, ...]:
 
     Zeros would do too, but for values that are not finite: vectors of values that coincide.
     """
-    if not node.operator.takes_undefined:
+    if prim.is_custom(node.operator) or not node.operator.takes_undefined:
         return ()
     unused = [i for i, g in grads.items() if g.node.kind == prim.AUTOGRAD_ZERO]
     return tuple(unused) if len(unused) < len(grads) else ()
