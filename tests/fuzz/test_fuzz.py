@@ -764,6 +764,13 @@ def test_what_follows_declared_differences(steps, factor, agrees):
             "t1.scatter_(0, torch.tensor([]), t1.detach())",
         ],
         [
+            "t1 = torch.tensor([[0.4, 0.9], [1.0, 0.5]], requires_grad=True)",
+            "t2 = t1.to(torch.complex128)",
+            "t3 = torch.view_as_real(t2)",
+            "t2.t_()",
+            "d4 = derivatives(t3, [t1], 1)",
+        ],
+        [
             "t1 = torch.tensor([2, 0, 2, 2], dtype=torch.int16)",
             "t2 = torch.fft.fft(t1)",
             "torch.fft.fft(t1, out=t2)",
@@ -804,7 +811,7 @@ def test_what_follows_declared_differences(steps, factor, agrees):
         "a view of a view", "rounding behind a refusal", "a part without a derivative",
         "a product of nothing", "a refused change of shape",
         "shapes that do not fit", "an overlap", "a mode of equals", "no indices",
-        "zeros of no sign",
+        "a turned tensor of numbers", "zeros of no sign",
         "another shape of a nameless view", "parts of a changed number", "no rows",
         "a hook that raises",
     ],
@@ -814,11 +821,22 @@ def test_programs_that_have_their_reason(steps):
     assert against_pytorch(Program([Step(step) for step in steps])) is None
 
 
-def test_a_linear_function_of_a_view_uses_it():
-    steps = [
-        "def f1(x):\n    parts = x.unbind()\n    x[...] = 0.5\n    return parts",
-        "r2 = linearized(f1, torch.ones(1, 0))",
-    ]
+@pytest.mark.parametrize(
+    "steps",
+    [
+        [
+            "def f1(x):\n    parts = x.unbind()\n    x[...] = 0.5\n    return parts",
+            "r2 = linearized(f1, torch.ones(1, 0))",
+        ],
+        [
+            "def f1(x):\n    return weigh(x[1].as_strided((3,), (0,), 4))",
+            "def f2(x):\n    return torch.func.jvp(torch.func.grad(f1), (x,), (tangent(x),))",
+            "r3 = vmap(f2, in_dims=-1, out_dims=1)(torch.ones(2, 2, 4))",
+        ],
+    ],
+    ids=["a linear function of a view uses it", "places in memory of batches"],
+)
+def test_transforms_that_have_their_reason(steps):
     assert against_itself(Program([Step(step) for step in steps], ours=True)) is None
 
 

@@ -111,7 +111,8 @@ TABLE: list[Declared] = [
         "Inside vmap, and of results, as_strided sees other places in memory.",
         # So does view_as_complex, in PyTorch too, where the batch dimension comes last.
         lambda d: d.program.ours and d.program.uses("vmap")
-        and refused_by_us(d, "must have a last dimension with stride 1")
+        and (refused_by_us(d, "must have a last dimension with stride 1")
+             or "as_strided" in d.program.text and refused_by_us(d, "setStorage"))
         or "as_strided" in leading_to(d)
         and (d.program.uses("vmap") and (d.field == "values" and is_gradient(d)
                                          or refused(d, "setStorage"))
