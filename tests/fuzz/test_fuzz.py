@@ -764,6 +764,12 @@ def test_what_follows_declared_differences(steps, factor, agrees):
             "t1.scatter_(0, torch.tensor([]), t1.detach())",
         ],
         [
+            "t1 = torch.tensor([[1.0, 0.9, 0.3]], dtype=torch.float64)",
+            "t1[:1] = 0.5",
+            "t2 = (t1 * t1).tanh().var()",
+            "t3 = t2 > torch.tensor([[0]], dtype=torch.int16)",
+        ],
+        [
             "t1 = torch.tensor([[0.4, 0.9], [1.0, 0.5]], requires_grad=True)",
             "t2 = t1.to(torch.complex128)",
             "t3 = torch.view_as_real(t2)",
@@ -811,7 +817,7 @@ def test_what_follows_declared_differences(steps, factor, agrees):
         "a view of a view", "rounding behind a refusal", "a part without a derivative",
         "a product of nothing", "a refused change of shape",
         "shapes that do not fit", "an overlap", "a mode of equals", "no indices",
-        "a turned tensor of numbers", "zeros of no sign",
+        "a variance of equals", "a turned tensor of numbers", "zeros of no sign",
         "another shape of a nameless view", "parts of a changed number", "no rows",
         "a hook that raises",
     ],

@@ -174,7 +174,8 @@ def in_place_form(w: Writer) -> None:
         place for place, value in enumerate(sample.args)
         if place and isinstance(value, np.ndarray) and value.shape == sample.args[0].shape
     ]  # fmt: skip
-    if like and w.chance(0.2):
+    # Of memory with gaps PyTorch does not see that it is read and written at once.
+    if like and w.value(target).is_contiguous() and w.chance(0.2):
         args[w.choice(like)] = target + w.choice(["", "", "[...]", ".detach()"])
     w.emit(f"{target}.{method}({', '.join([*args[1:], *kwargs])})")
 
