@@ -71,7 +71,7 @@ def rebase_history(t: Tensor, node: Node, written: int = 0) -> None:
     before = edges(node)
     node.next_nodes = (*before[:written], edge_node(base), *before[written + 1 :])
     copy = CopySlices(base, node, meta.steps, written)
-    if not base.array.flags.c_contiguous:
+    if not base.array.flags.forc:
         copy.shared = shared_places(base.array, t.array)
     move_retained_grad(base, copy)
     base.node = copy
