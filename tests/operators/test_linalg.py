@@ -207,11 +207,10 @@ def test_import_of_the_package_does_not_import_it():
 @pytest.mark.parametrize(
     "name", ["svdvals", "eigvalsh", "matrix_norm 2", "matrix_norm nuc", "svd", "eigh"]
 )
-@pytest.mark.parametrize("way", ["eager", "grad", "compiled"])
+@pytest.mark.parametrize("way", ["eager", "grad"])
 def test_values_that_coincide_have_gradients(lib, name, matrix, way):
     """Vectors, on which nothing depends, are not asked for their derivatives."""
-    square = matrix != "eye(3)[:2]"
-    if "eig" in name and not square or way == "compiled" and lib is not wengert:
+    if "eig" in name and matrix == "eye(3)[:2]":
         return
     x = eval(f"lib.{matrix}", {"lib": lib}).double()
     call, *order = name.split()
@@ -220,14 +219,11 @@ def test_values_that_coincide_have_gradients(lib, name, matrix, way):
         found = getattr(lib.linalg, call)(x, *[int(o) if o.isdigit() else o for o in order])
         return found[call == "svd"].sum() if call in ("svd", "eigh") else found.sum()
 
-    def gradient(f):
-        leaf = x.clone().requires_grad_()
-        return lib.autograd.grad(f(leaf), leaf)[0]
-
     if way == "grad":
         found = lib.func.grad(loss)(x)
     else:
-        found = gradient(wengert.compile(loss) if way == "compiled" else loss)
+        leaf = x.clone().requires_grad_()
+        (found,) = lib.autograd.grad(loss(leaf), leaf)
     assert bool(found.isfinite().all())
     if name in ("eigvalsh", "eigh"):
         assert lib.allclose(found, lib.eye(3).double())

@@ -309,6 +309,7 @@ TABLE: list[Declared] = [
         # One transform deeper, the assertion is not reached, and the gradient is lost.
         lambda d: refused(d, "INTERNAL ASSERT FAILED")
         or d.field == "values" and is_gradient(d) and d.program.uses("func") and changes(d)
-        and bool(re.search(r"view_as_real|\.(real|imag)\b", d.program.text)),
+        and bool(re.search(r"view_as_real|\.(real|imag)\b", d.program.text))
+        and not any(numbers_in(d.theirs)),
     ),
 ]  # fmt: skip

@@ -91,21 +91,19 @@ def insert_gradient(
     if not node.has_gradient:
         return None
     rule = None
-    graph = node.graph
+    wanted = list(range(len(node._outputs)))
     if node.operator is not None and not node.is_inplace:
         if not any(value.requires_grad for value in differentiable_inputs(node)):
             return None
-        grads = {i: gradient(node._outputs[i]) for i in differentiable_outputs(node)}
-        unused = _unused(node, grads)
         try:
-            rule = rule_graph(node, _needs(node), once, unused)
+            rule = rule_graph(node, _needs(node), once)
         except NotDifferentiable as error:
             raise _refusal(node, str(error)) from None
-        grads = {i: g for i, g in grads.items() if i not in unused}
+        wanted = differentiable_outputs(node)
     elif (reason := obstacle(node)) is not None:
         raise _refusal(node, reason)
-    else:
-        grads = {i: gradient(value) for i, value in enumerate(node._outputs)}
+    graph = node.graph
+    grads = {i: gradient(node._outputs[i]) for i in wanted}
     linear = graph.create(prim.GRAD_OF, grads.values(), (), attributes={"name": node.kind})
     graph.insert_node(linear)
     block = linear.add_block()
@@ -127,17 +125,6 @@ def insert_gradient(
         block.register_output(value)
         out.append(linear.add_output(value.type))
     return out
-
-
-def _unused(node: Node, grads: dict[int, Value]) -> tuple[int, ...]:
-    """The outputs that have no gradient beside others that have one, where the rule tells.
-
-    Zeros would do too, but for values that are not finite: vectors of values that coincide.
-    """
-    if prim.is_custom(node.operator) or not node.operator.takes_undefined:
-        return ()
-    unused = [i for i, g in grads.items() if g.node.kind == prim.AUTOGRAD_ZERO]
-    return tuple(unused) if len(unused) < len(grads) else ()
 
 
 def _needs(node: Node) -> tuple[bool, ...]:

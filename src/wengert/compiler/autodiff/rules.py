@@ -104,25 +104,22 @@ def differentiable_outputs(node: Node) -> list[int]:
     ]
 
 
-def rule_graph(
-    node: Node, needs: tuple[bool, ...], once: bool = False, unused: tuple[int, ...] = ()
-) -> RuleGraph:
+def rule_graph(node: Node, needs: tuple[bool, ...], once: bool = False) -> RuleGraph:
     """The gradients of an operator's node with respect to the inputs that `needs` marks.
 
-    `once` says that they will not be differentiated again, which makes some rules shorter; the
-    outputs that `unused` numbers have no gradient. Raises NotDifferentiable with the reason if
-    there is no such graph.
+    `once` says that they will not be differentiated again, which makes some rules shorter. Raises
+    NotDifferentiable with the reason if there is no such graph.
     """
     types = tuple([without_grad(value.type) for value in node._inputs])
     results = tuple([without_grad(value.type) for value in node._outputs])
     identity = prim.identity_of(node.operator)
-    key = (node.kind, identity, literal_key(node.arguments), types, results, needs, once, unused)
+    key = (node.kind, identity, literal_key(node.arguments), types, results, needs, once)
     found = _rules.get(key)
     if found is None:
         try:
             # What is remembered for all must not depend on where a rule is asked for first.
             with OutsideAllLevels(), set_grad_enabled(not once):
-                found = _make(node, list(types), list(results), needs, unused)
+                found = _make(node, list(types), list(results), needs)
         except NotDifferentiable as error:
             found = error.with_traceback(None)
         _rules[key] = found
@@ -131,14 +128,12 @@ def rule_graph(
     return found
 
 
-def _make(
-    node: Node, types: list[Type], results: list[Type], needs: tuple, unused: tuple
-) -> RuleGraph:
+def _make(node: Node, types: list[Type], results: list[Type], needs: tuple) -> RuleGraph:
     for t in (*types, *results):
         if isinstance(t, TensorType) and t.dtype is None:
             raise NotDifferentiable("a dtype is not known")
     if all(not isinstance(t, TensorType) or t.is_complete for t in (*types, *results)):
-        return _pruned(_record(node, types, results, needs, unused))
+        return _pruned(_record(node, types, results, needs))
     examples_of = broadcasting_example_types if node.operator.broadcasts else example_types
     examples = []
     for number in (0, 1):
@@ -149,7 +144,7 @@ def _make(
             made = []
         if len(made) != len(results) or not all(_complete(t) for t in (*given, *made)):
             raise NotDifferentiable("a shape is not known")
-        record = _record(node, given, made, needs, unused, loose=True)
+        record = _record(node, given, made, needs, loose=True)
         examples.append((record, given, made))
     return _pruned(_agreement(*examples))
 
@@ -159,12 +154,7 @@ def _complete(t: Type) -> bool:
 
 
 def _record(
-    node: Node,
-    types: list[Type],
-    results: list[Type],
-    needs: tuple,
-    unused: tuple,
-    loose: bool = False,
+    node: Node, types: list[Type], results: list[Type], needs: tuple, loose: bool = False
 ) -> RuleGraph:
     """Trace the rules. `loose` leaves the sizes of sums to the time of running."""
     operator = node.operator
@@ -182,8 +172,7 @@ def _record(
 
     grads: list[Any] = [None] * len(results)
     for i in differentiable_outputs(node):
-        if i not in unused:
-            grads[i] = placeholder(results[i], "grad", i)
+        grads[i] = placeholder(results[i], "grad", i)
     inputs = [placeholder(t, "input", i) for i, t in enumerate(types)]
     outputs = [placeholder(t, "output", i) for i, t in enumerate(results)]
     args = _as_lists(operator, fill(node.arguments, inputs))  # type: ignore[arg-type]
