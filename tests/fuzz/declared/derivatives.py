@@ -9,6 +9,7 @@ from fuzz.declared.entry import Declared
 from fuzz.declared.looking import (
     after,
     has_empty,
+    has_nan,
     is_gradient,
     not_floating,
     order,
@@ -26,6 +27,9 @@ from fuzz.declared.numbers import (
 from fuzz.declared.origins import leading_to, made_by
 from fuzz.declared.patterns import HAS_EDGES, MATRICES
 from fuzz.declared.tangents import in_forward_mode
+
+#: Functions whose slope at NaN depends on the number of elements in PyTorch.
+ACTIVATIONS = re.compile(r"\b(hardtanh|relu6|hardswish|[cs]?elu|(soft|hard)shrink)_?\(")
 
 TABLE: list[Declared] = [
     Declared(
@@ -52,6 +56,11 @@ TABLE: list[Declared] = [
         "Which of equal elements kthvalue and topk name is not determined.",
         lambda d: d.field == "values" and not_floating(d)
         and bool(re.search(r"\.(kthvalue|topk)\(", made_by(d))),
+    ),
+    Declared(
+        "The slope of an activation at NaN is not determined.",
+        lambda d: (d.field == "values" and is_gradient(d) or d.field in ("grad", "log"))
+        and bool(ACTIVATIONS.search(leading_to(d))) and has_nan(d),
     ),
     Declared(
         "Which of equally frequent elements mode finds among NaN is not determined.",

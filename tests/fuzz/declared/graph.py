@@ -180,7 +180,9 @@ TABLE: list[Declared] = [
         lambda d: (refused_by_us(d, "A view was created in no_grad mode")
             or refused(d, "A view was created in no_grad mode")
             or d.field == "value" and "allow_unused" in d.source and changes(d)
-            or bool(RESHAPED.search(d.program.text)) and refused(d, "Mismatch in shape"))
+            or bool(RESHAPED.search(d.program.text)) and refused(d, "Mismatch in shape")
+            or refused_by_us(d, "Can't detach views in-place")
+            or refused(d, "Can't detach views in-place"))
         and bool(OTHER_VIEWS.search(d.program.text))
         # A view of a view is recorded under no_grad too, where its base has come to require grad.
         or d.field in ("requires_grad", "leaf") and "requires_grad_()" in d.program.text

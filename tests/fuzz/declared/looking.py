@@ -144,6 +144,13 @@ def has_empty(d: Difference) -> bool:
     return any(0 in tensor[shape] for seen in runs for tensor in _tensors(seen.made))
 
 
+def has_nan(d: Difference) -> bool:
+    """Whether a tensor of the program has an element that is not a number."""
+    values = FIELDS.index("values")
+    runs = execute(d.program, wengert)
+    return any("nan" in repr(tensor[values]) for seen in runs for tensor in _tensors(seen.made))
+
+
 def has_raised(d: Difference, phrase: str) -> bool:
     """Whether we have raised with this phrase so far."""
     seen = execute(d.program, wengert)[: d.step + 1]
