@@ -683,8 +683,14 @@ def test_what_follows_declared_differences(steps, factor, agrees):
             "def f2(x):\n    return torch.func.jvp(torch.func.grad(f1), (x,), (tangent(x),))",
             "r3 = vmap(f2, in_dims=-1, out_dims=1)(torch.ones(2, 2, 4))",
         ],
+        [
+            "def f1(x):\n    with torch.no_grad():\n        x.lerp_(x, 0.2)\n"
+            "        return x.as_strided((1, 2), (1, 1))",
+            "def f2(x):\n    return linearized(lambda x: torch.func.jvp(f1, (x,), (x.sin(),)), x)",
+            "r3 = (lambda y, pull: pull(y))(*torch.func.vjp(f2, torch.ones(1, 1, 2)))",
+        ],
     ],
-    ids=["a linear function of a view uses it", "places in memory of batches"],
+    ids=["a linear function of a view uses it", "places in memory of batches", "two errors"],
 )
 def test_transforms_that_have_their_reason(steps):
     assert against_itself(Program([Step(step) for step in steps], ours=True)) is None

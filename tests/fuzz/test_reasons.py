@@ -7,6 +7,28 @@ from fuzz.program import Program, Step
 
 #: What differs, or rounds otherwise, by the steps that show it.
 REASONS = {
+    "a view under no_grad": [
+        "with torch.no_grad():\n    t1 = torch.tensor([[1.0]], requires_grad=True)\n"
+        "    t2 = torch.fft.ifft(t1)",
+        "t2[[]] = torch.tensor([], requires_grad=True)",
+    ],
+    "a division that stops": [
+        "t1 = torch.tensor([9, 0, 5], dtype=torch.uint8)",
+        "t1.div_(t1, rounding_mode='floor')",
+        "t2 = t1.__rsub__(torch.tensor([0.5, 1.0, 1.0]))",
+    ],
+    "two that raise": [
+        "t1 = torch.tensor([1.0, 0.3, 0.3], requires_grad=True)",
+        "t2 = t1 * t1",
+        "t2.backward(t2)",
+        "t3, t4 = t1.split(2)",
+        "class F5(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, x, y):\n"
+        "        ctx.save_for_backward(x, y)\n        return x.mul_(y)\n"
+        "    @staticmethod\n    def backward(ctx, g):\n        x, y = ctx.saved_tensors\n"
+        "        return g, g",
+        "t6 = F5.apply(t4, t4)",
+        "torch.autograd.backward([t6, t2], [t6, t2])",
+    ],
     "batches of nothing": [
         "log = []",
         "t1 = torch.zeros((2, 0), requires_grad=True)",

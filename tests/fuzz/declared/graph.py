@@ -87,8 +87,10 @@ TABLE: list[Declared] = [
              and after(d, "This view was created inside a custom Function")
              # It has let go of what it read before another node raised; in PyTorch it raises again.
              or d.field == "message" and "through the graph a second time" in d.ours.message
-             and d.before[:-1].count(d.theirs.message) > 0 and frees_a_graph(d)
-             and "This view was created inside a custom Function" in d.theirs.message),
+             and frees_a_graph(d)
+             and (d.before[:-1].count(d.theirs.message) > 0
+                  and raises(d, "This view was created inside a custom Function")
+                  or raises(d, "output of a function that returns multiple views"))),
     ),
     Declared(
         "A Function refuses what it has saved and what was detached in place.",
@@ -178,7 +180,7 @@ TABLE: list[Declared] = [
     Declared(
         "Some functions are made of other operators, and their graphs show it.",
         lambda d: (refused_by_us(d, "A view was created in no_grad mode")
-            or refused(d, "A view was created in no_grad mode")
+            or raises(d, "A view was created in no_grad mode")
             or d.field == "value" and "allow_unused" in d.source and changes(d)
             or bool(RESHAPED.search(d.program.text)) and refused(d, "Mismatch in shape")
             or refused_by_us(d, "Can't detach views in-place")

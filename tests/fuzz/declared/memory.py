@@ -15,7 +15,6 @@ from fuzz.declared.looking import (
     has_empty,
     is_gradient,
     makes_overlap,
-    not_floating,
     raises,
     refused,
     refused_by_us,
@@ -155,8 +154,7 @@ TABLE: list[Declared] = [
     ),
     Declared(
         "A division of integers by zero, which raises, has changed nothing.",
-        lambda d: d.field == "values" and after(d, "ZeroDivisionError|division by zero")
-        and not_floating(d),
+        lambda d: d.field == "values" and after(d, "ZeroDivisionError|division by zero"),
     ),
     Declared(
         "A compiled function that raises has changed nothing.",

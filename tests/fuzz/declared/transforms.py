@@ -44,8 +44,10 @@ TABLE: list[Declared] = [
         and None in (d.ours, d.theirs)
         # Or it finds later that a value which it has kept was changed.
         or d.program.ours and d.program.uses("jacobian", "linearized") and d.field == "message"
-        and "leaf Variable that requires grad" in d.ours.message
-        and "modified by an inplace operation" in d.theirs.message
+        and ("leaf Variable that requires grad" in d.ours.message
+             and "modified by an inplace operation" in d.theirs.message
+             or "modified by an inplace operation" in d.ours.message
+             and "does not require grad" in d.theirs.message)
         or d.program.ours and d.program.uses("jacobian", "linearized") and bool(d.before)
         and d.field in ("values", "version") and not is_gradient(d) and changes(d),
     ),
