@@ -7,6 +7,19 @@ from fuzz.program import Program, Step
 
 #: What differs, or rounds otherwise, by the steps that show it.
 REASONS = {
+    "nothing saved": [
+        "t1 = torch.ones(2, requires_grad=True)",
+        "t2 = t1.clone()",
+        "t2.acosh_()",
+        "t2.backward(t2, inputs=[t2])",
+        "t2.backward(t2, inputs=[t2])",
+    ],
+    "a coefficient without a node": [
+        "t1 = torch.ones(2, 1, requires_grad=True)",
+        "t2 = torch.triangular_solve(t1, torch.ones(2, 2))[1]",
+        "k3 = t2.grad_fn.register_hook(lambda *args: None)",
+        "k4 = torch.autograd.graph.register_multi_grad_hook([t2], lambda *args: None, mode='all')",
+    ],
     "a view under no_grad": [
         "with torch.no_grad():\n    t1 = torch.tensor([[1.0]], requires_grad=True)\n"
         "    t2 = torch.fft.ifft(t1)",

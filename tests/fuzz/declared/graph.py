@@ -155,7 +155,9 @@ TABLE: list[Declared] = [
         "Some functions are made of other operators, and their graphs show it.",
         # The second result is a copy of the coefficients, and depends on nothing else.
         lambda d: "triangular_solve" in history(d)
-        and (d.field in ("requires_grad", "leaf") or d.field == "node" and d.ours is None),
+        and (d.field in ("requires_grad", "leaf") or d.field == "node" and d.ours is None
+             or refused_by_us(d, "'NoneType' object has no attribute 'register",
+                              "a hook on a tensor that doesn't require grad")),
         harmless=True,
     ),
     Declared(
